@@ -110,7 +110,7 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     instance, pins = chosen
     wanted = [one for one in _wanted(instance, pins) if _is_about(one, key) and one.ground.group != PYTHON_ATTEMPT]
     found = Why(
-        component=key.name if key.is_package else key.component,
+        component=key.shown_name,
         chosen=pins[key].label,
         platform=problem.request.platform,
         slot="" if key.is_package else key.slot,
@@ -348,7 +348,7 @@ def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) ->
     """Return why the solver prefers the answer `chosen` to `other`, which has a newer release of `key`."""
     instance, pins = chosen
     request = problem.request
-    name = key.name if key.is_package else key.component
+    name = key.shown_name
     if key in pins and request.preferred.get(name) == pins[key].label:
         return LockKeeps(name=name, label=pins[key].label)
     table = next((table for table in ("prefer", "avoid") if name in getattr(request.spec.policy, table)), "")
@@ -362,7 +362,7 @@ def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) ->
         return NotFirst()
     before, after = pins.get(first), other[1].get(first)
     return ComesFirst(
-        name=first.name if first.is_package else first.component,
+        name=first.shown_name,
         before=before.label if before is not None else "",
         after=after.label if after is not None else "",
     )

@@ -104,7 +104,7 @@ def _driver_ways(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
                     native="" if native is None else str(native),
                     cuda=subject.label,
                     slot=slot,
-                    distribution=Subject(subject.key.name, subject.label) if subject.key.is_package else None,
+                    distribution=subject.subject if subject.key.is_package else None,
                     source=needed.ground.source,
                 )
 
@@ -121,7 +121,7 @@ def _through_ptx(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
                 yield ThroughPtx(
                     component=name,
                     device=device,
-                    subject=Subject(name, candidate.label),
+                    subject=candidate.subject,
                     ptx=_newest_ptx(build, device),
                     source=place_of(instance.problem.matrix, candidate),
                 )
@@ -141,8 +141,9 @@ def _lifecycle(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
             continue
         for fact in (status.prerelease(candidate), status.ended(candidate)):
             if fact is not None and isinstance(fact.predicate, Ended | IsPrerelease):
-                subject = Subject(key.component, candidate.label)
-                yield Lifecycle(component=key.component, subject=subject, predicate=fact.predicate, source=fact.source)
+                yield Lifecycle(
+                    component=key.component, subject=candidate.subject, predicate=fact.predicate, source=fact.source
+                )
 
 
 def _patched(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[PatchedDriver]:
@@ -173,7 +174,7 @@ def _packages(pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle | FromSdist]:
         file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
         if file is None:
             continue
-        subject, source = Subject(key.name, candidate.label), Index(file.index)
+        subject, source = candidate.subject, Index(file.index)
         if candidate.pep440.is_prerelease:
             yield Lifecycle(component=key.name, subject=subject, predicate=IsPrerelease(), source=source)
         if not file.filename.endswith(".whl"):
@@ -207,18 +208,18 @@ def _compiled(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
         build = build_of(candidate)
         if candidate is not None and build is not None and build.compiled:
             place = place_of(instance.problem.matrix, candidate)
-            yield FromSource(component=name, subject=Subject(name, candidate.label), source=place)
+            yield FromSource(component=name, subject=candidate.subject, source=place)
 
 
 def _avoided(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Avoided]:
     """Yield the chosen candidates that `policy.avoid` of the spec names: earlier choices may allow no other."""
     request = instance.problem.request
     for name, candidate in avoided(request, pins):
-        found = candidate.key.name if candidate.key.is_package else candidate.key.component
+        found = candidate.key.shown_name
         has = {target.label: stated(target.host, found) for target in request.hosts} if found in FACTS else {}
         yield Avoided(
             component=found,
-            subject=Subject(found, candidate.label),
+            subject=candidate.subject,
             avoided=name,
             range=request.spec.policy.avoid[name],
             is_stated=has.get(candidate.key.scope) == candidate.label,
@@ -259,7 +260,7 @@ def file_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
     """Yield the direct URLs that only metadata names, and the files whose requirements were found by building them."""
     for candidate in pins.values():
         if isinstance(candidate, DirectUrlMutex):
-            holder = Subject(candidate.holder.key.name, candidate.holder.label)
+            holder = candidate.holder.subject
             source = Metadata(holder.name, holder.label)
             name, url = candidate.name, shown_url(candidate.url)
             yield DirectUrl(component=name, distribution=name, url=url, holder=holder, source=source)
@@ -295,7 +296,7 @@ def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
         }
         yield CpuOnly(
             component=row.name,
-            subject=Subject(row.name, chosen.label),
+            subject=chosen.subject,
             gpu_twin=row.gpu_twin,
             needed_by=min(requiring, default=""),
             source=problem.matrix.place_of(f"distribution:{row.name}"),

@@ -15,7 +15,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.grounds.predicate import WrittenBySeveral
-from provisioner.grounds.requirement import Entails, Forbids, Relation, Subject
+from provisioner.grounds.requirement import Forbids, Relation
 from provisioner.host.facts import stated
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.requirement import (
@@ -135,14 +135,7 @@ class PolicyRequirements:
         The candidate cannot be chosen while the word is in force. `predicate` is the fact to which the word applies, `source`
         the citation of that fact.
         """
-        component = candidate.key.component
-        ground = Entails(
-            name=component,
-            subject=Subject(component, candidate.label),
-            predicate=predicate,
-            relation=Relation(component, f"{word} lifted"),
-            cited=source,
-        )
+        ground = candidate.entails(predicate, Relation(candidate.key.component, f"{word} lifted"), source)
         return Requirement(_key(word), Labelled(frozenset({_lifted(word)})), ground)
 
     def _is_excused(self, candidate: Candidate, word: str) -> bool:
@@ -311,10 +304,9 @@ def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[s
         for key, candidate in pins.items():
             if key == TORCH or "[" in key.name:
                 continue  # the wheel of a chosen PyTorch, an extra of a chosen distribution
-            subject = key.name if key.is_package else key.component
             build = build_of(candidate)
             is_build = resolved(name) == "pytorch-build" and key.name == "pytorch" and build is not None and build.name == text
-            if is_build or (resolved(subject) == resolved(name) and VersionPreference(request, name).avoids(candidate)):
+            if is_build or (resolved(key.shown_name) == resolved(name) and VersionPreference(request, name).avoids(candidate)):
                 yield name, candidate
 
 

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from provisioner.errors import UnavailableError
 from provisioner.grounds.predicate import Bundles
-from provisioner.grounds.requirement import Entails, Relation, Subject, Supposes
+from provisioner.grounds.requirement import Relation, Supposes
 from provisioner.places import Place
 from provisioner.resolver.choices.constraints import Bounds, is_exact
 from provisioner.resolver.python.discovered import is_met_without_prereleases, names_prerelease
@@ -79,7 +79,7 @@ class ReadBudget:
             return
         if self._left is not None:
             if not min(self._left, self._share):
-                raise UnavailableError(f"{candidate.key.name} {candidate.label} was not looked at: too much was read before")
+                raise UnavailableError(f"{candidate} was not looked at: too much was read before")
             self._left -= 1
             self._share -= 1
         self._read.add(version)
@@ -184,13 +184,8 @@ class ProblemInstance:
     def _of_pair(self, candidate: Candidate, key: Key) -> Requirement:
         name, version, component = candidate.key.name, bundled_version(candidate), key.component
         labels = frozenset(one.label for one in self.candidates(key) if one.version == version)
-        ground = Entails(
-            name=name,
-            subject=Subject(name, candidate.label),
-            predicate=Bundles(component, str(version)),
-            relation=Relation(name, f"{component} as bundled"),
-            cited=Place(f"matrices/{component}.yaml"),
-        )
+        place = Place(f"matrices/{component}.yaml")
+        ground = candidate.entails(Bundles(component, str(version)), Relation(name, f"{component} as bundled"), place)
         return Requirement(key, Labelled(labels), ground)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
