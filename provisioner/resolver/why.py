@@ -29,6 +29,7 @@ from provisioner.resolver.explain.fixes import fix_of, gives, rejoined
 from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, TORCH, FileCandidate, Key, Labelled, Requirement
 from provisioner.resolver.search.bundled import bundling_distribution
+from provisioner.versions import without_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -246,7 +247,7 @@ def _age(candidate: Candidate) -> Any:  # noqa: ANN401 - a PEP 440 version or on
 
 
 def _release(candidate: Candidate) -> str:
-    return candidate.label if candidate.key.is_package else candidate.label.partition("+")[0]
+    return candidate.label if candidate.key.is_package else without_local(candidate.label)
 
 
 def _question(key: Key, name: str, some: Sequence[Candidate]) -> Requirement:

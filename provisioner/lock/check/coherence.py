@@ -23,6 +23,7 @@ from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.index.model import Environment
 from provisioner.lock.format.artifact import fits
 from provisioner.platforms import DEFAULT_PLATFORM, PLATFORMS
+from provisioner.versions import series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,7 +69,7 @@ def _contradictions(lock: Lock) -> Iterator[Placed]:
 
 def _series(stack: LockedStack) -> str:
     """Return the Python series of a stack, as `3.12` for `3.12.7`; "" when the stack has no Python."""
-    return ".".join(stack.components.get("python", "").split(".")[:2])
+    return series(stack.components.get("python", ""))
 
 
 @cache
@@ -96,9 +97,9 @@ def _holds(marker: str, platform: str, series: str) -> bool:
 def _of_environments(lock: Lock) -> Iterator[Placed]:
     """Yield contradictions of `environments` and `requires-python`, which must admit exactly what the lock was solved for."""
     wanted = {(stack.platform, _series(stack)) for stack in lock.stacks if _series(stack)}
-    outside = sorted({series for _, series in wanted if not _admits(lock.requires_python, series)})
-    for series in outside:
-        yield ("requires-python",), of.PythonNotAdmitted(needed=series, locked=lock.requires_python)
+    outside = sorted({python for _, python in wanted if not _admits(lock.requires_python, python)})
+    for python in outside:
+        yield ("requires-python",), of.PythonNotAdmitted(needed=python, locked=lock.requires_python)
     if outside or len(wanted) < len(lock.stacks):
         return
     known = {f"3.{minor}" for minor in _AROUND} | {series for _, series in wanted}
@@ -125,17 +126,17 @@ def _of_package(package: LockedPackage, lock: Lock) -> Iterator[Placed]:
     subject = Subject(package.name, package.version)
     files = tuple(file.filename for file in package.files)
     for stack in lock.stacks:
-        platform, series = stack.platform, _series(stack)
-        if not series:
+        platform, python = stack.platform, _series(stack)
+        if not python:
             continue
         is_here = platform in package.platforms
-        if (not package.marker or _holds(package.marker, platform, series)) != is_here:
+        if (not package.marker or _holds(package.marker, platform, python)) != is_here:
             marker = package.marker
             yield ("marker",), of.MarkerDisagrees(subject=subject, platform=platform, marker=marker, is_locked=is_here)
-        is_reported = not _admits(lock.requires_python, series)
-        if is_here and not is_reported and not _admits(package.requires_python, series):
+        is_reported = not _admits(lock.requires_python, python)
+        if is_here and not is_reported and not _admits(package.requires_python, python):
             needed = package.requires_python
-            yield ("requires-python",), of.PackagePython(subject=subject, platform=platform, needed=needed, locked=series)
+            yield ("requires-python",), of.PackagePython(subject=subject, platform=platform, needed=needed, locked=python)
         if is_here and not any(fits(file, platform) for file in files):
             yield ("wheels", 0, "name"), of.NoFileForPlatform(subject=subject, platform=platform, files=files)
     if len(files) > len(package.platforms):

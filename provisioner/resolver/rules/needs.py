@@ -43,7 +43,7 @@ from provisioner.resolver.rules.guards import Guards, Verdict
 from provisioner.resolver.rules.policy import PolicyRequirements
 from provisioner.resolver.rules.shared_files import runtime_needs
 from provisioner.resolver.rules.toolchain import Toolchain
-from provisioner.versions import Version
+from provisioner.versions import Version, without_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -316,7 +316,7 @@ def place_of(matrix: Matrix, candidate: Candidate) -> Place:
     """Return the file and line of a candidate's row in the matrix; the component's file when no row has its version."""
     name, version = candidate.key.component, str(candidate.version)
     positions = matrix.positions
-    found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
+    found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={without_local(version)}")
     return found or Place(f"matrices/{name}.yaml")
 
 

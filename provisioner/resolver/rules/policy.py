@@ -32,7 +32,7 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.facts import FACTS
 from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus, day_of, is_prerelease
 from provisioner.resolver.rules.shared_files import shared_file_needs
-from provisioner.versions import Range, Version
+from provisioner.versions import Range, Version, without_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -181,10 +181,10 @@ def offered(component: Component, request: Request, scope: str = "") -> Iterator
 def _named(component: Component, request: Request, scope: str) -> frozenset[str]:
     """Return the versions that the spec pins, or that the host `scope` states; those of all hosts if it is ""."""
     clauses = request.spec.requires.get(component.name, "").split(",")
-    pinned = {clause.strip().lstrip("=").strip().partition("+")[0] for clause in clauses}
+    pinned = {without_local(clause.strip().lstrip("=").strip()) for clause in clauses}
     for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
         if resolved(wanted.name) == component.name:
-            pinned.update(clause.version.partition("+")[0] for clause in wanted.specifier)
+            pinned.update(without_local(clause.version) for clause in wanted.specifier)
     hosts = (target.host for target in request.hosts if scope in {"", target.label})
     return frozenset(pinned.union(filter(None, (stated(host, component.name) for host in hosts))))
 
