@@ -113,7 +113,7 @@ def _wheel_findings(lock: Lock, instance: ProblemInstance, pins: Mapping[Key, Ca
         here = [wheel.filename for wheel in package.wheels if fits(wheel.filename, lock.stack.platform)]
         if not here or any(ranks[_tag(filename)] is not None for filename in here):
             continue
-        subject, file = Subject(package.name, package.version), here[0]
+        subject, file = package.subject, here[0]
         needed, has = glibc_needed(file), environment.glibc
         if needed is None or has is None or needed <= has:
             problem = wheel_incompatibility(frozenset({_tag(file)}), environment).text
