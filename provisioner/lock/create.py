@@ -22,8 +22,8 @@ from provisioner.index.metadata.core_metadata import UnusableMetadataError, pars
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.lock.format.artifact import fits, local_path, lock_file, locked_url, nameless
 from provisioner.lock.format.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason, relaxation
-from provisioner.lock.format.platform import environment_marker, package_marker
 from provisioner.places import Place
+from provisioner.platforms import environment_marker, package_marker
 from provisioner.resolver.stack import BaseImage, Stack
 from provisioner.versions import series
 from provisioner.words.doubt import doubt_words

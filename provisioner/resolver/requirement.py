@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
 from packaging.utils import canonicalize_name
@@ -290,6 +290,11 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
     def pep440(self) -> PackageVersion:
         """The version as installers compare it."""
         return _pep440(self.label)
+
+    @property
+    def age(self) -> Any:  # noqa: ANN401 - a version of PEP 440 or of the matrix; either orders the candidates of one key
+        """The version by which the candidates of one key are ordered."""
+        return self.pep440 if self.key.is_package else self.version
 
     @property
     def is_withheld(self) -> bool:

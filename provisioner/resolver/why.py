@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -238,12 +238,8 @@ def _labels(requirement: Requirement) -> frozenset[str]:
 
 def _newer(instance: ProblemInstance, chosen: Candidate) -> list[Candidate]:
     """Return the candidates newer than the chosen one, newest first, except yanked versions and pre-releases."""
-    found = [one for one in instance.candidates(chosen.key) if not one.is_withheld and _age(one) > _age(chosen)]
-    return sorted(found, key=_age, reverse=True)
-
-
-def _age(candidate: Candidate) -> Any:  # noqa: ANN401 - a PEP 440 version or one of the matrix, which order the candidates of one key
-    return candidate.pep440 if candidate.key.is_package else candidate.version
+    found = [one for one in instance.candidates(chosen.key) if not one.is_withheld and one.age > chosen.age]
+    return sorted(found, key=lambda one: one.age, reverse=True)
 
 
 def _release(candidate: Candidate) -> str:

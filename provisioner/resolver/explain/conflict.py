@@ -387,7 +387,7 @@ def _alike(instance: ProblemInstance, merged: Merged) -> Callable[[Candidate], b
 def _subjects(
     instance: ProblemInstance, key: Key, chosen: Sequence[Candidate], is_alike: Callable[[Candidate], bool]
 ) -> Subjects:
-    domain = sorted(instance.candidates(key), key=_age)
+    domain = sorted(instance.candidates(key), key=lambda one: (one.age, one.label))
     wanted = set(chosen)
     if key.component in FRAMEWORKS and len(wanted) > 2:
         whole = list(_runs(_by(domain, without_local), wanted, is_alike, is_each_told=False))
@@ -443,10 +443,6 @@ def _runs(
             yield [item]
     if run:
         yield run[:last]
-
-
-def _age(candidate: Candidate) -> tuple[object, str]:
-    return (candidate.pep440 if candidate.key.is_package else candidate.version), candidate.label
 
 
 # -- offers and the conclusion -------------------------------------------------------------------------------------------------

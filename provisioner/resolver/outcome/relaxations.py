@@ -171,14 +171,18 @@ def _cited(citations: Mapping[str, Citation], rows: tuple[PatchedKernels, ...]) 
 def _packages(pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle | FromSdist]:
     """Yield the chosen distributions that are pre-releases or source distributions."""
     for key, candidate in pins.items():
-        file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
-        if file is None:
+        if (file := _file_of(candidate)) is None:
             continue
         subject, source = candidate.subject, Index(file.index)
         if candidate.pep440.is_prerelease:
             yield Lifecycle(component=key.name, subject=subject, predicate=IsPrerelease(), source=source)
         if not file.filename.endswith(".whl"):
             yield FromSdist(component=key.name, subject=subject, filename=file.filename, source=source)
+
+
+def _file_of(candidate: Candidate) -> IndexFile | None:
+    """Return the file of a distribution; None for any other candidate, and with extras: the plain distribution has the file."""
+    return candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in candidate.key.name else None
 
 
 def undated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
@@ -188,18 +192,13 @@ def undated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[D
     for key, candidate in pins.items() if "recent" in policy.words else ():
         is_released = key.component in DATED or not instance.problem.is_virtual(key.component)
         if key.is_package:
-            found.extend(_undated_file(key, candidate))
+            if (file := _file_of(candidate)) is not None and file.upload_time is None:
+                found.append(UndatedFile(name=key.name, label=candidate.label, index=file.index))
         elif is_released and policy.support_status.is_undated(candidate):
             found.append(UndatedRelease(name=key.component, label=candidate.label))
         if key.component == "driver" and not policy.support_status.is_designated(candidate):
             found.append(UndesignatedBranch(branch=candidate.label.partition(".")[0]))
     return tuple(dict.fromkeys(found))
-
-
-def _undated_file(key: Key, candidate: Candidate) -> Iterator[UndatedFile]:
-    file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
-    if file is not None and file.upload_time is None:
-        yield UndatedFile(name=key.name, label=candidate.label, index=file.index)
 
 
 def _compiled(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[FromSource]:
@@ -275,7 +274,7 @@ def built_elsewhere(instance: ProblemInstance, pins: Mapping[Key, Candidate]) ->
 
 def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, IndexFile]]:
     for key, candidate in pins.items():
-        file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
+        file = _file_of(candidate)
         if file is not None and instance.finder is not None and instance.finder.is_built(file):
             yield key.name, file
 

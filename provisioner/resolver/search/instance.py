@@ -195,6 +195,12 @@ class ProblemInstance:
             found = self._requirements[candidate] = (*self.known_requirements(candidate), *self._read(candidate))
         return found
 
+    def requirements_on(self, pins: Mapping[Key, Candidate]) -> Iterator[Requirement]:
+        """Yield the requirements that an assignment must meet: the root requirements, then those of its candidates."""
+        yield from self.roots
+        for candidate in pins.values():
+            yield from self.requirements(candidate)
+
     def _read(self, candidate: Candidate) -> Iterable[Requirement]:
         """Return the requirements of a candidate from its metadata if it is a distribution, otherwise from the matrix."""
         if candidate.key.is_package:
@@ -279,15 +285,12 @@ def violations(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Re
 
     A search may be wrong, so no result that a search has cached is used here.
     """
-    wanted = [*instance.roots]
-    for candidate in pins.values():
-        wanted.extend(instance.requirements(candidate))
 
     def is_met(requirement: Requirement) -> bool:
         pinned = pins.get(requirement.key)
         return pinned is not None and instance.accepts(requirement, pinned)
 
-    return [requirement for requirement in wanted if not is_met(requirement)]
+    return [requirement for requirement in instance.requirements_on(pins) if not is_met(requirement)]
 
 
 def arbitrary_version(requirement: Requirement) -> str:
