@@ -164,7 +164,8 @@ def _details(result: Report) -> Iterator[Line]:
         yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in result.error.hints)
     findings: dict[tuple[object, ...], Finding] = {}  # once for all platforms
     for finding in result.findings:
-        findings.setdefault((finding.code, finding_words(finding), *finding_details(finding)), finding)
+        texts = finding_words(finding), finding_details(finding), finding_hints(finding)
+        findings.setdefault((finding.code, *texts, finding.command), finding)
     commands: dict[str, None] = {}
     for finding in sorted(findings.values(), key=lambda one: VERDICTS.index(one.verdict)):
         hints = finding_hints(finding)
