@@ -24,8 +24,16 @@ class ProvisionError(Exception):
     def __init__(self, message: str, *, causes: tuple[str, ...] = (), hints: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.message = message
-        self.causes = causes
-        self.hints = hints
+        self.causes: tuple[str, ...] = ()
+        self.hints: tuple[str, ...] = ()
+        self.add(causes=causes, hints=hints)
+
+    def add(self, *, causes: tuple[str, ...] = (), hints: tuple[str, ...] = ()) -> None:
+        """Add causes and hints; they become notes (PEP 678), too, so that a traceback shows them."""
+        self.causes += causes
+        self.hints += hints
+        for note in (*causes, *(f"hint: {hint}" for hint in hints)):
+            self.add_note(note)
 
 
 class UsageError(ProvisionError):

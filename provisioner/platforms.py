@@ -1,4 +1,4 @@
-"""The platforms an environment can be locked for, one row each, with their names for installers and kernels."""
+"""The platforms an environment can be locked for, one row each, with their names and environment markers for installers."""
 
 from __future__ import annotations
 
@@ -74,3 +74,23 @@ def platform_of(system: System, machine: str) -> PlatformName | None:
     """Return the platform of a machine named as by `uname -m` or a Linux distribution (`aarch64`, `arm64`), or None."""
     found = _SAME_MACHINE.get(machine, machine) if system == "linux" else machine
     return next((row.name for row in PLATFORMS.values() if (row.system, row.machine) == (system, found)), None)
+
+
+def environment_marker(platform: str, *, python: str = "") -> str:
+    """Return the marker that selects one platform, and one Python series such as `3.12` when `python` is not empty."""
+    row = PLATFORMS[platform]
+    marker = f'sys_platform == "{row.sys_platform}" and platform_machine == "{row.machine}"'
+    return f'{marker} and python_version == "{python}"' if python else marker
+
+
+def package_marker(platforms: tuple[str, ...], among: tuple[str, ...]) -> str:
+    """Return the shortest marker that selects `platforms` among those of a lock (`among`); "" when both are the same."""
+    if set(platforms) == set(among):
+        return ""
+    rows = [PLATFORMS[platform] for platform in among]
+    systems, machines = {row.sys_platform for row in rows}, {row.machine for row in rows}
+    if len(systems) == 1:
+        return " or ".join(f'platform_machine == "{PLATFORMS[platform].machine}"' for platform in platforms)
+    if len(machines) == 1 or len(systems) == len(among):
+        return " or ".join(f'sys_platform == "{PLATFORMS[platform].sys_platform}"' for platform in platforms)
+    return " or ".join(environment_marker(platform) for platform in platforms)

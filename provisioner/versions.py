@@ -10,13 +10,37 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(.*)", re.DOTALL)
 _CLAUSE = re.compile(r"\s*(===|==|!=|<=|>=|~=|<|>)?\s*([^\s,<>=!~]+)\s*")
 _LONGEST = 200
 _POST = re.compile(r"[.-]?post(\d+)")
+
+
+def dotted(numbers: Iterable[int]) -> str:
+    """Return numbers as a version text: (12, 6) as `12.6`."""
+    return ".".join(map(str, numbers))
+
+
+def numbers_of(text: str) -> tuple[int, ...]:
+    """Return the numbers of a version text: `12.6` as (12, 6); raises `ValueError` for a text with anything else."""
+    return tuple(map(int, text.split(".")))
+
+
+def series(text: str) -> str:
+    """Return the first two numbers of a version text: `3.12` for `3.12.7`."""
+    return ".".join(text.split(".")[:2])
+
+
+def without_local(text: str) -> str:
+    """Return a version text without its local label (`+cu126`)."""
+    return text.partition("+")[0]
 
 
 class Version(Struct, frozen=True, eq=False, array_like=True, gc=False):
@@ -41,7 +65,7 @@ class Version(Struct, frozen=True, eq=False, array_like=True, gc=False):
     @property
     def public(self) -> str:
         """The spelling without the local label (`+cu126`)."""
-        return self.text.partition("+")[0]
+        return without_local(self.text)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Version) and self._key == other._key
@@ -158,11 +182,6 @@ class Range(Struct, frozen=True, array_like=True, gc=False):
         the vendor publishes matches exactly that one. Raises `ValueError` with the invalid clause.
         """
         return _parse_range(text)
-
-    @classmethod
-    def exactly(cls, version: Version) -> Range:
-        """Return the range that allows only the spelling of `version`."""
-        return cls((Clause("===", version),))
 
     def allows(self, version: Version) -> bool:
         """Return whether every clause allows `version`."""

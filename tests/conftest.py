@@ -1,6 +1,6 @@
 """What every test gets: a quiet terminal, a cache of its own, and goldens that `pytest --accept` rewrites.
 
-`make test` leaves out what is marked `slow`. A test that takes more than about five seconds is marked where it stands; what
+`make test` leaves out what is marked `slow`. A test that takes more than about three seconds is marked where it stands; what
 needs something from outside, or stands in a folder or module of `SLOW`, is marked here.
 
 Where pip reaches no index, tests marked `network` are skipped; with PROVISION_REQUIRE_INDEX=1 they fail.
@@ -60,10 +60,15 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    places = [Path(__file__).parent / name for name in SLOW]
     for item in items:
-        if any(place in (item.path, *item.path.parents) for place in places) or any(map(item.get_closest_marker, OUTSIDE)):
+        if is_in_slow_place(item.path) or any(map(item.get_closest_marker, OUTSIDE)):
             item.add_marker("slow")
+
+
+@functools.cache
+def is_in_slow_place(path: Path) -> bool:
+    """Whether a module of tests is named in `SLOW`, or stands in a folder that is; asked once for each module."""
+    return any(path.is_relative_to(Path(__file__).parent / place) for place in SLOW)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -159,6 +159,7 @@ def test_the_readme_leads_to_every_page() -> None:
     assert set(PAGES) - found - {"CHANGELOG.md"} == set()
 
 
+@pytest.mark.slow
 def test_the_page_of_the_matrix_tells_the_rows_and_disagreements_that_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["matrix", "check"])

@@ -165,9 +165,12 @@ def _details(result: Report) -> Iterator[Line]:
         yield Line(f"{result.error.message}  [{result.error.code}]", "error:", Paint.BAD, 2)
         yield from (Line(detail, indent=4) for detail in result.error.causes)
         yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in result.error.hints)
-    findings = [one for at, one in enumerate(result.findings) if one not in result.findings[:at]]  # once for all platforms
+    findings: dict[tuple[object, ...], Finding] = {}  # once for all platforms
+    for finding in result.findings:
+        texts = finding_words(finding), finding_details(finding), finding_hints(finding)
+        findings.setdefault((finding.code, *texts, finding.command), finding)
     commands: dict[str, None] = {}
-    for finding in sorted(findings, key=lambda one: VERDICTS.index(one.verdict)):
+    for finding in sorted(findings.values(), key=lambda one: VERDICTS.index(one.verdict)):
         hints = finding_hints(finding)
         yield Line(f"{finding_words(finding)}  [{finding.code}]", f"{finding.verdict}:", PAINTS[finding.verdict], 2)
         yield from (Line(detail, indent=4) for detail in finding_details(finding))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from provisioner.compare.claims import MAJORS, in_series, majors_text, numbers, series
-from provisioner.versions import Range, Version
+from provisioner.compare.claims import MAJORS, in_series, majors_text
+from provisioner.versions import Range, Version, dotted, numbers_of, without_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -54,7 +54,7 @@ class _Span(Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> _Span:
-        ends = {part[:2]: numbers(part[2:]) for part in text.split(",") if part[:2] in {">=", "<="}}
+        ends = {part[:2]: numbers_of(part[2:]) for part in text.split(",") if part[:2] in {">=", "<="}}
         return cls(ends.get(">=", ()), ends.get("<=", ()))
 
     def contains(self, version: Version) -> bool:
@@ -111,14 +111,16 @@ def _ptx_isa(matrix: Matrix, claim: Claim) -> ClaimResult:
 
     The result is `silent` when the version is older or newer than all releases of the matrix.
     """
-    wanted = numbers(claim.subject.removeprefix("ptx "))
+    wanted = numbers_of(claim.subject.removeprefix("ptx "))
     known = sorted((row for row in _releases(matrix, "cuda") if row.ptx_isa), key=lambda row: row.version)
-    able = [row for row in known if numbers(row.ptx_isa) >= wanted]
+    able = [row for row in known if numbers_of(row.ptx_isa) >= wanted]
     theirs = Version.parse(claim.says.removeprefix("cuda "))
     if not able or able[0] is known[0]:
         return ClaimResult.silent("older or newer than every release of this matrix")
     return ClaimResult.of(
-        in_series(able[0].version, str(theirs)), f"cuda {series(able[0].version)}", evidence(matrix, "cuda", able[:1])
+        in_series(able[0].version, str(theirs)),
+        f"cuda {dotted(able[0].version.release[:2])}",
+        evidence(matrix, "cuda", able[:1]),
     )
 
 
@@ -182,7 +184,7 @@ def _serves(row: Release, cuda: str) -> bool:
 
 def _series_of(rows: Iterable[Release]) -> str:
     found = sorted({row.version for row in rows})
-    return f"{series(found[0])} to {series(found[-1])}" if found else ""
+    return f"{dotted(found[0].release[:2])} to {dotted(found[-1].release[:2])}" if found else ""
 
 
 def _image(matrix: Matrix, claim: Claim) -> ClaimResult:
@@ -221,7 +223,7 @@ def _framework_python(matrix: Matrix, claim: Claim) -> ClaimResult:
     pythons = {text for _, build in rows for need in _python(build) for text in scope if need.allows(Version.parse(text))}
     if not rows or not pythons:
         return ClaimResult.silent(f"the Pythons of {claim.subject} are not in this matrix")
-    ordered = " ".join(sorted(pythons, key=numbers))
+    ordered = " ".join(sorted(pythons, key=numbers_of))
     is_range = "=" in claim.says
     agrees = all(_inside(version, claim.says) for version in pythons) if is_range else ordered == claim.says
     return ClaimResult.of(agrees, ordered, evidence(matrix, component, rows))
@@ -279,9 +281,9 @@ def _allows(need: Need, text: str) -> bool:
 
 def _inside(text: str, span: str) -> bool:
     """Return whether a version lies in `>=a,<=b`, whose ends are series."""
-    found = numbers(text.partition("+")[0].split("-")[0])
+    found = numbers_of(without_local(text).split("-")[0])
     for part in span.split(","):
-        end = numbers(part[2:])
+        end = numbers_of(part[2:])
         if part.startswith(">=") and found < end:
             return False
         if part.startswith("<=") and found[: len(end)] > end:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.strict_model import StrictModel
+from provisioner.versions import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -98,11 +99,6 @@ class DisagreementFile(StrictModel, frozen=True, kw_only=True):
     disagreements: tuple[Disagreement, ...] = ()
 
 
-def numbers(text: str) -> tuple[int, ...]:
-    """Return the numbers of a version text: `12.6` as (12, 6); raises `ValueError` for other texts."""
-    return tuple(int(part) for part in text.split("."))
-
-
 MAJORS = range(3, 30)
 """Majors of compilers that are compared: older ones are out of use, newer ones are not released."""
 
@@ -122,12 +118,7 @@ def majors_text(majors: Iterable[int]) -> str:
     return ", ".join(shown) or "none"
 
 
-def series(version: Version) -> str:
-    """Return `12.6.3` as `12.6`."""
-    return ".".join(str(part) for part in version.release[:2])
-
-
 def in_series(version: Version, text: str) -> bool:
     """Return whether a release belongs to a series of one to three numbers."""
-    wanted = numbers(text)
+    wanted = numbers_of(text)
     return version.release[: len(wanted)] == wanted

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from provisioner.compare.claims import Claim, numbers
+from provisioner.compare.claims import Claim
+from provisioner.versions import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,7 @@ def is_cog(text: str) -> bool:
 def claims(text: str) -> Iterator[Claim]:
     """Yield the claims of each row about a PyTorch build, a TensorFlow release, or an image tag."""
     lines, rows = text.splitlines(), json.loads(text)
-    listed = sorted((python for row in rows for python in row.get("Pythons", ())), key=numbers)
+    listed = sorted((python for row in rows for python in row.get("Pythons", ())), key=numbers_of)
     scope = f">={listed[0]}" if listed else ""
     cursor = 0
     for row in rows:
@@ -58,4 +59,4 @@ def _row(row: dict[str, Any], line: int, scope: str) -> Iterator[Claim]:
 
 
 def _pythons(row: dict[str, Any]) -> str:
-    return " ".join(sorted(row["Pythons"], key=numbers))
+    return " ".join(sorted(row["Pythons"], key=numbers_of))

@@ -9,7 +9,8 @@ import ast
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from provisioner.compare.claims import MAJORS, Claim, majors_text, numbers
+from provisioner.compare.claims import MAJORS, Claim, majors_text
+from provisioner.versions import dotted, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,11 +63,11 @@ def _compilers(refused: list[_Refusal]) -> Iterator[Claim]:
     """Yield the compiler majors that are not refused, for each toolkit series at which a bound of the table begins or ends."""
     for compiler in ("gcc", "clang"):
         about = [row for row in refused if row.compiler == compiler]
-        for toolkit in sorted({numbers(end) for row in about for end in _ends(row.toolkits) if end}):
+        for toolkit in sorted({numbers_of(end) for row in about for end in _ends(row.toolkits) if end}):
             rows = [row for row in about if _contains(row.toolkits, toolkit)]
             left = [major for major in MAJORS if not any(_covers(row.versions, major) for row in rows)]
             if rows and left:
-                subject = "cuda " + ".".join(map(str, toolkit))
+                subject = "cuda " + dotted(toolkit)
                 yield Claim(question=compiler, subject=subject, says=majors_text(left), line=rows[0].line)
 
 
@@ -111,15 +112,15 @@ def _contains(text: str, toolkit: tuple[int, ...]) -> bool:
     """Return whether the newest release of a toolkit series lies in a Spack range: `:11.4.0` ends before the newest 11.4."""
     low, high = _ends(text)
     newest = (*toolkit, _NEWEST, _NEWEST, _NEWEST)
-    below = not high or newest[: len(numbers(high))] <= numbers(high)
-    return below and (not low or newest >= numbers(low))
+    below = not high or newest[: len(numbers_of(high))] <= numbers_of(high)
+    return below and (not low or newest >= numbers_of(low))
 
 
 def _covers(text: str, major: int) -> bool:
     """Return whether a compiler's range contains every minor of a major, so that the whole major is refused."""
     for part in text.split(","):
         low, high = _ends(part)
-        starts = not low or major > numbers(low)[0] or numbers(low) == (major,)
-        if starts and (not high or major < numbers(high)[0] or numbers(high) == (major,)):
+        starts = not low or major > numbers_of(low)[0] or numbers_of(low) == (major,)
+        if starts and (not high or major < numbers_of(high)[0] or numbers_of(high) == (major,)):
             return True
     return False

@@ -23,6 +23,7 @@ from provisioner.curate.shared_files import SHARED_FILES, shared_file_findings, 
 from provisioner.errors import UnavailableError
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.measure import UnreadableArtefactError
+from provisioner.versions import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -168,4 +169,4 @@ def _wheels_of(file: IndexFile, artefacts: Artefacts) -> tuple[IndexFile, ...]:
 def _pythons(matrix: Matrix) -> tuple[str, ...]:
     component = matrix.components.get("python")
     releases = component.releases if component is not None else ()
-    return tuple(dict.fromkeys(".".join(str(part) for part in one.version.release[:2]) for one in releases))
+    return tuple(dict.fromkeys(dotted(one.version.release[:2]) for one in releases))

@@ -11,7 +11,7 @@ from provisioner.curate.wheel_facts import HONEST_GLIBC, required, welcome
 from provisioner.index.model import Environment
 from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.tags import best_rank, glibc_needed, platform_of, tag_ranks
-from provisioner.versions import Version
+from provisioner.versions import Version, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -63,11 +63,11 @@ def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
     floor = need.range.clauses[0].version.text if need.range.clauses else ""
     tag = glibc_needed(measurement.filename)
     promised = tag if tag is not None and tag >= HONEST_GLIBC else (0,)
-    asked = _numbers(measurement.glibc) if measurement.glibc else (0,)
+    asked = _numbers(measurement.glibc)
     known = max(promised, asked)
     asking = next((one.path for one in measurement.libraries if measurement.glibc and one.glibc == measurement.glibc), "")
     read = f"{asking} asks for {measurement.glibc}" if asking else "its libraries ask for no version"
-    read += f", its tag for {_dotted(promised)}" if promised[0] else ""
+    read += f", its tag for {dotted(promised)}" if promised[0] else ""
     if known == _numbers(floor):
         yield confirmed("glibc", need, read, is_whole=measurement.is_whole)
     elif known > _numbers(floor) or measurement.is_whole:
@@ -229,10 +229,6 @@ def _project(file: IndexFile) -> str:
 
 def _numbers(text: str) -> tuple[int, ...]:
     return Version.parse(text).release if text else (0,)
-
-
-def _dotted(numbers: tuple[int, ...]) -> str:
-    return ".".join(str(number) for number in numbers)
 
 
 def _spoken(minors: Iterable[str]) -> str:

@@ -18,6 +18,7 @@ from provisioner.curate.derive import Deriver, Session, Source, by_platform, by_
 from provisioner.curate.readings import CUDNN_TARGETS, NCCL_TARGETS
 from provisioner.curate.wheel_facts import floor, glibc
 from provisioner.platforms import LINUX_PLATFORMS
+from provisioner.versions import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,7 +136,7 @@ def _toolkits(index: WheelIndex) -> dict[tuple[str, Version], tuple[str, ...]]:
     index.read_ahead(metapackages)
     found: dict[tuple[str, Version], list[str]] = defaultdict(list)
     for wheel in metapackages:
-        toolkit = ".".join(str(part) for part in wheel.version.release[:3])
+        toolkit = dotted(wheel.version.release[:3])
         for requirement in index.requires(wheel):
             # `==13.1.1.3.*` or, from 13.0 on for nvJitLink, `>=13.0.88,<14`: the toolkit's own release is where it starts
             text = floor(requirement.specifier)

@@ -12,6 +12,7 @@ from packaging.specifiers import SpecifierSet
 
 from provisioner.index.pages.tags import glibc_needed, platform_of
 from provisioner.platforms import MACOS_PLATFORMS, PLATFORM_NAMES, PlatformName
+from provisioner.versions import dotted, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -54,7 +55,7 @@ def minors(wheel: Wheel) -> tuple[str, ...]:
 
 def newest_minor(wheels: Iterable[Wheel]) -> tuple[int, ...]:
     """Return the newest CPython in the tags of wheels as numbers; (0,) when no tag names one."""
-    return max((_numbers(minor) for wheel in wheels for minor in minors(wheel)), default=(0,))
+    return max((numbers_of(minor) for wheel in wheels for minor in minors(wheel)), default=(0,))
 
 
 def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> NeedText:
@@ -70,10 +71,10 @@ def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> NeedText:
     for wheel in usable:
         named = minors(wheel)
         if wheel.abi == "abi3":
-            major, minor = _numbers(min(named, key=_numbers))
+            major, minor = numbers_of(min(named, key=numbers_of))
             named = tuple(f"{major}.{number}" for number in range(minor, max(newest[-1], minor) + 1))
         found.update(minor for minor in named if welcome(minor, wheel.file))
-    return tuple(sorted(found, key=_numbers))
+    return tuple(sorted(found, key=numbers_of))
 
 
 def welcome(minor: str, file: IndexFile) -> bool:
@@ -83,15 +84,11 @@ def welcome(minor: str, file: IndexFile) -> bool:
     return any(allowed.contains(f"{minor}.{patch}") for patch in (0, 50))
 
 
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))
-
-
 def glibc(wheels: Iterable[Wheel]) -> str:
     """Return the glibc that all wheels run on by their tags (`>=2.28`); "" when any tag is untrusted or not manylinux."""
     floors = [glibc_needed(wheel.file.filename) for wheel in wheels]
     known = [floor for floor in floors if floor is not None and floor >= HONEST_GLIBC]
-    return ">=" + ".".join(str(part) for part in max(known)) if known and len(known) == len(floors) else ""
+    return ">=" + dotted(max(known)) if known and len(known) == len(floors) else ""
 
 
 def macos(wheels: Iterable[Wheel], platform: str) -> str:
@@ -103,7 +100,7 @@ def macos(wheels: Iterable[Wheel], platform: str) -> str:
         for tag in wheel.platform_tags
         if (match := _MACOS.fullmatch(tag)) and match[3] in {machine, "universal2", "intel"}
     ]
-    return f">={max(found)[0]}.{max(found)[1]}" if found else ""
+    return ">=" + dotted(max(found)) if found else ""
 
 
 def required(

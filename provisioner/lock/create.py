@@ -22,9 +22,10 @@ from provisioner.index.metadata.core_metadata import UnusableMetadataError, pars
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.lock.format.artifact import fits, local_path, lock_file, locked_url, nameless
 from provisioner.lock.format.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason, relaxation
-from provisioner.lock.format.platform import environment_marker, package_marker
 from provisioner.places import Place
+from provisioner.platforms import environment_marker, package_marker
 from provisioner.resolver.stack import BaseImage, Stack
+from provisioner.versions import series
 from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words
@@ -76,7 +77,7 @@ def create_lock(
     platforms = tuple(stack.platform for stack in ordered)
     if not platforms or len(set(platforms)) < len(platforms):
         raise InconsistentStackError(f"lock `{name}` needs one stack a platform", causes=(f"given: {', '.join(platforms)}",))
-    pythons = [_series(stack.components.get("python", "")) for stack in ordered]
+    pythons = [series(stack.components.get("python", "")) for stack in ordered]
     is_one_python = len(set(pythons)) == 1
     return Lock(
         name=name,
@@ -100,11 +101,6 @@ def local_files(stacks: Sequence[Stack], *, installer: Installers = None) -> dic
     files += [file for stack in stacks if (file := _installer_file(stack.platform, installer))]
     sources = {lock_file(file).path: source for file in files if (source := local_path(file))}
     return dict(sorted(sources.items()))
-
-
-def _series(python: str) -> str:
-    """Return the series of a Python version, as `3.12` for `3.12.7`: a lock is for one series, whatever its patch release."""
-    return ".".join(python.split(".")[:2])
 
 
 def _requires_python(pythons: list[str]) -> str:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from provisioner.accelerators import ACCELERATORS
 from provisioner.errors import UsageError
 from provisioner.lock.format.file import lock_digest
-from provisioner.lock.format.platform import package_marker
+from provisioner.platforms import package_marker
 from provisioner.render.base_image import base_of
 from provisioner.render.entry_guard import entrypoint, has_guard, install_guard
 from provisioner.render.header import UnrenderableError, header

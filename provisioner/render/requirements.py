@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from provisioner.lock.format.artifact import fits
-from provisioner.lock.format.platform import package_marker
+from provisioner.platforms import package_marker
 from provisioner.render.header import header
 
 if TYPE_CHECKING:

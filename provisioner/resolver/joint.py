@@ -194,7 +194,7 @@ def _with_conflict(error: UnavailableError, instance: ProblemInstance, search: C
     from provisioner.resolver.explain.conflict import described
 
     lines = conflict_lines(described(instance, search, search.minimal()))
-    error.causes = (*error.causes, "without what it has there is no answer:", *(f"  {line}" for line in lines))
+    error.add(causes=("without what it has there is no answer:", *(f"  {line}" for line in lines)))
     return error
 
 

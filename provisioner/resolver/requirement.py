@@ -11,21 +11,28 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from operator import attrgetter
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from msgspec import Struct
+from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
+
+from provisioner.grounds.requirement import Entails, Subject
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from packaging.specifiers import SpecifierSet
+    from packaging.utils import NormalizedName
 
-    from provisioner.grounds.requirement import Ground
+    from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.requirement import Ground, Relation, Row, SameChoice
+    from provisioner.grounds.source import Source
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build, ImageFacts, Release
     from provisioner.matrix.need import Need
-    from provisioner.versions import Range, Version
+    from provisioner.versions import Range
 
 _pep440 = lru_cache(maxsize=4096)(PackageVersion)
 _PEP440 = attrgetter("pep440")
@@ -69,9 +76,19 @@ class Key(NamedTuple):
         return self.name.partition("[")[0]
 
     @property
+    def project(self) -> NormalizedName:
+        """The name of a distribution without its extras, as an index is asked for it."""
+        return canonicalize_name(self.distribution)
+
+    @property
     def component(self) -> str:
         """The name of the component, without device, target or slot: `gpu`."""
         return self.name.partition(":")[0]
+
+    @property
+    def shown_name(self) -> str:
+        """The name in messages: of the component, or of the distribution with its extras."""
+        return self.name if self.is_package else self.component
 
     @property
     def slot(self) -> str:
@@ -79,6 +96,9 @@ class Key(NamedTuple):
         part = self.name.partition(":")[2]
         return part if part in SLOTS else ""
 
+
+NO_VERSION = Version.named("")
+"""The version of every candidate of a distribution, a placeholder: distributions are compared by `Candidate.pep440`."""
 
 SHARED_FILE = "shared-file"
 """The prefix of the key of a file that several distributions write (`shared-file:nccl`)."""
@@ -272,6 +292,11 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
         return _pep440(self.label)
 
     @property
+    def age(self) -> Any:  # noqa: ANN401 - a version of PEP 440 or of the matrix; either orders the candidates of one key
+        """The version by which the candidates of one key are ordered."""
+        return self.pep440 if self.key.is_package else self.version
+
+    @property
     def is_withheld(self) -> bool:
         """Whether only a requirement that names this version can choose it, because it is yanked (PEP 592) or a pre-release."""
         return False
@@ -281,8 +306,21 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
         """Whether this is a version of a distribution without any file that can be installed on the target."""
         return False
 
+    @property
+    def subject(self) -> Subject:
+        """The name and label by which a ground refers to this candidate."""
+        return Subject(self.key.shown_name, self.label)
+
+    def entails(self, predicate: Predicate, relation: Relation | SameChoice | Row, cited: Source | None = None) -> Entails:
+        """Return the ground of a requirement of this candidate, which is listed under the candidate's own name."""
+        subject = self.subject
+        return Entails(name=subject.name, subject=subject, predicate=predicate, relation=relation, cited=cited)
+
+    def __str__(self) -> str:
+        return f"{self.key.name} {self.label}"
+
     def __repr__(self) -> str:
-        return f"<{self.key.name} {self.label}>"
+        return f"<{self}>"
 
 
 class ReleaseCandidate(Candidate, frozen=True, eq=False, gc=False):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from provisioner.resolver.explain.fixes import fix_of, gives, rejoined
 from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, TORCH, FileCandidate, Key, Labelled, Requirement
 from provisioner.resolver.search.bundled import bundling_distribution
+from provisioner.versions import without_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -110,7 +111,7 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     instance, pins = chosen
     wanted = [one for one in _wanted(instance, pins) if _is_about(one, key) and one.ground.group != PYTHON_ATTEMPT]
     found = Why(
-        component=key.name if key.is_package else key.component,
+        component=key.shown_name,
         chosen=pins[key].label,
         platform=problem.request.platform,
         slot="" if key.is_package else key.slot,
@@ -237,16 +238,12 @@ def _labels(requirement: Requirement) -> frozenset[str]:
 
 def _newer(instance: ProblemInstance, chosen: Candidate) -> list[Candidate]:
     """Return the candidates newer than the chosen one, newest first, except yanked versions and pre-releases."""
-    found = [one for one in instance.candidates(chosen.key) if not one.is_withheld and _age(one) > _age(chosen)]
-    return sorted(found, key=_age, reverse=True)
-
-
-def _age(candidate: Candidate) -> Any:  # noqa: ANN401 - a PEP 440 version or one of the matrix, which order the candidates of one key
-    return candidate.pep440 if candidate.key.is_package else candidate.version
+    found = [one for one in instance.candidates(chosen.key) if not one.is_withheld and one.age > chosen.age]
+    return sorted(found, key=lambda one: one.age, reverse=True)
 
 
 def _release(candidate: Candidate) -> str:
-    return candidate.label if candidate.key.is_package else candidate.label.partition("+")[0]
+    return candidate.label if candidate.key.is_package else without_local(candidate.label)
 
 
 def _question(key: Key, name: str, some: Sequence[Candidate]) -> Requirement:
@@ -348,7 +345,7 @@ def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) ->
     """Return why the solver prefers the answer `chosen` to `other`, which has a newer release of `key`."""
     instance, pins = chosen
     request = problem.request
-    name = key.name if key.is_package else key.component
+    name = key.shown_name
     if key in pins and request.preferred.get(name) == pins[key].label:
         return LockKeeps(name=name, label=pins[key].label)
     table = next((table for table in ("prefer", "avoid") if name in getattr(request.spec.policy, table)), "")
@@ -362,7 +359,7 @@ def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) ->
         return NotFirst()
     before, after = pins.get(first), other[1].get(first)
     return ComesFirst(
-        name=first.name if first.is_package else first.component,
+        name=first.shown_name,
         before=before.label if before is not None else "",
         after=after.label if after is not None else "",
     )
@@ -375,14 +372,8 @@ def _first_difference(
 
     None when the answers agree on all other keys.
     """
-    direct = instance.finder.order if instance.finder else {}
-    order = instance.problem.order
-
-    def rank(one: Key) -> tuple[bool, int, bool, int, Key]:
-        return one not in direct, direct.get(one, 0), one.is_package, order.get(one, 0), one
-
     different = [one for one in {**pins, **others} if one != key and _label(pins, one) != _label(others, one)]
-    return min(different, key=rank, default=None)
+    return min(different, key=instance.decision_rank, default=None)
 
 
 def _label(pins: Mapping[Key, Candidate], key: Key) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.report import FieldReport
-from provisioner.versions import Range, Version
+from provisioner.versions import Range, Version, series, without_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -66,10 +66,11 @@ def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
         yield _agreement("pytorch", locked, "", agrees=False, note=note)
         return
     public, _, local = torch.version.partition("+")
-    yield _agreement("pytorch", locked, torch.version, agrees=public == locked.partition("+")[0])
+    yield _agreement("pytorch", locked, torch.version, agrees=public == without_local(locked))
     if build := lock.stack.components.get("pytorch_build", ""):
         measured = local or build_of(torch)
         yield _agreement("pytorch_build", build, measured, agrees=measured == build)
+    # PyTorch reports the first two numbers alone.
     if cuda := lock.stack.components.get("cuda", ""):
         yield _agreement("cuda", cuda, torch.cuda or "", agrees=series(cuda) == series(torch.cuda or ""))
     if rocm := lock.stack.components.get("rocm", ""):
@@ -170,21 +171,14 @@ def library_version(number: int) -> str:
     return f"{major}.{rest // 100}.{rest % 100}"
 
 
-def series(version: str) -> tuple[str, ...]:
-    """Return major and minor number, the part of its CUDA version that PyTorch reports: `12.6.3` and `12.6` are equal in it."""
-    return tuple(version.split(".")[:2]) if version else ()
-
-
 def build_of(torch: Torch) -> str:
     """Return the build name (`cu126`) of a PyTorch whose version has no local label, as on the default index."""
     if torch.cuda:
         return "cu" + torch.cuda.replace(".", "")
-    return f"rocm{'.'.join(series(torch.hip))}" if torch.hip else "cpu"
+    return f"rocm{series(torch.hip)}" if torch.hip else "cpu"
 
 
 def _allows(locked: str, measured: str) -> bool:
-    from provisioner.versions import Version
-
     try:
         return Range.parse(locked).allows(Version.parse(measured))
     except ValueError:

@@ -40,5 +40,5 @@ def _with_way_out(error: UnavailableError) -> UnavailableError:
 
     There is no automatic fallback, because the system stack without packages may have another answer.
     """
-    error.hints = (*error.hints, "--stack-only explains the system stack alone, without an index")
+    error.add(hints=("--stack-only explains the system stack alone, without an index",))
     return error

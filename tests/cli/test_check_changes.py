@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from provisioner.lock.format.file import read_lock, write_lock
 from tests.built_files import build_wheel
 from tests.project import LOCK, UV_TAG
+from tests.shipped import forget_the_index
 
 if TYPE_CHECKING:
     from tests.loopback_index import ServedFile
@@ -270,7 +271,7 @@ def test_offline_the_cache_is_asked(project: Project) -> None:
 
 
 def test_offline_what_the_cache_lacks_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(project.folder / "empty"))
+    forget_the_index(monkeypatch, project.folder / "empty")
     outcome = project.run("check", "--changes", "--offline")
     assert outcome.code == 3
     assert outcome.out == (

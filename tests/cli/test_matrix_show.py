@@ -45,6 +45,7 @@ def test_which_stacks_run_on_a_host_of_two_facts(project: Project) -> None:
     assert "unverified: container_toolkit: host does not state it" in outcome.err
 
 
+@pytest.mark.slow
 def test_nothing_runs_and_the_rule_is_named(project: Project) -> None:
     """The last branch for Volta is 580 (rule driver-590-drops-volta)."""
     outcome = project.run("matrix", "show", "gpu=V100", "driver=590", "--format", "json")

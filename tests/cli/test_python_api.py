@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,6 +95,18 @@ def test_mistakes_are_errors_of_ours(project: Project) -> None:
         assert raised.value.code == "invalid-document"
     with pytest.raises(ProvisionError, match=r"no pylock\.\*\.toml"):
         check()
+
+
+def test_a_traceback_shows_the_causes_and_hints(project: Project) -> None:
+    project.spec("[alpha>=3]")
+    with pytest.raises(NoStackError) as raised:
+        solve()
+    shown = "".join(traceback.format_exception_only(raised.value)).splitlines()
+    error = raised.value
+    assert str(error) == error.message
+    assert shown[1:] == [*error.causes, *(f"hint: {hint}" for hint in error.hints)]
+    assert error.causes
+    assert error.hints
 
 
 def test_every_name_is_there_and_loaded_only_when_it_is_used() -> None:

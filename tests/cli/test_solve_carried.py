@@ -194,6 +194,7 @@ def test_an_override_of_what_pytorch_pins_is_the_version_of_the_component(projec
     ]
 
 
+@pytest.mark.slow
 def test_the_cuda_of_jax_beside_that_of_pytorch_has_the_one_cudnn_there_is(project: Project) -> None:
     project.index.add_wheel("torch", "2.7.1", tag="cp312-cp312-manylinux_2_28_x86_64", requires=["nvidia-cudnn-cu12==9.5.1.17"])
     project.index.add_wheel("jax", "0.5.3", extras=["cuda12"], requires=["plugin==0.5.3; extra == 'cuda12'"])

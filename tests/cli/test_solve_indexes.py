@@ -8,6 +8,7 @@ import pytest
 
 from tests.loopback_index import LoopbackIndex
 from tests.project import LOCK, UV_TAG
+from tests.shipped import forget_the_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -89,7 +90,7 @@ class TestOfPipsConfiguration:
         other.add_wheel("more", "1.0")
         assert warnings(project.run("solve", "--upgrade")) == [f"{line}more"], "what is new is told, and it alone"
         project.index.add_wheel("acme", "99.0")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(project.folder / "empty"))  # that a page is not there is kept for a while
+        forget_the_index(monkeypatch, project.folder / "empty")  # that a page is not there is kept for a while
         assert [words for words in warnings(project.run("solve")) if "has other files under this name, too" in words]
 
     def test_another_index_under_the_name_of_the_one_before_is_told(

@@ -282,7 +282,7 @@ def real_host(chance: random.Random, kind: str) -> Host:
     return decode(json.dumps(facts), type=Host)
 
 
-@pytest.mark.parametrize("kind", ["nvidia", "amd"])
+@pytest.mark.parametrize("kind", [pytest.param("nvidia", marks=pytest.mark.slow), "amd"])
 @pytest.mark.parametrize("seed", range(max(1, round(4 * TIMES))))
 def test_on_the_shipped_matrix_no_fewer_sets_of_hosts_can_be_solved_together(kind: str, seed: int) -> None:
     """The sets are tried with the solver itself, hosts together: nothing of how a fleet takes a problem apart is used."""

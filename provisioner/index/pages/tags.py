@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.index.pages.filename import is_variant
+from provisioner.versions import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -206,12 +207,12 @@ def _platform_incompatibility(singles: list[list[str]], environment: Environment
     if newer is not None and environment.platform.startswith("linux"):
         glibc = environment.glibc or ANY_GLIBC
         return Incompatibility(
-            f"no wheel for glibc {glibc[0]}.{glibc[1]} on {environment.platform} (needs glibc {newer[0]}.{newer[1]})", "glibc"
+            f"no wheel for glibc {dotted(glibc)} on {environment.platform} (needs glibc {dotted(newer)})", "glibc"
         )
     targets = [(int(match[1]), int(match[2])) for match in map(_MACOS.fullmatch, usable) if match]
     if targets and environment.macos is not None:
         oldest, macos = min(targets), environment.macos
-        return Incompatibility(f"no wheel for macOS {macos[0]}.{macos[1]} (needs macOS {oldest[0]}.{oldest[1]})", "platform")
+        return Incompatibility(f"no wheel for macOS {dotted(macos)} (needs macOS {dotted(oldest)})", "platform")
     platforms = sorted({platform_of(parts[2]) for parts in singles})
     return Incompatibility(f"no wheel for {environment.platform} (has {', '.join(platforms)})", "platform")
 

@@ -17,12 +17,12 @@ from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel
 from packaging.version import Version as PackageVersion
 
 from provisioner.grounds import finding as of
-from provisioner.grounds.requirement import Subject
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.index.model import Environment
 from provisioner.lock.format.artifact import fits
 from provisioner.platforms import DEFAULT_PLATFORM, PLATFORMS
+from provisioner.versions import series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,48 +68,48 @@ def _contradictions(lock: Lock) -> Iterator[Placed]:
 
 def _series(stack: LockedStack) -> str:
     """Return the Python series of a stack, as `3.12` for `3.12.7`; "" when the stack has no Python."""
-    return ".".join(stack.components.get("python", "").split(".")[:2])
+    return series(stack.components.get("python", ""))
 
 
 @cache
-def _admits(specifier: str, series: str) -> bool:
+def _admits(specifier: str, python: str) -> bool:
     """Return whether a Requires-Python allows any patch release of a Python series."""
-    return any(SpecifierSet(specifier).contains(f"{series}.{patch}", prereleases=True) for patch in _PATCHES)
+    return any(SpecifierSet(specifier).contains(f"{python}.{patch}", prereleases=True) for patch in _PATCHES)
 
 
 @cache
-def _variables(platform: str, series: str) -> dict[str, str]:
+def _variables(platform: str, python: str) -> dict[str, str]:
     """Return the marker variables (PEP 508) of a platform with a Python series.
 
     `windows` is accepted, too: provision makes no locks for it, so every lock must exclude it.
     """
-    variables = marker_environment(Environment(platform=DEFAULT_PLATFORM if platform == "windows" else platform, python=series))
+    variables = marker_environment(Environment(platform=DEFAULT_PLATFORM if platform == "windows" else platform, python=python))
     return variables | _WINDOWS if platform == "windows" else variables
 
 
-def _holds(marker: str, platform: str, series: str) -> bool:
+def _holds(marker: str, platform: str, python: str) -> bool:
     """Evaluate a package's marker as an installer does that is given no extras and no groups (PEP 751, "Installation")."""
-    variables: dict[str, Any] = {**_variables(platform, series), "extras": frozenset(), "dependency_groups": frozenset()}
+    variables: dict[str, Any] = {**_variables(platform, python), "extras": frozenset(), "dependency_groups": frozenset()}
     return Marker(marker).evaluate(cast("dict[str, str]", variables), context="lock_file")
 
 
 def _of_environments(lock: Lock) -> Iterator[Placed]:
     """Yield contradictions of `environments` and `requires-python`, which must admit exactly what the lock was solved for."""
     wanted = {(stack.platform, _series(stack)) for stack in lock.stacks if _series(stack)}
-    outside = sorted({series for _, series in wanted if not _admits(lock.requires_python, series)})
-    for series in outside:
-        yield ("requires-python",), of.PythonNotAdmitted(needed=series, locked=lock.requires_python)
+    outside = sorted({python for _, python in wanted if not _admits(lock.requires_python, python)})
+    for python in outside:
+        yield ("requires-python",), of.PythonNotAdmitted(needed=python, locked=lock.requires_python)
     if outside or len(wanted) < len(lock.stacks):
         return
-    known = {f"3.{minor}" for minor in _AROUND} | {series for _, series in wanted}
+    known = {f"3.{minor}" for minor in _AROUND} | {python for _, python in wanted}
     pythons = [one for one in sorted(known, key=PackageVersion) if _admits(lock.requires_python, one)]
     others: dict[tuple[str, tuple[str, str]], list[str]] = {}
     for platform in (*PLATFORMS, "windows"):
         let_in = [one for one in pythons if not lock.environments or _any_holds(lock.environments, platform, one)]
-        solved = [series for here, series in sorted(wanted) if here == platform]
+        solved = [python for here, python in sorted(wanted) if here == platform]
         if solved and not set(solved) & set(let_in):
             yield ("environments",), of.EnvironmentsRefuse(platform=platform, python=solved[0])
-        rest = [series for series in let_in if series not in solved]
+        rest = [python for python in let_in if python not in solved]
         if rest:
             key = "requires-python" if solved else "environments"
             others.setdefault((key, (rest[0], rest[-1])), []).append(platform)
@@ -117,25 +117,25 @@ def _of_environments(lock: Lock) -> Iterator[Placed]:
         yield (key,), of.EnvironmentsAdmit(key=key, platforms=tuple(platforms), pythons=admitted)
 
 
-def _any_holds(markers: tuple[str, ...], platform: str, series: str) -> bool:
-    return any(_holds(marker, platform, series) for marker in markers)
+def _any_holds(markers: tuple[str, ...], platform: str, python: str) -> bool:
+    return any(_holds(marker, platform, python) for marker in markers)
 
 
 def _of_package(package: LockedPackage, lock: Lock) -> Iterator[Placed]:
-    subject = Subject(package.name, package.version)
+    subject = package.subject
     files = tuple(file.filename for file in package.files)
     for stack in lock.stacks:
-        platform, series = stack.platform, _series(stack)
-        if not series:
+        platform, python = stack.platform, _series(stack)
+        if not python:
             continue
         is_here = platform in package.platforms
-        if (not package.marker or _holds(package.marker, platform, series)) != is_here:
+        if (not package.marker or _holds(package.marker, platform, python)) != is_here:
             marker = package.marker
             yield ("marker",), of.MarkerDisagrees(subject=subject, platform=platform, marker=marker, is_locked=is_here)
-        is_reported = not _admits(lock.requires_python, series)
-        if is_here and not is_reported and not _admits(package.requires_python, series):
+        is_reported = not _admits(lock.requires_python, python)
+        if is_here and not is_reported and not _admits(package.requires_python, python):
             needed = package.requires_python
-            yield ("requires-python",), of.PackagePython(subject=subject, platform=platform, needed=needed, locked=series)
+            yield ("requires-python",), of.PackagePython(subject=subject, platform=platform, needed=needed, locked=python)
         if is_here and not any(fits(file, platform) for file in files):
             yield ("wheels", 0, "name"), of.NoFileForPlatform(subject=subject, platform=platform, files=files)
     if len(files) > len(package.platforms):
@@ -150,7 +150,7 @@ def _files(package: LockedPackage) -> Iterator[tuple[KeyPath, LockedFile]]:
 
 
 def _of_file(file: LockedFile, package: LockedPackage) -> Iterator[Placed]:
-    subject = Subject(package.name, package.version)
+    subject = package.subject
     parts = urlsplit(file.url)
     if file.url and (parts.scheme not in {"https", "http"} or not parts.hostname):
         yield ("url",), of.UnusableAddress(subject=subject, url=file.url)
@@ -187,7 +187,7 @@ def _of_names(lock: Lock) -> Iterator[Placed]:
         required = {canonicalize_name(parse_requirement(text).name) for text in package.requires}  # `check.packages`
         for at, name in enumerate(package.dependencies):
             if name not in names | required:
-                unlocked = of.UnlockedDependency(subject=Subject(package.name, package.version), object=name)
+                unlocked = of.UnlockedDependency(subject=package.subject, object=name)
                 yield ("packages", number, "dependencies", at), unlocked
 
 

@@ -20,7 +20,6 @@ from provisioner.grounds.finding import (
     ResizedArtefact,
     VanishedFile,
 )
-from provisioner.grounds.requirement import Subject
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS
 from provisioner.lock.format.artifact import upload_moment
 
@@ -55,7 +54,7 @@ def artefact_findings(lock: Lock, folder: Path) -> Iterator[Finding]:
                 continue
             path = folder / file.path
             if not path.is_file():
-                yield MissingArtefact(subject=Subject(package.name, package.version), file=file.path)
+                yield MissingArtefact(subject=package.subject, file=file.path)
             elif (found := _sha256(path)) != file.sha256:
                 yield ChangedArtefact(file=file.path, locked=file.sha256, found=found)
             elif file.size is not None and (size := path.stat().st_size) != file.size:
@@ -94,7 +93,7 @@ def drift_findings(drifts: Iterable[FileDrift]) -> Iterator[Finding]:
 
 def _drifts(package: LockedPackage, file: LockedFile, listed: IndexFile | None) -> Iterator[FileDrift]:
     def drift(kind: str, *, locked: str = "", offered: str = "") -> FileDrift:
-        subject = Subject(package.name, package.version)
+        subject = package.subject
         return FileDrift(
             kind=kind, package=subject, filename=file.filename, index=package.index, locked=locked, offered=offered
         )

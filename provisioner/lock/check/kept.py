@@ -10,8 +10,7 @@ from packaging.version import Version as PackageVersion
 from provisioner.grounds.requirement import LockedPackagesRequire
 from provisioner.index.model import PackageRelease
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.resolver.requirement import PACKAGE, Candidate, FileCandidate, Key, Labelled, Requirement
-from provisioner.versions import Version
+from provisioner.resolver.requirement import NO_VERSION, PACKAGE, Candidate, FileCandidate, Key, Labelled, Requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,7 +44,7 @@ def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
         key = Key(package.name, PACKAGE)
         version = PackageVersion(package.version)
         release = PackageRelease(name=canonicalize_name(package.name), version=version, file=None)
-        found[key] = FileCandidate(key, Version.named(""), package.version, release)
+        found[key] = FileCandidate(key, NO_VERSION, package.version, release)
     return found
 
 

@@ -77,7 +77,7 @@ def package_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
     if not any(isinstance(finding, MissingPackage) for finding in missing):  # a missing package may need the rest
         needed = _reached(lock, problem)
         if rest := [package for package in lock.packages if package.name not in needed]:
-            yield UnneededPackages(subjects=tuple(map(_subject, rest)))
+            yield UnneededPackages(subjects=tuple(one.subject for one in rest))
     yield from _of_components(lock)
     yield from _of_build(lock, problem)
 
@@ -92,7 +92,7 @@ def policy_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
     policy = request.spec.policy
     until = uploads_until(problem.matrix, policy)
     for package in lock.packages:
-        subject = _subject(package)
+        subject = package.subject
         has_wheel = any(file.filename.endswith(".whl") for file in package.files)
         for word, is_so in (("prerelease", PackageVersion(package.version).is_prerelease), ("sdist", not has_wheel)):
             if is_so and word in policy.forbid:
@@ -105,10 +105,6 @@ def policy_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
         if until is not None and any(time >= cutoff(until) for time in times):
             key = "policy.strategy" if policy.exclude_newer is None else "policy.exclude-newer"
             yield LateUpload(subject=subject, until=until, place=request.place(key))
-
-
-def _subject(package: LockedPackage) -> Subject:
-    return Subject(package.name, package.version)
 
 
 def _by_name(lock: Lock) -> dict[str, LockedPackage]:
@@ -125,7 +121,7 @@ def _of_requirements(lock: Lock, problem: Problem, markers: Markers) -> Iterator
         for text in package.requires:
             required = parse_requirement(text)
             if not problem.overrides.of(canonicalize_name(required.name)):
-                yield from _unmet(required, locked, RequiredBy(_subject(package), text))
+                yield from _unmet(required, locked, RequiredBy(package.subject, text))
 
 
 def _unmet(requirement: Pep508, locked: dict[str, LockedPackage], by: Reason) -> Iterator[Finding]:
@@ -135,9 +131,9 @@ def _unmet(requirement: Pep508, locked: dict[str, LockedPackage], by: Reason) ->
     if package is None:
         yield MissingPackage(object=name, by=by, place=place)
     elif not _meets(requirement, package):
-        yield OtherVersion(subject=_subject(package), by=by, place=place)
+        yield OtherVersion(subject=package.subject, by=by, place=place)
     elif requirement.url is not None and not _is_of_file(package, direct_reference(name, requirement.url, Path())):
-        yield OtherFile(subject=_subject(package), by=by, place=place)
+        yield OtherFile(subject=package.subject, by=by, place=place)
 
 
 def _meets(requirement: Pep508, package: LockedPackage) -> bool:
@@ -162,11 +158,11 @@ def _of_bounds(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Findi
     for constraint, ground in problem.constraints:
         package = locked.get(canonicalize_name(constraint.name))
         if package is not None and markers.hold(constraint.marker) and not _meets(constraint, package):
-            yield OtherVersion(subject=_subject(package), by=ground, place=line_of(ground))
+            yield OtherVersion(subject=package.subject, by=ground, place=line_of(ground))
     for name, digests in problem.request.spec.hashes.items():
         for file in locked[name].files if name in locked else ():
             if file.sha256 not in digests:
-                yield OtherHash(subject=_subject(locked[name]), place=problem.request.place(f"hashes.{name}"))
+                yield OtherHash(subject=locked[name].subject, place=problem.request.place(f"hashes.{name}"))
 
 
 def _of_overrides(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
@@ -194,11 +190,11 @@ def _of_extras(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Findi
         missing = sorted({canonicalize_name(extra) for extra in requirement.extras} - solved.get(name, set()))
         if name in locked and missing and markers.hold(requirement.marker):
             kind = MissingExtras if lock.asked else UnrecordedExtras
-            yield kind(subject=_subject(locked[name]), extras=tuple(missing), by=ground, place=line_of(ground))
+            yield kind(subject=locked[name].subject, extras=tuple(missing), by=ground, place=line_of(ground))
     wanted = _extras_of((*problem.request.spec.packages, *problem.request.spec.overrides, *required))
     for known in sorted(solved.keys() & locked.keys()):
         if rest := sorted(solved[known] - wanted.get(known, set())):
-            yield UnneededExtras(subject=_subject(locked[known]), extras=tuple(rest))
+            yield UnneededExtras(subject=locked[known].subject, extras=tuple(rest))
 
 
 def _extras_of(requirements: Iterable[str]) -> dict[str, set[NormalizedName]]:
@@ -231,7 +227,7 @@ def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
             if difference is not None:
                 found.setdefault(difference, []).append(package)
     for difference, packages in found.items():
-        yield OtherIndex(subjects=tuple(map(_subject, packages)), difference=difference, place=request.place("indexes"))
+        yield OtherIndex(subjects=tuple(one.subject for one in packages), difference=difference, place=request.place("indexes"))
 
 
 def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexDifference | None:
@@ -285,11 +281,11 @@ def _of_components(lock: Lock) -> Iterator[Finding]:
         # One may be for another CUDA than the framework's, which loads its own; files that both write are in the matrix.
         if wanted and not any(PackageVersion(one.version) == PackageVersion(wanted) for one in carriers):
             for one in carriers:
-                yield OtherComponent(object=component, needed=wanted, subject=_subject(one))
+                yield OtherComponent(object=component, needed=wanted, subject=one.subject)
     for name, component in COMPONENT_OF_DISTRIBUTION.items():
         wanted = components.get(component)
         if wanted and name in locked and _release(locked[name].version) != _release(wanted):
-            yield OtherComponent(object=component, needed=wanted, subject=_subject(locked[name]))
+            yield OtherComponent(object=component, needed=wanted, subject=locked[name].subject)
 
 
 def _release(version: str) -> str:

@@ -29,6 +29,7 @@ from provisioner.resolver.outcome.require_cuda import require_cuda
 from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import Key, Labelled, Requirement
 from provisioner.resolver.search.bundled import align_bundled, with_bundled_candidates
+from provisioner.versions import dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -112,23 +113,19 @@ def _wheel_findings(lock: Lock, instance: ProblemInstance, pins: Mapping[Key, Ca
         here = [wheel.filename for wheel in package.wheels if fits(wheel.filename, lock.stack.platform)]
         if not here or any(ranks[_tag(filename)] is not None for filename in here):
             continue
-        subject, file = Subject(package.name, package.version), here[0]
+        subject, file = package.subject, here[0]
         needed, has = glibc_needed(file), environment.glibc
         if needed is None or has is None or needed <= has:
             problem = wheel_incompatibility(frozenset({_tag(file)}), environment).text
             yield NotInstallable(subject=subject, file=file, problem=problem)
         elif not known_glibc(attempt):
-            yield UnknownGlibc(subject=subject, file=file, needed=_dotted(needed))
+            yield UnknownGlibc(subject=subject, file=file, needed=dotted(needed))
         else:
             facts = [root.ground for root in instance.roots if isinstance(root.ground, HostFact)]
-            by = next((one for one in facts if one.name == "glibc" and one.value == _dotted(has)), None)
+            by = next((one for one in facts if one.name == "glibc" and one.value == dotted(has)), None)
             place = line_of(by) if by is not None else None
-            yield NewerGlibc(subject=subject, file=file, needed=_dotted(needed), locked=_dotted(has), by=by, place=place)
+            yield NewerGlibc(subject=subject, file=file, needed=dotted(needed), locked=dotted(has), by=by, place=place)
 
 
 def _tag(filename: str) -> str:
     return "-".join(filename.removesuffix(".whl").rsplit("-", maxsplit=3)[1:])
-
-
-def _dotted(glibc: tuple[int, int]) -> str:
-    return f"{glibc[0]}.{glibc[1]}"

@@ -92,10 +92,6 @@ def unknown(old: Side, new: Side) -> Cause:
     return Unknown(inputs=inputs, keys=tuple(key for key in keys if old.requested.get(key) != new.requested.get(key)))
 
 
-def _subject(package: LockedPackage) -> Subject:
-    return Subject(package.name, package.version)
-
-
 def _is_moved(name: str, old: Side, new: Side) -> bool:
     return old.version(name) != new.version(name)
 
@@ -139,12 +135,12 @@ def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     name = change.subject
     found: list[Cause] = [*_of_component(change, old, new), *requested_causes(change, old, new)]
     for entry, requirement in _excluding(new, name, change.old):
-        found.append(RuledOutBy(dependent=_subject(entry), requirement=str(requirement), version=change.old))
+        found.append(RuledOutBy(dependent=entry.subject, requirement=str(requirement), version=change.old))
     found = found or [*_of_own_needs(name, old, new)]
     if not found:
         for entry, requirement in _excluding(old, name, change.new):
             is_gone = new.version(entry.name) == ""
-            found.append(FreedFrom(dependent=_subject(entry), requirement=str(requirement), is_gone=is_gone))
+            found.append(FreedFrom(dependent=entry.subject, requirement=str(requirement), is_gone=is_gone))
     yield from found or [*_of_index(change, old, new)] or _of_freed(change, old, new)
 
 
@@ -155,8 +151,8 @@ def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
             needed = canonicalize_name(requirement.name)
             for one in new.packages.get(needed, ()) if _is_moved(needed, old, new) else ():
                 if not requirement.specifier.contains(one.version, prereleases=True):
-                    need, has = str(requirement), _subject(one)
-                    yield ByOwnNeed(package=_subject(entry), requirement=need, needed=has, is_held=False)
+                    need, has = str(requirement), one.subject
+                    yield ByOwnNeed(package=entry.subject, requirement=need, needed=has, is_held=False)
 
 
 def _of_freed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
@@ -171,7 +167,7 @@ def _of_freed(change: Change, old: Side, new: Side) -> Iterator[Cause]:
             for table, bound in bounds.items():
                 if is_ruled_out(needed, bound, new.version(needed)):
                     need = str(requirement)
-                    yield FreedNeed(package=_subject(entry), requirement=need, needed=needed, table=table, range=bound)
+                    yield FreedNeed(package=entry.subject, requirement=need, needed=needed, table=table, range=bound)
                     break
 
 

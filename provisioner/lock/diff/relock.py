@@ -170,7 +170,7 @@ def _holding(name: str, newest: PackageRelease, answered: _Answered) -> tuple[Ca
             found.append(HeldByBound(table=table, name=name, range=bound, places=side.places_of(f"{table}.{name}")))
     for entry, requirement in side.requirements_of(name):
         if not requirement.specifier.contains(newest.version, prereleases=True):
-            found.append(HeldByPackage(dependent=Subject(entry.name, entry.version), requirement=str(requirement)))
+            found.append(HeldByPackage(dependent=entry.subject, requirement=str(requirement)))
     return tuple(found) or tuple(_own_needs(newest, answered)) or (UnknownHold(name=name),)
 
 
@@ -185,5 +185,5 @@ def _own_needs(newest: PackageRelease, answered: _Answered) -> Iterator[Cause]:
     for requirement in requirements:
         for entry in answered.side.packages.get(canonicalize_name(requirement.name), ()):
             if not requirement.specifier.contains(PackageVersion(entry.version), prereleases=True):
-                has = Subject(entry.name, entry.version)
+                has = entry.subject
                 yield ByOwnNeed(package=package, requirement=str(requirement), needed=has, is_held=True)

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.errors import UsageError
+from provisioner.grounds.requirement import Subject
 from provisioner.strict_model import StrictModel
 
 if TYPE_CHECKING:
@@ -81,6 +82,11 @@ class LockedPackage(Struct, frozen=True, kw_only=True):
     def __hash__(self) -> int:
         # `attestations` are mappings, which cannot be hashed
         return hash((self.name, self.version, self.platforms, self.marker))
+
+    @property
+    def subject(self) -> Subject:
+        """The name and version by which a ground or finding refers to this package."""
+        return Subject(self.name, self.version)
 
     @property
     def files(self) -> tuple[LockedFile, ...]:

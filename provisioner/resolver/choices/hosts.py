@@ -34,7 +34,7 @@ from provisioner.resolver.rules.facts import (
     is_installable,
     profile_key,
 )
-from provisioner.versions import Range, Version
+from provisioner.versions import Range, Version, without_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -235,7 +235,7 @@ def _is_stated(name: str, candidate: Candidate, value: str) -> bool:
     A macOS version without its build (`10.13.6`) matches every build of that version.
     """
     if name == "macos" and "+" not in value:
-        return candidate.label.partition("+")[0] == value
+        return without_local(candidate.label) == value
     return candidate.label == value
 
 

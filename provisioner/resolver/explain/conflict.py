@@ -43,6 +43,7 @@ from provisioner.resolver.requirement import TORCH, FileCandidate, Matching, Wit
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.proof import Member as Required
 from provisioner.resolver.search.proof import Proof
+from provisioner.versions import without_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -386,10 +387,10 @@ def _alike(instance: ProblemInstance, merged: Merged) -> Callable[[Candidate], b
 def _subjects(
     instance: ProblemInstance, key: Key, chosen: Sequence[Candidate], is_alike: Callable[[Candidate], bool]
 ) -> Subjects:
-    domain = sorted(instance.candidates(key), key=_age)
+    domain = sorted(instance.candidates(key), key=lambda one: (one.age, one.label))
     wanted = set(chosen)
     if key.component in FRAMEWORKS and len(wanted) > 2:
-        whole = list(_runs(_by(domain, _release), wanted, is_alike, is_each_told=False))
+        whole = list(_runs(_by(domain, without_local), wanted, is_alike, is_each_told=False))
         covered = {candidate for run in whole for _, some in run for candidate in some}
         if wanted <= covered and len(whole) == 1:
             labels = [name for name, _ in whole[0]]
@@ -444,14 +445,6 @@ def _runs(
         yield run[:last]
 
 
-def _release(label: str) -> str:
-    return label.partition("+")[0]
-
-
-def _age(candidate: Candidate) -> tuple[object, str]:
-    return (candidate.pep440 if candidate.key.is_package else candidate.version), candidate.label
-
-
 # -- offers and the conclusion -------------------------------------------------------------------------------------------------
 
 
@@ -470,7 +463,7 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
     withdrawn = next((one for one in offered if one.is_withheld and requirement.allows(one)), None)
     if isinstance(withdrawn, FileCandidate):
         return Withdrawn(name=name, version=withdrawn.label, problem=withdrawn.release.why_not)
-    labels = list(dict.fromkeys(_release(one.label) for one in offered))
+    labels = list(dict.fromkeys(without_local(one.label) for one in offered))
     versions, more = tuple(labels[:SHOWN]), max(len(labels) - SHOWN, 0)
     if key.is_package and all(isinstance(one, FileCandidate) and one.is_direct for one in offered):
         place = next((one.ground.source for one in instance.roots if one.key == key and one.ground.source is not None), None)

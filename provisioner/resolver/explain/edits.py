@@ -47,6 +47,7 @@ from provisioner.grounds.requirement import (
 )
 from provisioner.resolver.requirement import FileCandidate, Key, ReleaseCandidate, Within, build_of
 from provisioner.resolver.rules.lifecycle import is_prerelease
+from provisioner.versions import without_local
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -188,7 +189,8 @@ def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> 
         return SetComponent(name=name, value=build.name, asked=lines), cost_of(name)
     if name == "arch_list":
         return SetArchitecture(asked=one.key.name.partition(":")[2], architecture=candidate.label), cost_of(name)
-    same = _public(candidate.label) in {_public(other.label) for other in instance.allowed(one.current) if name in FRAMEWORKS}
+    releases = {without_local(other.label) for other in instance.allowed(one.current)} if name in FRAMEWORKS else ()
+    is_other_build = without_local(candidate.label) in releases
     # The request of a direct URL is changed to a version: the URL itself is requested already.
     is_direct = isinstance(candidate, FileCandidate) and candidate.is_direct
     wanted = str(candidate.pep440) if is_direct else candidate.label
@@ -196,7 +198,7 @@ def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> 
     edit: Edit = SetComponent(name=name, value=wanted, asked=lines)
     if isinstance(ground, RequiresDistribution):
         edit = SetDistribution(name=name, distribution=ground.distribution, value=wanted, asked=lines)
-    return edit, cost_of("build" if same else name)
+    return edit, cost_of("build" if is_other_build else name)
 
 
 def left_out(instance: ProblemInstance, one: Relaxable) -> tuple[Edit, Cost]:
@@ -220,10 +222,6 @@ def bound_left_out(ground: Ground) -> Edit | None:
         case GivesHashes(distribution=distribution):
             return DropHashes(distribution=distribution)
     return None
-
-
-def _public(label: str) -> str:
-    return label.partition("+")[0]
 
 
 def _grounds(instance: ProblemInstance, one: Relaxable) -> tuple[Ground, ...]:

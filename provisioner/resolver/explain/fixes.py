@@ -9,8 +9,6 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
-
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.conflict import Fix
@@ -68,22 +66,10 @@ A fix of a large conflict takes some hundreds; one that takes thousands would ke
 """
 
 
-class Working(Struct, frozen=True, kw_only=True):
-    """A set of edits that was solved again and works, the cost of each edit, and the versions in the answer that it gives."""
+class Working(Fix, frozen=True, kw_only=True):
+    """A fix with the cost of each edit, by which fixes are ranked."""
 
-    edits: tuple[Edit, ...]
     costs: tuple[Cost, ...]
-    gives: Mapping[str, str]
-
-    @property
-    def gives_up(self) -> bool:
-        """Whether a request is dropped."""
-        return any(edit.gives_up for edit in self.edits)
-
-    @property
-    def identities(self) -> frozenset[tuple[object, ...]]:
-        """The identities of the edits, which are the same whatever lines of the inputs they change."""
-        return frozenset(edit.identity for edit in self.edits)
 
 
 def fixes(
@@ -140,8 +126,7 @@ def gives(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str,
             found["pytorch_build"] = candidate.build.name
         elif key.name in {"cuda", "rocm", "python", "tensorflow", "jax"}:
             found[key.name] = candidate.label
-    direct = instance.finder.order if instance.finder else {}
-    found.update({key.name: pins[key].label for key in direct if key in pins})
+    found.update({key.name: pins[key].label for key in instance.named if key in pins})
     return dict(sorted(found.items()))
 
 
@@ -293,8 +278,7 @@ class _Search:
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
         """Return whether an answer has any requested framework or distribution: an environment without them is no use."""
         requires = self._instance.problem.request.spec.requires
-        named = self._instance.finder.order if self._instance.finder else {}
-        wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in named)}
+        wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in self._instance.named)}
         return bool(wanted.intersection(given)) if wanted else bool(given)
 
     def _given(

@@ -34,7 +34,7 @@ def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Releas
     key = chosen.key
     others = [one for one in instance.roots if one.key == key]
     by_packages: list[Requirement] = []
-    for candidate in _named_first(instance, pins):
+    for candidate in sorted(pins.values(), key=lambda one: instance.named.get(one.key, len(instance.named))):
         wanted = [one for one in instance.requirements(candidate) if one.key == key]
         if not candidate.key.is_package:
             others.extend(wanted)
@@ -57,12 +57,6 @@ def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Releas
             by=refusing[0].ground,
             more=len(refusing) - 1,
         )
-
-
-def _named_first(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> list[Candidate]:
-    """Return the chosen candidates, distributions that the spec names first."""
-    named = instance.finder.order if instance.finder is not None else {}
-    return sorted(pins.values(), key=lambda one: named.get(one.key, len(named)))
 
 
 def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:

@@ -104,7 +104,7 @@ def _driver_ways(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
                     native="" if native is None else str(native),
                     cuda=subject.label,
                     slot=slot,
-                    distribution=Subject(subject.key.name, subject.label) if subject.key.is_package else None,
+                    distribution=subject.subject if subject.key.is_package else None,
                     source=needed.ground.source,
                 )
 
@@ -121,7 +121,7 @@ def _through_ptx(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
                 yield ThroughPtx(
                     component=name,
                     device=device,
-                    subject=Subject(name, candidate.label),
+                    subject=candidate.subject,
                     ptx=_newest_ptx(build, device),
                     source=place_of(instance.problem.matrix, candidate),
                 )
@@ -141,8 +141,9 @@ def _lifecycle(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
             continue
         for fact in (status.prerelease(candidate), status.ended(candidate)):
             if fact is not None and isinstance(fact.predicate, Ended | IsPrerelease):
-                subject = Subject(key.component, candidate.label)
-                yield Lifecycle(component=key.component, subject=subject, predicate=fact.predicate, source=fact.source)
+                yield Lifecycle(
+                    component=key.component, subject=candidate.subject, predicate=fact.predicate, source=fact.source
+                )
 
 
 def _patched(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[PatchedDriver]:
@@ -170,14 +171,18 @@ def _cited(citations: Mapping[str, Citation], rows: tuple[PatchedKernels, ...]) 
 def _packages(pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle | FromSdist]:
     """Yield the chosen distributions that are pre-releases or source distributions."""
     for key, candidate in pins.items():
-        file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
-        if file is None:
+        if (file := _file_of(candidate)) is None:
             continue
-        subject, source = Subject(key.name, candidate.label), Index(file.index)
+        subject, source = candidate.subject, Index(file.index)
         if candidate.pep440.is_prerelease:
             yield Lifecycle(component=key.name, subject=subject, predicate=IsPrerelease(), source=source)
         if not file.filename.endswith(".whl"):
             yield FromSdist(component=key.name, subject=subject, filename=file.filename, source=source)
+
+
+def _file_of(candidate: Candidate) -> IndexFile | None:
+    """Return the file of a distribution; None for any other candidate, and with extras: the plain distribution has the file."""
+    return candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in candidate.key.name else None
 
 
 def undated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
@@ -187,18 +192,13 @@ def undated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[D
     for key, candidate in pins.items() if "recent" in policy.words else ():
         is_released = key.component in DATED or not instance.problem.is_virtual(key.component)
         if key.is_package:
-            found.extend(_undated_file(key, candidate))
+            if (file := _file_of(candidate)) is not None and file.upload_time is None:
+                found.append(UndatedFile(name=key.name, label=candidate.label, index=file.index))
         elif is_released and policy.support_status.is_undated(candidate):
             found.append(UndatedRelease(name=key.component, label=candidate.label))
         if key.component == "driver" and not policy.support_status.is_designated(candidate):
             found.append(UndesignatedBranch(branch=candidate.label.partition(".")[0]))
     return tuple(dict.fromkeys(found))
-
-
-def _undated_file(key: Key, candidate: Candidate) -> Iterator[UndatedFile]:
-    file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
-    if file is not None and file.upload_time is None:
-        yield UndatedFile(name=key.name, label=candidate.label, index=file.index)
 
 
 def _compiled(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[FromSource]:
@@ -207,18 +207,18 @@ def _compiled(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
         build = build_of(candidate)
         if candidate is not None and build is not None and build.compiled:
             place = place_of(instance.problem.matrix, candidate)
-            yield FromSource(component=name, subject=Subject(name, candidate.label), source=place)
+            yield FromSource(component=name, subject=candidate.subject, source=place)
 
 
 def _avoided(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Avoided]:
     """Yield the chosen candidates that `policy.avoid` of the spec names: earlier choices may allow no other."""
     request = instance.problem.request
     for name, candidate in avoided(request, pins):
-        found = candidate.key.name if candidate.key.is_package else candidate.key.component
+        found = candidate.key.shown_name
         has = {target.label: stated(target.host, found) for target in request.hosts} if found in FACTS else {}
         yield Avoided(
             component=found,
-            subject=Subject(found, candidate.label),
+            subject=candidate.subject,
             avoided=name,
             range=request.spec.policy.avoid[name],
             is_stated=has.get(candidate.key.scope) == candidate.label,
@@ -259,7 +259,7 @@ def file_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
     """Yield the direct URLs that only metadata names, and the files whose requirements were found by building them."""
     for candidate in pins.values():
         if isinstance(candidate, DirectUrlMutex):
-            holder = Subject(candidate.holder.key.name, candidate.holder.label)
+            holder = candidate.holder.subject
             source = Metadata(holder.name, holder.label)
             name, url = candidate.name, shown_url(candidate.url)
             yield DirectUrl(component=name, distribution=name, url=url, holder=holder, source=source)
@@ -274,17 +274,17 @@ def built_elsewhere(instance: ProblemInstance, pins: Mapping[Key, Candidate]) ->
 
 def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, IndexFile]]:
     for key, candidate in pins.items():
-        file = candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in key.name else None
+        file = _file_of(candidate)
         if file is not None and instance.finder is not None and instance.finder.is_built(file):
             yield key.name, file
 
 
 def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
     """Yield the chosen CPU distributions that have a GPU variant (`gpu_twin`) and that the spec does not name itself."""
-    problem, packages = instance.problem, instance.finder
-    if problem.request.accelerator != "cuda" or packages is None:
+    problem = instance.problem
+    if problem.request.accelerator != "cuda":
         return
-    named = {key.distribution for key in packages.order}
+    named = {key.distribution for key in instance.named}
     for row in problem.matrix.distributions:
         chosen = pins.get(Key(row.name, PACKAGE)) if row.gpu_twin else None
         if chosen is None or row.name in named:
@@ -295,7 +295,7 @@ def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
         }
         yield CpuOnly(
             component=row.name,
-            subject=Subject(row.name, chosen.label),
+            subject=chosen.subject,
             gpu_twin=row.gpu_twin,
             needed_by=min(requiring, default=""),
             source=problem.matrix.place_of(f"distribution:{row.name}"),

@@ -24,7 +24,7 @@ from provisioner.resolver.requirement import ReleaseCandidate
 from provisioner.resolver.rules.coverage import Target, compiles_for, runs_natively
 from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.guards import Guards
-from provisioner.versions import Version
+from provisioner.versions import Version, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -90,7 +90,7 @@ class _Gate:
         points = list(self._points())
         drivers: dict[tuple[object, ...], tuple[tuple[Interval, ...], ...]] = {}
         for point in points:
-            device = f"{point[0]}.{point[1]}"
+            device = dotted(point)
             levels = self._levels(point)
             if levels is None or not all(self._allows_gpu(one, device) for one in self._needs):
                 continue
@@ -244,12 +244,8 @@ def _spans(served: Sequence[Capability], points: Sequence[Capability]) -> Iterat
         first, last = run[0], run[-1]
         holes = sorted(set(range(first, last + 1)) - set(run))
         if first == last and first:
-            yield (f"arch={_text(points[first])}",)
+            yield (f"arch={dotted(points[first])}",)
             continue
-        low = (f"arch>={_text(points[first])}",) if first else ()
-        high = (f"arch<{_text(points[last + 1])}",) if last + 1 < len(points) else ()
-        yield (*low, *high, *(f"arch!={_text(points[hole])}" for hole in holes))
-
-
-def _text(capability: Capability) -> str:
-    return f"{capability[0]}.{capability[1]}"
+        low = (f"arch>={dotted(points[first])}",) if first else ()
+        high = (f"arch<{dotted(points[last + 1])}",) if last + 1 < len(points) else ()
+        yield (*low, *high, *(f"arch!={dotted(points[hole])}" for hole in holes))

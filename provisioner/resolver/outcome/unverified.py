@@ -26,7 +26,7 @@ from provisioner.grounds.doubt import (
     UnsupportedGpu,
     UnsupportedOverride,
 )
-from provisioner.grounds.requirement import Constrains, Subject
+from provisioner.grounds.requirement import Constrains
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
@@ -130,7 +130,7 @@ def _unmeasured(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
         if candidate is None or build is None or build.accelerator not in ACCELERATED:
             continue
         if (build.sass if build.accelerator == "cuda" else build.gfx) is None:
-            yield UnmeasuredTargets(subject=Subject(name, candidate.label))
+            yield UnmeasuredTargets(subject=candidate.subject)
 
 
 def _compiled_from_source(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
@@ -139,7 +139,7 @@ def _compiled_from_source(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
         build = build_of(candidate)
         if candidate is not None and build is not None and build.compiled:
             part = "pytorch_build" if name == "pytorch" else name
-            yield FromSource(part=part, subject=Subject(name, candidate.label))
+            yield FromSource(part=part, subject=candidate.subject)
 
 
 def _overridden(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 
 from provisioner.grounds.predicate import Bundles, BundlesCuda, Needs
 from provisioner.grounds.relaxation import MixedCuda
-from provisioner.grounds.requirement import Entails, Relation, Row, SameChoice, Subject
+from provisioner.grounds.requirement import Entails, Relation, Row, SameChoice
 from provisioner.places import Place
 from provisioner.resolver.requirement import PACKAGE, Candidate, Key, ReleaseCandidate, Requirement, build_of
 from provisioner.resolver.rules.bundled import BUNDLED, bundled_version, unlisted_release
@@ -43,17 +43,11 @@ def bundled_cuda_requirements(
         return
     for need in row.brings:
         runtime = _oldest(problem.matrix, need)
-        name = candidate.key.name
         for one in problem.needs.of(runtime) if runtime is not None else ():
             if one.key.component in HOST_COMPONENTS and isinstance(one.ground, Entails):
-                ground = Entails(
-                    name=name,
-                    subject=Subject(name, candidate.label),
-                    predicate=BundlesCuda(_major(need), without_reason(one.ground.predicate), row.because),
-                    relation=Relation(CUDA, one.key.component, name),
-                    cited=place,
-                )
-                yield Requirement(one.key, one.test, ground)
+                predicate = BundlesCuda(_major(need), without_reason(one.ground.predicate), row.because)
+                relation = Relation(CUDA, one.key.component, candidate.key.name)
+                yield Requirement(one.key, one.test, candidate.entails(predicate, relation, place))
 
 
 def _bundling_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Candidate, Need]]:
@@ -88,7 +82,7 @@ def mixed_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[MixedC
             majors.setdefault(str(one.version.release[0]), {})[framework] = Place(f"matrices/{CUDA}.yaml")
     for one, need in _bundling_cuda(matrix, pins):
         place = matrix.place_of(f"distribution:{one.key.name}")
-        majors.setdefault(_major(need), {})[f"{one.key.name} {one.label}"] = place
+        majors.setdefault(_major(need), {})[str(one)] = place
     if len(majors) < 2:
         return
     holders = tuple((major, tuple(majors[major])) for major in sorted(majors, key=int))
@@ -148,7 +142,7 @@ def bundled_library_requirements(problem: Problem, candidate: Candidate) -> Iter
             ground = replace(
                 one.ground,
                 name=name,
-                subject=Subject(name, candidate.label),
+                subject=candidate.subject,
                 predicate=Bundles(library.key.component, library.label, one.ground.predicate),
                 relation=_through(one.ground.relation, name),
             )

@@ -25,8 +25,8 @@ from provisioner.grounds.predicate import IsForHolders, NamesFile, RequiresFile
 from provisioner.grounds.requirement import Entails, Relation, Subject
 from provisioner.index.direct_reference import DirectReferenceError, direct_reference, shown_url
 from provisioner.index.model import FileSource, PrereleaseSource
-from provisioner.resolver.python.distributions import NO_VERSION
 from provisioner.resolver.requirement import (
+    NO_VERSION,
     PACKAGE,
     Candidate,
     FileCandidate,
@@ -122,7 +122,7 @@ class DirectUrls:
 
     def candidates(self, key: Key) -> list[FileCandidate]:
         """Return the candidates of a key that direct URLs name."""
-        name = _name(key)
+        name = key.project
         found: dict[str, FileCandidate] = {}
         for url in self._given.get(name) or self._discoveries.urls(name):
             release = self._readable(name, url)
@@ -133,7 +133,7 @@ class DirectUrls:
 
     def root(self, key: Key, url: str, ground: Ground) -> Requirement:
         """Return the spec's requirement of a direct URL; raises `ProvisionError` when the file cannot be read."""
-        return Requirement(key, Labelled(frozenset({_label(self._release(_name(key), url), url)})), ground)
+        return Requirement(key, Labelled(frozenset({_label(self._release(key.project, url), url)})), ground)
 
     def required(self, key: Key, needed: Pep508, *, holder: Candidate, ground: Entails) -> Requirement:
         """Return the requirement of `holder` on the direct URL that its metadata names.
@@ -143,7 +143,7 @@ class DirectUrls:
         URL cannot be reached.
         """
         assert needed.url is not None
-        name = _name(key)
+        name = key.project
         predicate = RequiresFile(name=name, url=shown_url(needed.url))
         try:
             if _is_of_machine(needed.url):
@@ -168,7 +168,7 @@ class DirectUrls:
 
         () for any other candidate.
         """
-        name = _name(candidate.key)
+        name = candidate.key.project
         if self.is_given(name) or not isinstance(candidate, FileCandidate) or not candidate.is_direct:
             return ()
         url = next((one for one in self._discoveries.urls(name) if _label(candidate.release, one) == candidate.label), None)
@@ -176,8 +176,8 @@ class DirectUrls:
             return ()
         key = Key(f"limit {name} @ {url}", PACKAGE)
         self._mutexes[key] = name, url
-        labels = frozenset(_holder(one) for one in self._discoveries.holders(name, url))
-        return (Requirement(key, Labelled(labels), _named(name, Subject(name, candidate.label), IsForHolders())),)
+        labels = frozenset(str(one) for one in self._discoveries.holders(name, url))
+        return (Requirement(key, Labelled(labels), _named(name, candidate.subject, IsForHolders())),)
 
     def holders(self, key: Key) -> tuple[Candidate, ...] | None:
         """Return the candidates of a direct URL's mutex, one for each holder; None for any other key."""
@@ -186,8 +186,7 @@ class DirectUrls:
             return None
         name, url = place
         return tuple(
-            DirectUrlMutex(key, NO_VERSION, _holder(one), one, name=name, url=url)
-            for one in self._discoveries.holders(name, url)
+            DirectUrlMutex(key, NO_VERSION, str(one), one, name=name, url=url) for one in self._discoveries.holders(name, url)
         )
 
     def of_holder(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
@@ -196,7 +195,7 @@ class DirectUrls:
             return ()
         holder = candidate.holder
         name, _ = self._mutexes[candidate.key]
-        ground = _named(name, Subject(holder.key.name, holder.label), NamesFile())
+        ground = _named(name, holder.subject, NamesFile())
         return (Requirement(holder.key, Labelled(frozenset({holder.label})), ground),)
 
     def is_built(self, file: IndexFile) -> bool:
@@ -250,14 +249,6 @@ def _refuse_host(holder: Candidate, url: str) -> None:
     is_of_pypi = file is not None and urlsplit(file.url).netloc in PYPI_HOSTS
     if is_of_pypi and urlsplit(url).netloc not in PYPI_HOSTS:
         raise DirectReferenceError("a file of PyPI cannot name one that PyPI does not have; name it in the spec if you want it")
-
-
-def _name(key: Key) -> str:
-    return canonicalize_name(key.distribution)
-
-
-def _holder(candidate: Candidate) -> str:
-    return f"{candidate.key.name} {candidate.label}"
 
 
 # -- pre-releases --------------------------------------------------------------------------------------------------------------

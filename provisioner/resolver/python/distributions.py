@@ -10,16 +10,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
 from provisioner.grounds.bound import Specifier
 from provisioner.grounds.predicate import CompiledAgainst, CompiledForLocal, Needs, NeedsAbi, NeedsOutside, Requires
-from provisioner.grounds.requirement import Entails, Relation, Row, Subject
+from provisioner.grounds.requirement import Entails, Relation, Row
 from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.python.bundled import CUDA, bundled_cuda_requirements, bundled_library_requirements
 from provisioner.resolver.requirement import (
+    NO_VERSION,
     PACKAGE,
     PYTORCH,
     TORCH,
@@ -35,7 +37,6 @@ from provisioner.resolver.requirement import (
     build_of,
 )
 from provisioner.resolver.rules.needs import NO_HOST, bound_of
-from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from provisioner.places import Place
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
+    from provisioner.versions import Version
 
 
 COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
@@ -57,7 +59,6 @@ Sources: pytorch/pytorch, .github/scripts/build_triton_wheel.py; uv documentatio
 """
 
 VARIANT_INDEX, DEFAULT = "variant-index", "default"
-NO_VERSION = Version.named("")
 
 
 def of_variant_indexes(matrix: Matrix) -> frozenset[str]:
@@ -153,9 +154,7 @@ class DistributionFacts:
         limit = next(one for one in self._limits if one.key == key)
         holders = [one for one in versions if not one.has_no_file and limit.excludes(one)]
         holders.extend(one for one in wheels if limit.row.when.allows(one.version))
-        return tuple(
-            {label: HolderCandidate(key, NO_VERSION, label, one) for one in holders for label in [_named(one)]}.values()
-        )
+        return tuple({label: HolderCandidate(key, NO_VERSION, label, one) for one in holders for label in [str(one)]}.values())
 
     def _by_limit(self, limit: _Limit, candidate: Candidate) -> Requirement:
         """Return the requirement that excludes a version if a release of PyTorch that a limit is about is chosen.
@@ -183,7 +182,7 @@ class DistributionFacts:
             labels = self._builds(lambda build: build.local == local)
             predicate = CompiledForLocal(local)
         place = self._place(f"distribution:{known.name}")
-        ground = _entails(candidate, predicate, Relation(release.name, "pytorch_build"), place)
+        ground = candidate.entails(predicate, Relation(release.name, "pytorch_build"), place)
         return Requirement(PYTORCH, Labelled(labels), ground)
 
     def _builds(self, is_wanted: Callable[[Build], bool]) -> frozenset[str]:
@@ -238,7 +237,7 @@ class DistributionFacts:
         """
         labels = frozenset(one.label for one in self._problem.domains[PYTORCH] if has_abi(build_of(one), row))
         relation = Relation(candidate.key.name, "pytorch_build")
-        ground = _entails(candidate, NeedsAbi(is_new=bool(row.cxx11_abi)), relation, place)
+        ground = candidate.entails(NeedsAbi(is_new=bool(row.cxx11_abi)), relation, place)
         return Requirement(PYTORCH, Labelled(labels), ground)
 
     def _place(self, position: str) -> Place:
@@ -272,20 +271,15 @@ def _has_one_abi(release: PackageRelease) -> bool:
 
 def _need(candidate: Candidate, row: ImpliedNeed, need: Need, *, place: Place, key: Key) -> Requirement:
     predicate = Needs(need.component, (bound_of(need),), row.because)
-    ground = _entails(candidate, predicate, Relation(candidate.key.name, need.component, "undeclared"), place)
+    ground = candidate.entails(predicate, Relation(candidate.key.name, need.component, "undeclared"), place)
     return Requirement(key, OneOf(need.one_of) if need.one_of else Within(need.range), ground)
 
 
 def _package(candidate: Candidate, row: ImpliedNeed, needed: tuple[str, str], *, place: Place) -> Requirement:
     other, specifier = needed
     predicate = Requires(other, (Specifier(specifier),), row.because)
-    ground = _entails(candidate, predicate, Relation(candidate.key.name, other, "undeclared"), place)
+    ground = candidate.entails(predicate, Relation(candidate.key.name, other, "undeclared"), place)
     return Requirement(Key(other, PACKAGE), Matching(SpecifierSet(specifier)), ground)
-
-
-def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Row, source: Place | MatrixRow) -> Entails:
-    name = candidate.key.name
-    return Entails(name=name, subject=Subject(name, candidate.label), predicate=predicate, relation=relation, cited=source)
 
 
 def _holds(problem: Problem, row: DistributionLimit) -> bool:
@@ -301,22 +295,15 @@ def _limit(problem: Problem, row: DistributionLimit) -> _Limit:
 
 
 def _takes(limit: _Limit, holder: Candidate) -> Requirement:
-    return Requirement(limit.key, Labelled(frozenset({_named(holder)})), _limited(limit, holder))
+    return Requirement(limit.key, Labelled(frozenset({str(holder)})), _limited(limit, holder))
 
 
 def _limited(limit: _Limit, holder: Candidate) -> Entails:
-    row, name = limit.row, holder.key.name
-    subject = Subject(name, holder.label)
+    row = limit.row
     if holder.key == TORCH:
-        predicate: Predicate = Requires(row.distribution, (Specifier(row.specifier),), row.because)
-        relation = Row("limit", row.name, PYTORCH.name)
-        return Entails(name=PYTORCH.name, subject=subject, predicate=predicate, relation=relation, cited=limit.source)
-    predicate = NeedsOutside(PYTORCH.name, row.when.range, row.because)
-    return Entails(name=name, subject=subject, predicate=predicate, relation=Row("limit", row.name), cited=limit.source)
-
-
-def _named(holder: Candidate) -> str:
-    return f"{holder.key.name} {holder.label}"
+        predicate = Requires(row.distribution, (Specifier(row.specifier),), row.because)
+        return replace(holder.entails(predicate, Row("limit", row.name, PYTORCH.name), limit.source), name=PYTORCH.name)
+    return holder.entails(NeedsOutside(PYTORCH.name, row.when.range, row.because), Row("limit", row.name), limit.source)
 
 
 def host_requirements_of(problem: Problem, beside: Mapping[Key, Candidate]) -> Iterator[Requirement]:

@@ -34,6 +34,7 @@ from provisioner.resolver.problem import package_key
 from provisioner.resolver.python.discovered import DirectUrls, Discoveries, PrereleaseVersions
 from provisioner.resolver.python.distributions import DistributionFacts
 from provisioner.resolver.requirement import (
+    NO_VERSION,
     PACKAGE,
     PYTORCH,
     TORCH,
@@ -50,7 +51,6 @@ from provisioner.resolver.requirement import (
 )
 from provisioner.resolver.rules.policy import VersionPreference
 from provisioner.resolver.rules.shared_files import SharedFiles
-from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -58,14 +58,9 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement as Pep508
     from packaging.utils import NormalizedName
 
-    from provisioner.grounds.predicate import Predicate
     from provisioner.grounds.source import Source
     from provisioner.index.model import Environment, IndexFile, PackageRelease, PackageSource
     from provisioner.resolver.problem import Problem
-
-
-BY_PEP440 = Version.named("")
-"""The version of every distribution's candidate, a placeholder: distributions are compared by `Candidate.pep440`."""
 
 
 class VariantIndexes:
@@ -168,14 +163,14 @@ class PackageFinder:
             if component == PYTORCH.name or (component and not requirement.extras):
                 continue
             key = package_key(requirement)
-            if _distribution(key) not in self._problem.request.upgraded:
+            if key.project not in self._problem.request.upgraded:
                 self.order.setdefault(key, len(self.order))
             if requirement.url is not None:
                 roots.append(self._direct_urls.root(key, requirement.url, ground))
             else:
                 roots.append(Requirement(key, Matching(requirement.specifier), ground))
                 roots.extend(self.shared.named(key.name, ground))
-        names = [_distribution(root.key) for root in roots if root.key.is_package and not _is_framework_extra(root.key)]
+        names = [root.key.project for root in roots if root.key.is_package and not _is_framework_extra(root.key)]
         self._source.prefetch(name for name in names if not self._direct_urls.is_given(name))
         return tuple(roots)
 
@@ -195,14 +190,14 @@ class PackageFinder:
             builds = (one for one in self._problem.domains[PYTORCH] if isinstance(one, ReleaseCandidate))
             return tuple(WheelCandidate(TORCH, one.version, one.label, one) for one in builds)
         if _is_framework_extra(key):
-            return tuple(HolderCandidate(key, BY_PEP440, one.label, one) for one in self.candidates(TORCH))
+            return tuple(HolderCandidate(key, NO_VERSION, one.label, one) for one in self.candidates(TORCH))
         limited = self._facts.limit_of(key)
         if limited:
             return self._facts.holders(key, self.candidates(Key(limited, PACKAGE)), self.candidates(TORCH))
         holders = self._direct_urls.holders(key)
         if holders is not None:
             return holders
-        name = _distribution(key)
+        name = key.project
         if self._direct_urls.is_given(name):
             return tuple(self._direct_urls.candidates(key))
         is_own = self._facts.is_of_variant_index(name)
@@ -213,7 +208,7 @@ class PackageFinder:
         is_oldest = self._problem.request.spec.policy.strategy == "oldest"
         if others or is_oldest:  # otherwise not sorted: releases come newest first, and a project may have a thousand
             releases = tuple(sorted((*releases, *others), key=lambda one: one.version, reverse=not is_oldest))
-        found = [FileCandidate(key, BY_PEP440, str(release.version), release) for release in releases]
+        found = [FileCandidate(key, NO_VERSION, str(release.version), release) for release in releases]
         found.extend(self._direct_urls.candidates(key))
         if name in self._facts.limited:
             found.sort(key=self._facts.is_hopeless)
@@ -252,7 +247,7 @@ class PackageFinder:
             return self._declared(candidate)
         except UnusableMetadataError as error:
             allowance = "build" if error.is_build_needed else ""
-            ground = _entails(candidate, NoFile(error.reason, allowance=allowance), Relation(release.name, "files"))
+            ground = _no_file(candidate, NoFile(error.reason, allowance=allowance))
             return (Requirement(Key("platform"), Labelled(frozenset()), ground),)
 
     def _declared(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
@@ -260,7 +255,7 @@ class PackageFinder:
         if extras:
             return self._extra(candidate, extras)
         found = self._translated(candidate.key, candidate.label, self._applicable(release, ("",)))
-        self._source.prefetch(_distribution(requirement.key) for requirement in found if requirement.key.is_package)
+        self._source.prefetch(requirement.key.project for requirement in found if requirement.key.is_package)
         return (*found, *self._facts.of(candidate), *self._direct_urls.support(candidate))
 
     def _extra(self, candidate: FileCandidate, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
@@ -268,14 +263,14 @@ class PackageFinder:
         same: Test = Matching(SpecifierSet(f"==={release.version}"))
         if candidate.is_direct:
             same = Labelled(frozenset({candidate.label}))
-        exactly = Requirement(Key(release.name, PACKAGE), same, _is_extra(candidate, release.name, release.name))
+        exactly = Requirement(Key(release.name, PACKAGE), same, _is_extra(candidate, release.name))
         plain = {str(needed) for needed in self._applicable(release, ("",))}
         needed = [one for one in self._applicable(release, extras) if str(one) not in plain]
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
     def _framework_extra(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
         """Return the requirements of an extra of PyTorch's wheel, such as `torch[opt-einsum]`, and that on its build."""
-        ground = _is_extra(candidate, PYTORCH.name, PYTORCH.name)
+        ground = _is_extra(candidate, PYTORCH.name)
         exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label})), ground)
         assert isinstance(candidate.holder, WheelCandidate), "an extra of the framework is held by its wheel"
         release = self.framework_release(candidate.holder.build)
@@ -298,7 +293,7 @@ class PackageFinder:
         extras = f"[{','.join(sorted(wanted.extras))}]" if wanted.extras else ""
         predicate = InstalledAs(f"{wanted.name}{extras}", (Specifier(str(wanted.specifier)),))
         source = Index(build.index) if build is not None and build.index else None
-        ground = _entails(candidate, predicate, Relation(name, "its wheels"), source)
+        ground = candidate.entails(predicate, Relation(name, "its wheels"), source)
         return Requirement(package_key(wanted), Matching(wanted.specifier), ground)
 
     def wheel_requirement(self, candidate: ReleaseCandidate) -> Requirement:
@@ -310,7 +305,7 @@ class PackageFinder:
         assert build is not None, "every release of PyTorch has builds"
         if build.compiled:
             return _unpublished(candidate)
-        ground = _entails(candidate, InstalledFromWheel(), Relation(PYTORCH.name, "its wheel"), Index(build.index))
+        ground = candidate.entails(InstalledFromWheel(), Relation(PYTORCH.name, "its wheel"), Index(build.index))
         return Requirement(TORCH, Labelled(frozenset({candidate.label})), ground)
 
     def _framework(self, candidate: ReleaseCandidate) -> tuple[Requirement, ...]:
@@ -333,7 +328,7 @@ class PackageFinder:
             others = {one.label for one in self._problem.domains[Key("python")]} - {self.environment.python}
             return (Requirement(Key("python"), Labelled(frozenset(others)), ground),)
         found = self._translated(PYTORCH, candidate.label, self._applicable(release, ("",)))
-        names = [_distribution(requirement.key) for requirement in found if requirement.key.is_package]
+        names = [requirement.key.project for requirement in found if requirement.key.is_package]
         self._source.prefetch(name for name in names if not self._facts.is_of_variant_index(name))
         return tuple(found)
 
@@ -437,26 +432,26 @@ class PackageFinder:
         is_environment = bool(release.blocked_by) and bool(here)
         others = {one.label for one in self._problem.domains[key]} - {here} if is_environment else set()
         predicate = NoFile(release.why_not, release.blocked_by, release.allowance)
-        ground = _entails(candidate, predicate, Relation(release.name, "files"), Index())
+        ground = _no_file(candidate, predicate, Index())
         return Requirement(key, Labelled(frozenset(others)), ground)
 
 
 def _unpublished(candidate: Candidate) -> Requirement:
     """Return the requirement of a build without a published file, which cannot be met: the build could not be locked."""
-    ground = _entails(candidate, Unpublished(), Relation(candidate.key.component, "a wheel"))
+    ground = candidate.entails(Unpublished(), Relation(candidate.key.component, "a wheel"))
     return Requirement(Key("platform"), Labelled(frozenset()), ground)
 
 
-def _entails(candidate: Candidate, predicate: Predicate, relation: Relation, source: Source | None = None) -> Entails:
-    name = candidate.key.distribution if candidate.key.is_package else candidate.key.component
-    return Entails(name=name, subject=Subject(name, candidate.label), predicate=predicate, relation=relation, cited=source)
+def _no_file(candidate: FileCandidate, predicate: NoFile, source: Source | None = None) -> Entails:
+    """Return the ground by which no file of a version can be installed, with or without extras."""
+    name = candidate.release.name
+    subject = Subject(name, candidate.label)
+    return Entails(name=name, subject=subject, predicate=predicate, relation=Relation(name, "files"), cited=source)
 
 
-def _is_extra(candidate: Candidate, name: str, of: str) -> Entails:
+def _is_extra(candidate: Candidate, of: str) -> Entails:
     """Return the ground by which a distribution with extras requires the plain distribution."""
-    subject = Subject(candidate.key.name, candidate.label)
-    relation = SameChoice(candidate.key.name, of)
-    return Entails(name=name, subject=subject, predicate=IsExtraOf(of), relation=relation, cited=None)
+    return replace(candidate.entails(IsExtraOf(of), SameChoice(candidate.key.name, of)), name=of)
 
 
 def extras_of(key: Key) -> tuple[str, ...]:
@@ -467,7 +462,3 @@ def extras_of(key: Key) -> tuple[str, ...]:
 
 def _is_framework_extra(key: Key) -> bool:
     return key.is_package and key.name.startswith(f"{TORCH.name}[")
-
-
-def _distribution(key: Key) -> NormalizedName:
-    return canonicalize_name(key.distribution)

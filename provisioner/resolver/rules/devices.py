@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.predicate import CompiledFor, NeedsNativeDriver, Unmeasured
-from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.grounds.requirement import Relation
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement
 from provisioner.resolver.rules.coverage import capability, coverage, override_for, runs_on
 from provisioner.resolver.rules.drivers import NativeDriver
@@ -46,13 +46,8 @@ class Devices:
         targets = build.sass if build.accelerator == "cuda" else build.gfx
         if targets is None and (component != "pytorch" or self._is_requested_by_name(build)):
             return
-        ground = Entails(
-            name=component,
-            subject=Subject(component, candidate.label),
-            predicate=Unmeasured() if targets is None else CompiledFor((*targets, *(build.ptx or ()))),
-            relation=Relation(component, "gpu"),
-            cited=place,
-        )
+        predicate = Unmeasured() if targets is None else CompiledFor((*targets, *(build.ptx or ())))
+        ground = candidate.entails(predicate, Relation(component, "gpu"), place)
         test = Labelled(frozenset() if targets is None else self._served(build))
         for key in self._gpus:
             yield Requirement(key, test, ground)
@@ -89,18 +84,12 @@ class Devices:
         cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
         if "ptx-jit" not in self._request.allowed or cuda is None or not cuda.clauses or self._request.system != "linux":
             return
-        component = candidate.key.component
         for label, devices in self._devices.items():
             through_ptx = sorted({device for device in devices if _how(build, device) == "ptx"})
             if not through_ptx:
                 continue
-            ground = Entails(
-                name=component,
-                subject=Subject(component, candidate.label),
-                predicate=NeedsNativeDriver(tuple(through_ptx), cuda),
-                relation=Relation(component, "driver for PTX"),
-                cited=place,
-            )
+            predicate = NeedsNativeDriver(tuple(through_ptx), cuda)
+            ground = candidate.entails(predicate, Relation(candidate.key.component, "driver for PTX"), place)
             yield Requirement(Key("driver", label), NativeDriver(self._matrix, cuda.clauses[0].version), ground)
 
     def _is_requested_by_name(self, build: Build) -> bool:

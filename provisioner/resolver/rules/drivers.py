@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.grounds.bound import Drivers
-from provisioner.versions import Version
+from provisioner.versions import Version, dotted
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import DriverMinimum, Matrix, PatchedKernels
@@ -106,7 +106,7 @@ class NativeDriver:
     @property
     def level(self) -> str:
         """The required CUDA release, such as `12.6`."""
-        return ".".join(str(part) for part in self._level)
+        return dotted(self._level)
 
 
 class BuildsOn(Struct, frozen=True):

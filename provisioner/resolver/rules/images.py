@@ -10,7 +10,7 @@ from provisioner.grounds.doubt import UnknownImage
 from provisioner.matrix.model import Build, ImageFacts, Release
 from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import Candidate, ImageCandidate, Key
-from provisioner.versions import Range, Version
+from provisioner.versions import Range, Version, series
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -60,7 +60,7 @@ def _candidate(image: ImageFacts, key: Key) -> Candidate:
         needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
     if image.cuda:
         # A CUDA image contains a toolkit: the framework's CUDA must be of the same minor release.
-        level = ".".join(image.cuda.split(".")[:2])
+        level = series(image.cuda)
         needs.append(Need(component="cuda", range=Range.parse(f"=={level}.*")))
     python = image.python or image.apt_python
     if python:

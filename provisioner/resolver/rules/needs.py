@@ -13,7 +13,7 @@ from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
 from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
 from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsDriver
 from provisioner.grounds.predicate import Needs as NeedsComponent
-from provisioner.grounds.requirement import Entails, Relation, Row, Subject
+from provisioner.grounds.requirement import Relation, Row
 from provisioner.grounds.source import Documents, MatrixRow
 from provisioner.host.facts import stated
 from provisioner.host.model import Host
@@ -54,13 +54,12 @@ from provisioner.resolver.rules.guards import Guards, Verdict
 from provisioner.resolver.rules.policy import PolicyRequirements
 from provisioner.resolver.rules.shared_files import runtime_needs
 from provisioner.resolver.rules.toolchain import Toolchain
-from provisioner.versions import Version
+from provisioner.versions import Version, without_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.grounds.bound import Bound
-    from provisioner.grounds.predicate import Predicate
     from provisioner.grounds.source import Source
     from provisioner.matrix.model import DriverMinimum, Matrix, Release, Rule
     from provisioner.matrix.need import Need
@@ -122,7 +121,7 @@ class Needs:
         if release is not None and not self._is_virtual(candidate.key.component):
             for need in (*release.requires, *(build.requires if build is not None else ())):
                 if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
-                    needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=subject_of(candidate))
+                    needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=candidate.subject)
                     yield from self._open(candidate, need, self._hosts, needed_by)
         for rule in self._rules_on(candidate):
             hosts = self._where(candidate.key, rule)
@@ -163,7 +162,7 @@ class Needs:
         place = self._place(candidate)
         for need in needs:
             predicate = NeedsComponent(need.component, (bound_of(need),))
-            ground = _entails(candidate, predicate, Relation(candidate.key.component, need.component), place)
+            ground = candidate.entails(predicate, Relation(candidate.key.component, need.component), place)
             for key in self._reach(candidate.key, need.component):
                 replacement = self._bundle_overrides.replacement(candidate, need, key)
                 yield replacement or Requirement(key, _test(need, candidate), ground)
@@ -218,7 +217,7 @@ class Needs:
     def _required(self, candidate: Candidate, rule: Rule, need: Need, key: Key) -> Requirement:
         place = self._matrix.positions.get(f"rule:{rule.name}") or cited(self._matrix, rule.source)
         predicate = NeedsComponent(need.component, (bound_of(need),), rule.because)
-        ground = _entails(candidate, predicate, Row("rule", rule.name), MatrixRow("rule", rule.name, place))
+        ground = candidate.entails(predicate, Row("rule", rule.name), MatrixRow("rule", rule.name, place))
         return Requirement(key, _test(need, candidate), ground)
 
     def _open(
@@ -260,7 +259,7 @@ class Needs:
     def _platform(self, candidate: Candidate, platforms: tuple[str, ...]) -> Iterator[Requirement]:
         if platforms and self._keys.get("platform"):
             relation = Relation(candidate.key.component, "platform")
-            ground = _entails(candidate, BuiltFor(platforms), relation, self._place(candidate))
+            ground = candidate.entails(BuiltFor(platforms), relation, self._place(candidate))
             yield Requirement(Key("platform"), Labelled(frozenset(platforms)), ground)
 
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
@@ -276,7 +275,7 @@ class Needs:
                 tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
             test = tests[may_forward]
             predicate = NeedsDriver((test.bound,), is_forbidden)
-            yield Requirement(key, test, _entails(candidate, predicate, Relation("cuda", "driver"), place))
+            yield Requirement(key, test, candidate.entails(predicate, Relation("cuda", "driver"), place))
 
     def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
         target = self._hosts.get(candidate.key.scope)
@@ -297,7 +296,7 @@ class Needs:
         if need is not None or patched:
             test = BuildsOn(need, patched) if patched else test
             bounds = (Kernels(need, tuple((row.kernel, row.by) for row in patched)),)
-        ground = _entails(candidate, BuildsOnKernels(bounds), Relation("driver", "kernel"), place)
+        ground = candidate.entails(BuildsOnKernels(bounds), Relation("driver", "kernel"), place)
         for key in self._reach(candidate.key, "kernel"):
             yield Requirement(key, test, ground)
 
@@ -338,18 +337,13 @@ def place_of(matrix: Matrix, candidate: Candidate) -> Place:
     """Return the file and line of a candidate's row in the matrix; the component's file when no row has its version."""
     name, version = candidate.key.component, str(candidate.version)
     positions = matrix.positions
-    found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={version.partition('+')[0]}")
+    found = positions.get(f"{name}=={version}") or positions.get(f"{name}=={without_local(version)}")
     return found or Place(f"matrices/{name}.yaml")
 
 
 def cited(matrix: Matrix, sources: tuple[str, ...]) -> Documents:
     """Return the documents that a row of the matrix cites, for the names in its `sources`."""
     return Documents(tuple(str(matrix.citations[source]) for source in sources if source in matrix.citations))
-
-
-def subject_of(candidate: Candidate) -> Subject:
-    """Return the name and label by which a ground refers to a candidate."""
-    return Subject(candidate.key.name if candidate.key.is_package else candidate.key.component, candidate.label)
 
 
 def bound_of(need: Need) -> Bound:
@@ -359,11 +353,6 @@ def bound_of(need: Need) -> Bound:
     if need.component == "os":
         return Names(tuple(str(version) for version in need.one_of))
     return Versions(need.one_of) if need.one_of else need.range
-
-
-def _entails(candidate: Candidate, predicate: Predicate, relation: Relation | Row, source: Source | None) -> Entails:
-    component = candidate.key.component
-    return Entails(name=component, subject=subject_of(candidate), predicate=predicate, relation=relation, cited=source)
 
 
 def _test(need: Need, candidate: Candidate) -> Test:

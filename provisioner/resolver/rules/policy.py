@@ -15,7 +15,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.grounds.predicate import WrittenBySeveral
-from provisioner.grounds.requirement import Entails, Forbids, Relation, Subject
+from provisioner.grounds.requirement import Forbids, Relation
 from provisioner.host.facts import stated
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.requirement import (
@@ -32,7 +32,7 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.facts import FACTS
 from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus, day_of, is_prerelease
 from provisioner.resolver.rules.shared_files import shared_file_needs
-from provisioner.versions import Range, Version
+from provisioner.versions import Range, Version, without_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -135,14 +135,7 @@ class PolicyRequirements:
         The candidate cannot be chosen while the word is in force. `predicate` is the fact to which the word applies, `source`
         the citation of that fact.
         """
-        component = candidate.key.component
-        ground = Entails(
-            name=component,
-            subject=Subject(component, candidate.label),
-            predicate=predicate,
-            relation=Relation(component, f"{word} lifted"),
-            cited=source,
-        )
+        ground = candidate.entails(predicate, Relation(candidate.key.component, f"{word} lifted"), source)
         return Requirement(_key(word), Labelled(frozenset({_lifted(word)})), ground)
 
     def _is_excused(self, candidate: Candidate, word: str) -> bool:
@@ -188,10 +181,10 @@ def offered(component: Component, request: Request, scope: str = "") -> Iterator
 def _named(component: Component, request: Request, scope: str) -> frozenset[str]:
     """Return the versions that the spec pins, or that the host `scope` states; those of all hosts if it is ""."""
     clauses = request.spec.requires.get(component.name, "").split(",")
-    pinned = {clause.strip().lstrip("=").strip().partition("+")[0] for clause in clauses}
+    pinned = {without_local(clause.strip().lstrip("=").strip()) for clause in clauses}
     for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
         if resolved(wanted.name) == component.name:
-            pinned.update(clause.version.partition("+")[0] for clause in wanted.specifier)
+            pinned.update(without_local(clause.version) for clause in wanted.specifier)
     hosts = (target.host for target in request.hosts if scope in {"", target.label})
     return frozenset(pinned.union(filter(None, (stated(host, component.name) for host in hosts))))
 
@@ -311,10 +304,9 @@ def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[s
         for key, candidate in pins.items():
             if key == TORCH or "[" in key.name:
                 continue  # the wheel of a chosen PyTorch, an extra of a chosen distribution
-            subject = key.name if key.is_package else key.component
             build = build_of(candidate)
             is_build = resolved(name) == "pytorch-build" and key.name == "pytorch" and build is not None and build.name == text
-            if is_build or (resolved(subject) == resolved(name) and VersionPreference(request, name).avoids(candidate)):
+            if is_build or (resolved(key.shown_name) == resolved(name) and VersionPreference(request, name).avoids(candidate)):
                 yield name, candidate
 
 

@@ -136,13 +136,9 @@ def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]
     for row in matrix.shared_files if major >= WHEELS_SINCE else ():
         owner = next((one for one in row.owners if one.distribution == f"nvidia-{row.name}-cu{major}"), None)
         if row.name in OF_EVERY_FRAMEWORK and owner is not None and row.refused:
-            ground = Entails(
-                name="cuda",
-                subject=Subject("cuda", candidate.label),
-                predicate=WritesFile(row.path, through=owner.distribution, framework=candidate.key.slot),
-                relation=Row("shared file", row.name),
-                cited=Hazard(matrix.place_of(f"shared-file:{row.name}"), row.because),
-            )
+            predicate = WritesFile(row.path, through=owner.distribution, framework=candidate.key.slot)
+            source = Hazard(matrix.place_of(f"shared-file:{row.name}"), row.because)
+            ground = candidate.entails(predicate, Row("shared file", row.name), source)
             yield Requirement(key_of(row), Labelled(frozenset({owner.distribution})), ground)
 
 
@@ -173,7 +169,7 @@ def shared_file_relaxations(matrix: Matrix, pins: Mapping[Key, Candidate]) -> It
         if len(chosen) > 1:
             yield WriteSharedFile(
                 component=chosen[0].key.name,
-                subjects=tuple(Subject(one.key.name, one.label) for one in chosen),
+                subjects=tuple(one.subject for one in chosen),
                 path=row.path,
                 because=row.because,
                 source=matrix.place_of(f"shared-file:{row.name}"),

@@ -256,20 +256,14 @@ class CompleteSearch:
             start, size = start + size, size * 2
 
     def _next_key(self, pins: Collection[Key], fixed: Collection[Key], required: Collection[Key]) -> Key | None:
-        """Return the key to decide next: distributions that the spec names first, then components; None when all are decided.
+        """Return the key to decide next; None when all are decided.
 
         In a system stack, keys that a choice requires come before all others.
         """
-        direct = self._instance.finder.order if self._instance.finder else {}
-        order = self._instance.problem.order
-
-        def rank(key: Key) -> tuple[bool, int, bool, int, Key]:
-            return key not in direct, direct.get(key, 0), key.is_package, order.get(key, 0), key
-
         left = [key for key in pins if key not in fixed]
         if self._instance.finder is None:
             left = [key for key in left if key in required] or left
-        return min(left, key=rank, default=None)
+        return min(left, key=self._instance.decision_rank, default=None)
 
     def _reached(self, model: Sequence[int], without: Collection[Group]) -> dict[Key, Candidate]:
         """Return the candidates of a model that the root requirements need, directly or through other candidates, by key.

@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from provisioner.errors import UnavailableError
 from provisioner.grounds.predicate import Bundles
-from provisioner.grounds.requirement import Entails, Relation, Subject, Supposes
+from provisioner.grounds.requirement import Relation, Supposes
 from provisioner.places import Place
 from provisioner.resolver.choices.constraints import Bounds, is_exact
 from provisioner.resolver.python.discovered import is_met_without_prereleases, names_prerelease
@@ -34,7 +34,7 @@ from provisioner.resolver.rules.bundled import bundled_version, unlisted_release
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.problem import Problem
@@ -79,7 +79,7 @@ class ReadBudget:
             return
         if self._left is not None:
             if not min(self._left, self._share):
-                raise UnavailableError(f"{candidate.key.name} {candidate.label} was not looked at: too much was read before")
+                raise UnavailableError(f"{candidate} was not looked at: too much was read before")
             self._left -= 1
             self._share -= 1
         self._read.add(version)
@@ -105,6 +105,8 @@ class ProblemInstance:
         self.budget = budget or ReadBudget()
         self.roots = (*problem.roots, *(finder.roots if finder else ()))
         """The root requirements."""
+        self.named: Mapping[Key, int] = finder.order if finder else {}
+        """The rank of each distribution that the spec names, in the spec's order; empty without a finder."""
         self.bounds = Bounds(problem.constraints, problem.request, finder.markers if finder else None, problem.pythons)
         """The constraints and hashes, which rule candidates out before any search chooses them."""
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
@@ -136,6 +138,10 @@ class ProblemInstance:
             *(Requirement(key, Matching(SpecifierSet()) if key.is_package else Within(Range()), supposed) for key in present),
         )
         return found
+
+    def decision_rank(self, key: Key) -> tuple[bool, int, bool, int, Key]:
+        """Return the place of a key in the order of decision: distributions that the spec names first, then components."""
+        return key not in self.named, self.named.get(key, 0), key.is_package, self.problem.order.get(key, 0), key
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
         """Return every candidate of a key, most wanted first; raises `UnavailableError` when an index cannot be reached.
@@ -178,13 +184,8 @@ class ProblemInstance:
     def _of_pair(self, candidate: Candidate, key: Key) -> Requirement:
         name, version, component = candidate.key.name, bundled_version(candidate), key.component
         labels = frozenset(one.label for one in self.candidates(key) if one.version == version)
-        ground = Entails(
-            name=name,
-            subject=Subject(name, candidate.label),
-            predicate=Bundles(component, str(version)),
-            relation=Relation(name, f"{component} as bundled"),
-            cited=Place(f"matrices/{component}.yaml"),
-        )
+        place = Place(f"matrices/{component}.yaml")
+        ground = candidate.entails(Bundles(component, str(version)), Relation(name, f"{component} as bundled"), place)
         return Requirement(key, Labelled(labels), ground)
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
@@ -193,6 +194,12 @@ class ProblemInstance:
         if found is None:
             found = self._requirements[candidate] = (*self.known_requirements(candidate), *self._read(candidate))
         return found
+
+    def requirements_on(self, pins: Mapping[Key, Candidate]) -> Iterator[Requirement]:
+        """Yield the requirements that an assignment must meet: the root requirements, then those of its candidates."""
+        yield from self.roots
+        for candidate in pins.values():
+            yield from self.requirements(candidate)
 
     def _read(self, candidate: Candidate) -> Iterable[Requirement]:
         """Return the requirements of a candidate from its metadata if it is a distribution, otherwise from the matrix."""
@@ -278,15 +285,12 @@ def violations(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Re
 
     A search may be wrong, so no result that a search has cached is used here.
     """
-    wanted = [*instance.roots]
-    for candidate in pins.values():
-        wanted.extend(instance.requirements(candidate))
 
     def is_met(requirement: Requirement) -> bool:
         pinned = pins.get(requirement.key)
         return pinned is not None and instance.accepts(requirement, pinned)
 
-    return [requirement for requirement in wanted if not is_met(requirement)]
+    return [requirement for requirement in instance.requirements_on(pins) if not is_met(requirement)]
 
 
 def arbitrary_version(requirement: Requirement) -> str:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.choice import MoveReason
     from provisioner.request import Request
-    from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.requirement import Candidate, Key
     from provisioner.resolver.search.instance import ProblemInstance
 
 
@@ -81,8 +81,9 @@ def _given_up(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> list[
     upgrades.
     """
     found = []
-    direct = instance.finder.order if instance.finder else {}
-    for key in sorted(pins, key=lambda key: (key.is_package, key not in direct, instance.problem.order.get(key, 0), key)):
+    for key in sorted(
+        pins, key=lambda key: (key.is_package, key not in instance.named, instance.problem.order.get(key, 0), key)
+    ):
         locked = _locked(instance.problem.request, key)
         if locked is None or locked == pins[key].label or _is_upgraded(instance, key):
             continue
@@ -126,7 +127,7 @@ def _why_not(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key,
         return NoLongerOffered(name=name, label=label, is_distribution=key.is_package)
     if isinstance(locked, FileCandidate) and _is_out(locked):
         return NotInstallable(name=name, label=label, problem=locked.release.why_not)
-    for needed in _wanted(instance, pins):
+    for needed in instance.requirements_on(pins):
         if needed.key == key and not instance.accepts(needed, locked):
             return RuledOut(ground=needed.ground)
     return _own_needs(instance, pins, locked) or NothingHolds(is_newer=False)
@@ -139,7 +140,7 @@ def _why_no_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], chos
             break
         if instance.bounds.excludes(better) or _is_out(better):
             continue
-        for needed in _wanted(instance, pins):
+        for needed in instance.requirements_on(pins):
             if needed.key == chosen.key and not instance.accepts(needed, better):
                 return RuledOut(ground=needed.ground)
         return _own_needs(instance, pins, better) or NothingHolds(is_newer=True)
@@ -153,10 +154,3 @@ def _own_needs(instance: ProblemInstance, pins: Mapping[Key, Candidate], candida
         if pinned is not None and not instance.accepts(needed, pinned):
             return RuledOut(ground=needed.ground, has=pinned.label)
     return None
-
-
-def _wanted(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Requirement]:
-    """Yield the requirements that an answer must meet: the root requirements, then those of its candidates."""
-    yield from instance.roots
-    for candidate in pins.values():
-        yield from instance.requirements(candidate)

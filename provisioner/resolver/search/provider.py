@@ -61,7 +61,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         self._instance = instance
         self._is_in_the_way_first = decides_conflicts_first
         self._order = instance.problem.order
-        self._direct = instance.finder.order if instance.finder else {}
+        self._named = instance.named
         self._is_pin: dict[Requirement, bool] = {}
         self._accepted: dict[tuple[Requirement, Candidate], bool] = {}
         self._dead: set[Candidate] = set()
@@ -131,8 +131,8 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         `decides_conflicts_first`, distributions with many conflicts come before those that the user named, as in uv. Of the
         remaining distributions, the causes of the last backtracking come first, then those that a requirement pins.
         """
-        if key in self._direct:
-            return (False, self._direct[key], False, False, "")
+        if key in self._named:
+            return (False, self._named[key], False, False, "")
         if not key.is_package:
             rank = self._order.get(key, -1)
             return (rank >= 0, rank, False, False, key.scope)
@@ -147,7 +147,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         A distribution with `CONFLICT_THRESHOLD` conflicts is decided early from then on.
         """
         for key in keys if self._is_in_the_way_first else ():
-            if key.is_package and key != TORCH and key not in self._direct:
+            if key.is_package and key != TORCH and key not in self._named:
                 self._conflicts[key] = self._conflicts.get(key, 0) + 1
                 if self._conflicts[key] == CONFLICT_THRESHOLD:
                     self._preferences.pop(key, None)

@@ -6,8 +6,10 @@ import random
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.browse.grid import LETTERS, Code, Device, Grid, chosen_beside, make_grid, newest_of_branches, request_for
+from provisioner.browse.stacks import frameworks
 from provisioner.grounds.requirement import AsksFor, Relation, Row
 from provisioner.platforms import LINUX_PLATFORMS
 from provisioner.resolver.problem import join
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 PLATFORM = LINUX_PLATFORMS[0]
 """One is enough here, and half the work; the browser's tests compare hosts of both."""
 
+KNOWN = "pytorch", "2.7.1"
+"""The release of the cells that are known by hand."""
+
 HOSTS, BUILDS = 100, 20
 """How many pairs of GPU and driver are sampled, and how many builds on each: up to two thousand cells."""
 
@@ -33,6 +38,23 @@ HOSTS, BUILDS = 100, 20
 @pytest.fixture(scope="module")
 def grid(matrix: Matrix) -> Grid:
     return make_grid(matrix, (PLATFORM,))
+
+
+@pytest.fixture(
+    scope="module", params=[pytest.param("one release"), pytest.param("the whole matrix", marks=pytest.mark.slow)], ids=str
+)
+def known_grid(request: pytest.FixtureRequest, matrix: Matrix) -> Grid:
+    """The grid of the known builds alone, and for `make test-all` the whole one, which takes a minute to make."""
+    if request.param == "the whole matrix":
+        whole: Grid = request.getfixturevalue("grid")
+        return whole
+    kept = {
+        name: replace(component, releases=tuple(one for one in component.releases if (name, str(one.version)) == KNOWN))
+        if name in frameworks(matrix)
+        else component
+        for name, component in matrix.components.items()
+    }
+    return make_grid(replace(matrix, components=kept), (PLATFORM,))
 
 
 def problems(matrix: Matrix, device: Device, platform: PlatformName, driver: str | None) -> list[tuple[str, Problem]]:
@@ -108,15 +130,15 @@ def test_a_refusal_names_rules_and_never_facts(grid: Grid) -> None:
         assert all(isinstance(group, Row | Relation) for group in code.groups), code
 
 
-def test_known_cells(matrix: Matrix, grid: Grid) -> None:
+def test_known_cells(matrix: Matrix, known_grid: Grid) -> None:
     """NVIDIA's Volta on the first branch without it (rule driver-590-drops-volta), and CUDA 12.6 on branch 535."""
-    volta = next(i for i, one in enumerate(grid.devices) if one.target == "7.0")
-    hopper = next(i for i, one in enumerate(grid.devices) if (one.target, one.kind) == ("9.0", "datacenter"))
+    volta = next(i for i, one in enumerate(known_grid.devices) if one.target == "7.0")
+    hopper = next(i for i, one in enumerate(known_grid.devices) if (one.target, one.kind) == ("9.0", "datacenter"))
     branch = {driver.release[0]: index for index, driver in enumerate(newest_of_branches(matrix))}
-    build = next(i for i, (n, r, b) in enumerate(grid.builds) if (n, str(r.version), b.name) == ("pytorch", "2.7.1", "cu126"))
+    build = next(i for i, (n, r, b) in enumerate(known_grid.builds) if (n, str(r.version), b.name) == (*KNOWN, "cu126"))
 
     def code(device: int, driver: int) -> tuple[str, tuple[str, ...]]:
-        found = grid.codes[grid.rows[grid.table["linux/amd64"][device][build]][branch[driver]]]
+        found = known_grid.codes[known_grid.rows[known_grid.table["linux/amd64"][device][build]][branch[driver]]]
         return found.letter, tuple(str(group) for group in found.groups)
 
     assert code(volta, 590) == ("x", ("rule driver-590-drops-volta",))
@@ -125,9 +147,9 @@ def test_known_cells(matrix: Matrix, grid: Grid) -> None:
     assert code(hopper, 470) == ("x", ("rule driver-ada-hopper-first",))
 
 
-def test_what_lies_beside_a_build(matrix: Matrix, grid: Grid) -> None:
+def test_what_lies_beside_a_build(matrix: Matrix, known_grid: Grid) -> None:
     name, release, build = next(
-        one for one in grid.builds if (one[0], str(one[1].version), one[2].name) == ("pytorch", "2.7.1", "cu126")
+        one for one in known_grid.builds if (one[0], str(one[1].version), one[2].name) == (*KNOWN, "cu126")
     )
     beside = chosen_beside(matrix, name, release=release, build=build)
     assert beside["cuda"].startswith("12.6.")

@@ -130,7 +130,7 @@ def test_the_name_of_a_lock_is_in_its_file_name(name: str, path: str) -> None:
 
 @pytest.mark.parametrize("name", ["", "a.b", "a/b", "a b", "..", "a\nb"])
 def test_a_name_that_cannot_be_in_a_file_name_is_refused(name: str) -> None:
-    with pytest.raises(ProvisionError, match=r"cannot be part of a lock's file name$"):
+    with pytest.raises(ProvisionError, match=r"cannot be part of a lock's file name\nhint: "):
         lock_path(name)
 
 

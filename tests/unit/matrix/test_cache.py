@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -132,7 +133,9 @@ def test_a_flipped_byte_in_any_part_is_found_at_once(directory: Path, tmp_path: 
 def test_a_cache_of_another_matrix_under_this_name_is_not_believed(directory: Path, tmp_path: Path) -> None:
     first = cached_matrix(directory)
     (path,) = (tmp_path / "cache").rglob("*.cache")
-    cached_matrix()
+    shutil.copytree(directory, tmp_path / "other")
+    (tmp_path / "other" / "cuda.yaml").write_text(CUDA.replace("12.6.3", "12.8.1"), encoding="utf-8")
+    assert cached_matrix(tmp_path / "other") != first
     (other,) = set((tmp_path / "cache").rglob("*.cache")) - {path}
     path.write_bytes(other.read_bytes())
     assert cached_matrix(directory) == first

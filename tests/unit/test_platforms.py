@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.lock.format.platform import environment_marker, package_marker
+from provisioner.platforms import environment_marker, package_marker
 
 ALL = ("linux/amd64", "linux/arm64", "macos/arm64", "macos/x86_64")
 
