@@ -286,3 +286,4 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         matrix.driver_packages,
     ):
         yield from ((one.name, one.source) for one in rows)
+    yield from ((f"GPU wheel {one.distribution} {one.versions}", one.source) for one in matrix.wheels)

@@ -20,7 +20,7 @@ from provisioner.matrix.model import Matrix
 if TYPE_CHECKING:
     from pathlib import Path
 
-FORMAT = 11
+FORMAT = 12
 """The version of the encoding, raised when it changes; a new field needs no new one, as YAML with it has a new hash."""
 
 SHIPPED = "matrix.msgpack"

@@ -1,22 +1,23 @@
-"""Consistency checks of a matrix's rows on Python distributions: names, specifiers, requirements and shared files."""
+"""Consistency checks of a matrix's rows on Python distributions: names, specifiers, requirements, shared files, GPU code."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
-from packaging.utils import canonicalize_name
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from provisioner.matrix.check_rows import twice
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from provisioner.errors import Mistake
     from provisioner.matrix.check_rows import RowChecker
     from provisioner.matrix.files import MatrixFiles, Place
-    from provisioner.matrix.model import Distribution, DistributionLimit, FileOwner, ImpliedNeed, SharedFile
+    from provisioner.matrix.model import Distribution, DistributionLimit, FileOwner, GpuWheel, ImpliedNeed, SharedFile
 
 PYTORCH = "pytorch"
 """The component whose builds have a C++ ABI that extensions must share."""
@@ -37,6 +38,10 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
     for at, shared in top.each("shared_files", shared_files):
         yield from _shared_file(at, shared)
         yield from rows.cited(at, shared.source, f"shared file `{shared.name}`")
+    wheels = files.wheels.content.wheels
+    for number, (at, wheel) in enumerate(files.wheels.at().each("wheels", wheels)):
+        yield from _wheel(at, wheel, wheels[:number])
+        yield from rows.cited(at, wheel.source, f"GPU wheel `{wheel.distribution}` {wheel.versions}")
 
 
 class _Checker:
@@ -121,12 +126,36 @@ def _shared_file(at: Place, shared: SharedFile) -> Iterator[Mistake]:
 
 def _owner(at: Place, owner: FileOwner) -> Iterator[Mistake]:
     yield from _normalized(at.at("distribution"), owner.distribution)
-    is_its_own = canonicalize_name(owner.artefact.partition("-")[0]) == canonicalize_name(owner.distribution)
-    if not is_its_own or not owner.artefact.endswith(".whl"):
-        yield at.at("artefact").mistake(f"`{owner.artefact}` is not a wheel of `{owner.distribution}`")
+    yield from _artefact(at.at("artefact"), owner.artefact, owner.distribution)
     if not owner.sha256:
         yield at.at("sha256").mistake(f"what was measured in `{owner.artefact}` needs the wheel's sha256")
     yield from _specifier(at.at("versions"), owner.versions)
+
+
+def _wheel(at: Place, wheel: GpuWheel, before: Sequence[GpuWheel]) -> Iterator[Mistake]:
+    """Yield the mistakes of a row of GPU code; `before` are the rows above it, which may not be on the same artefact."""
+    yield from _normalized(at.at("distribution"), wheel.distribution)
+    yield from _specifier(at.at("versions"), wheel.versions)
+    yield from _specifier(at.at("numpy"), wheel.numpy)
+    if not wheel.artefacts:
+        yield at.at("artefacts").mistake(f"GPU wheel `{wheel.distribution}` {wheel.versions} names no wheel that was measured")
+    for artefact, sha256 in wheel.artefacts.items():
+        below = at.at("artefacts", artefact)
+        yield from _artefact(below, artefact, wheel.distribution)
+        if not sha256:
+            yield below.mistake(f"what was measured in `{artefact}` needs the wheel's sha256")
+        if any(artefact in one.artefacts for one in before):
+            yield below.mistake(f"`{artefact}` is measured in a row above already")
+        with suppress(InvalidSpecifier, InvalidWheelFilename):
+            _, version, _, _ = parse_wheel_filename(artefact)
+            if not SpecifierSet(wheel.versions).contains(version, prereleases=True):
+                yield below.mistake(f"`{artefact}` is of none of the releases {wheel.versions}")
+
+
+def _artefact(at: Place, artefact: str, distribution: str) -> Iterator[Mistake]:
+    is_its_own = canonicalize_name(artefact.partition("-")[0]) == canonicalize_name(distribution)
+    if not is_its_own or not artefact.endswith(".whl"):
+        yield at.mistake(f"`{artefact}` is not a wheel of `{distribution}`")
 
 
 def _normalized(at: Place, name: str) -> Iterator[Mistake]:

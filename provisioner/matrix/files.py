@@ -19,6 +19,7 @@ from provisioner.matrix.model import (
     Failure,
     GfxOverride,
     Gpu,
+    GpuWheel,
     ImageFacts,
     Release,
     Rule,
@@ -69,6 +70,7 @@ class MatrixFile(SourcedFile, frozen=True, kw_only=True):
     hazards: str = ""
     knowledge: str = ""
     driver_packages: str = ""
+    wheels: str = ""
 
 
 class ComponentFile(SourcedFile, frozen=True, kw_only=True):
@@ -122,6 +124,12 @@ class DriverPackageFile(SourcedFile, frozen=True, kw_only=True):
     """The file of the packages with which operating systems ship the NVIDIA driver."""
 
     packages: tuple[DriverPackage, ...] = ()
+
+
+class WheelFile(SourcedFile, frozen=True, kw_only=True):
+    """The file of the GPU code in the wheels of Python distributions."""
+
+    wheels: tuple[GpuWheel, ...] = ()
 
 
 Content = TypeVar("Content", bound=SourcedFile, covariant=True)  # noqa: PLC0105 - named after what it stands for
@@ -187,6 +195,7 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     hazards: Parsed[HazardFile]
     knowledge: Parsed[KnowledgeFile]
     driver_packages: Parsed[DriverPackageFile]
+    wheels: Parsed[WheelFile]
     mistakes: tuple[Mistake, ...]
 
     @property
@@ -197,7 +206,7 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     @property
     def all_files(self) -> tuple[Parsed[SourcedFile], ...]:
         """Every file, in a fixed order."""
-        others = (self.gpus, self.images, self.distributions, self.hazards, self.knowledge, self.driver_packages)
+        others = (self.gpus, self.images, self.distributions, self.hazards, self.knowledge, self.driver_packages, self.wheels)
         return (self.index, *self.component_files, *others)
 
 
@@ -234,6 +243,7 @@ def read_files(directory: Path) -> MatrixFiles:
         hazards=read_one(HazardFile, "hazards", content.hazards),
         knowledge=read_one(KnowledgeFile, "knowledge", content.knowledge),
         driver_packages=read_one(DriverPackageFile, "driver_packages", content.driver_packages),
+        wheels=read_one(WheelFile, "wheels", content.wheels),
         mistakes=tuple(mistakes),
     )
 

@@ -190,3 +190,4 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from (("variables", one.source) for one in matrix.variables)
     yield from (("failures", one.source) for one in matrix.failures)
     yield from (("driver packages", one.source) for one in matrix.driver_packages)
+    yield from (("GPU wheels", one.source) for one in matrix.wheels)

@@ -51,6 +51,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         variables=files.knowledge.content.variables,
         failures=files.knowledge.content.failures,
         driver_packages=files.driver_packages.content.packages,
+        wheels=files.wheels.content.wheels,
     )
 
 
@@ -96,3 +97,5 @@ def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, FilePlace]]:
     top, known = files.knowledge.at(), files.knowledge.content
     yield from ((f"variables:{variables.name}", at) for at, variables in top.each("variables", known.variables))
     yield from ((f"failure:{failure.name}", at) for at, failure in top.each("failures", known.failures))
+    rows = files.wheels.at().each("wheels", files.wheels.content.wheels)
+    yield from ((f"wheel:{wheel.distribution} {wheel.versions}", at) for at, wheel in rows)

@@ -42,6 +42,8 @@ Gfx = Annotated[str, like("gfx942", r"(gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?
 MaybeGfx = Annotated[str, like("gfx942", r"(gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?-generic)?")]
 Capability = Annotated[str, like("9.0", r"(\d+\.\d+)?")]
 Sha256 = Annotated[str, like("a SHA-256 of 64 hexadecimal digits", r"([0-9a-f]{64})?")]
+Soname = Annotated[str, like("libcudart.so.12", r"lib[A-Za-z0-9_+.-]+?\.so(\.\d+)*")]
+CudaRelease = Annotated[str, like("12.8", r"(\d+\.\d+)?")]
 RecordHash = Annotated[str, like("sha256= and 43 characters, as a wheel's RECORD has it", r"sha256=[A-Za-z0-9_-]{43}")]
 DeviceId = Annotated[str, like("2330", r"[0-9A-F]{4}")]
 ModuleFlavour = Literal["open", "proprietary"]
@@ -355,6 +357,42 @@ class SharedFile(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class GpuWheel(Row, frozen=True, kw_only=True):
+    """The GPU code in the wheels of a Python distribution, and the libraries for GPUs that they need and contain, as measured.
+
+    `versions` is the PEP 440 specifier of the releases for which it stands: both ends were measured and are equal. The wheels
+    are those of the default index, without a local version label, for `platforms`. `sass`, `ptx` and `gfx` are the GPU targets
+    as in `Build`: those with at least half of the kernels of a library; None means not measured, an empty tuple means none.
+    `ptx_isa` is the newest PTX ISA of the PTX listed in `ptx`, "" without PTX.
+
+    `runtime` is the CUDA release whose runtime is linked statically, which needs a driver for its major version; "" when the
+    runtime is a shared library or there is none. `compiler` is the CUDA release of the compiler of GPU code (ptxas, NVRTC) that
+    the wheel contains and runs, whose GPUs are the only ones that it serves; "" when it contains none.
+
+    `links` are the shared libraries of CUDA, ROCm and PyTorch that its libraries need to load (DT_NEEDED) and that it does not
+    contain, `opens` those that are named in its libraries, to be loaded at run time when they are used. `provides` are such
+    libraries that it contains under the name by which others link to them. `numpy` is the specifier of the NumPy releases that
+    its compiled modules can be imported with, "" when not measured. `artefacts` are the measured wheels, newest first, with
+    their SHA-256.
+    """
+
+    distribution: str
+    versions: str
+    platforms: tuple[PlatformName, ...] = ()
+    sass: tuple[Sass, ...] | None = None
+    ptx: tuple[Ptx, ...] | None = None
+    gfx: tuple[Gfx, ...] | None = None
+    ptx_isa: CudaRelease = ""
+    runtime: CudaRelease = ""
+    compiler: CudaRelease = ""
+    links: tuple[Soname, ...] = ()
+    opens: tuple[Soname, ...] = ()
+    provides: tuple[Soname, ...] = ()
+    numpy: str = ""
+    artefacts: dict[str, Sha256]
+    source: Cited = ()
+
+
 class Component(Struct, frozen=True, kw_only=True):
     """A part of the software or hardware stack (`cuda`, `pytorch`, `gpu`) and its releases.
 
@@ -377,8 +415,8 @@ class Matrix(Struct, frozen=True, kw_only=True):
 
     `digest` is the hash of the files. `positions` has the file and line of every rule (`rule:NAME`), release
     (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit (`limit:NAME`), shared file (`shared-file:NAME`), row of variables
-    (`variables:NAME`), failure (`failure:NAME`) and distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what
-    some versions imply).
+    (`variables:NAME`), failure (`failure:NAME`), distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some
+    versions imply) and GPU wheel (`wheel:DISTRIBUTION VERSIONS`).
     """
 
     order: tuple[str, ...]
@@ -397,6 +435,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()
     driver_packages: tuple[DriverPackage, ...] = ()
+    wheels: tuple[GpuWheel, ...] = ()
 
     def place_of(self, name: str) -> Place:
         """Return the file and line of a row by its key in `positions`; `WHOLE` when there is no such key."""
