@@ -84,6 +84,15 @@ class StepReason(Struct, frozen=True, kw_only=True):
     changed_first: str = ""
 
 
+class InstallDriver(Struct, frozen=True, kw_only=True):
+    """A driver of GPUs must be installed on a host that states none; `module` is the flavour of its modules, "" for none."""
+
+    component: str
+    version: str
+    module: str
+    host: str
+
+
 class LockKeeps(Struct, frozen=True, kw_only=True):
     """The earlier lock has another version, which is preferred."""
 

@@ -9,7 +9,7 @@ from provisioner.words.ground import say
 from provisioner.words.notation import source_words
 
 if TYPE_CHECKING:
-    from provisioner.grounds.choice import Caution, HeldBack, Move, MoveReason, PassedOver, StepReason
+    from provisioner.grounds.choice import Caution, HeldBack, InstallDriver, Move, MoveReason, PassedOver, StepReason
 
 MOST_EXTRAS = 8
 """The number of extras that a caution lists of a distribution without the requested extra."""
@@ -44,6 +44,12 @@ def step_reason_words(reason: StepReason) -> str:
     if reason.changed_first:
         return f"with the {reason.changed_first} changed first this would not hold: {say(reason.ground)}"
     return say(reason.ground)
+
+
+def install_driver_words(install: InstallDriver) -> str:
+    """Return which driver must be installed on a host that states none."""
+    modules = f" ({install.module} modules)" if install.module else ""
+    return f"{install.component} {install.version}{modules} is to be installed: {install.host} states none"
 
 
 def held_back_words(held: HeldBack) -> str:
