@@ -59,7 +59,7 @@ def gate_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
                 component="image",
                 reference=image.reference,
                 host=target.label,
-                refusals=result.unmet,
+                refusals=result.refusals,
                 source=gate.place(image),
             )
 

@@ -162,8 +162,7 @@ def _itself(key: Key) -> Candidate:
 
 
 def _admits(image: ImageFacts, expression: Expression, result: GateResult, *, of: str, cited: Source) -> Entails:
-    refusals = result.unmet if result.verdict == NO else ()
-    predicate = AdmitsHosts(image.reference, expression.text, refusals)
+    predicate = AdmitsHosts(image.reference, expression.text, result.refusals)
     return Entails(name="image", subject=None, predicate=predicate, relation=Relation("image", of), cited=cited)
 
 
