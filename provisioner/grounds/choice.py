@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from provisioner.grounds.notice import SourceNotice
 from provisioner.grounds.requirement import Ground  # noqa: TC001 - part of types that are matched at run time
 from provisioner.places import Place  # noqa: TC001 - as above
 
@@ -173,10 +174,4 @@ class IndexLeftOut(Struct, frozen=True, kw_only=True):
     problem: str
 
 
-class Notice(Struct, frozen=True):
-    """A message of an index or about an earlier lock on the source of a package."""
-
-    text: str
-
-
-Caution = Yanked | UnknownExtra | IndexLeftOut | Notice
+Caution = Yanked | UnknownExtra | IndexLeftOut | SourceNotice

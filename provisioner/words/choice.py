@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.grounds import choice as of
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words
+from provisioner.words.notice import source_notice_words
 
 if TYPE_CHECKING:
     from provisioner.grounds.choice import Caution, HeldBack, InstallDriver, Move, MoveReason, PassedOver, StepReason
@@ -95,5 +96,4 @@ def caution_words(caution: Caution) -> str:
             return f"{name} {version} has no extra `{extra}`; {has}  ({who})"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
-        case of.Notice(text=text):
-            return text
+    return source_notice_words(caution)
