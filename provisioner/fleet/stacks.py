@@ -163,9 +163,9 @@ class _Block:
         wanted: dict[Key, list[Requirement]] = {}
         for requirement in instance.roots:
             wanted.setdefault(requirement.key, []).append(requirement)
-        for _, name, place in self._group.rank:
+        for _, name, position in self._group.rank:
             key = Key(name)
-            pins[key] = instance.candidates(key)[place]
+            pins[key] = instance.candidates(key)[position]
             for requirement in instance.requirements(pins[key]):
                 wanted.setdefault(requirement.key, []).append(requirement)
         failed: set[Key] = set()
@@ -188,7 +188,7 @@ class _Block:
         """
         for label in sorted(set(labels) & self._hosts.keys()):
             instance = self._instance_of([label])
-            given = [instance.candidates(Key(name))[place] for _, name, place in self._group.rank]
+            given = [instance.candidates(Key(name))[position] for _, name, position in self._group.rank]
             found = decide(instance.relaxed(given=given))
             if found is None:
                 raise UnavailableError(f"the stack of host `{self._hosts[label][1].name}` could not be verified")

@@ -155,7 +155,7 @@ class Yanked(Struct, frozen=True, kw_only=True):
 class UnknownExtra(Struct, frozen=True, kw_only=True):
     """A requested extra that its distribution does not have.
 
-    `known` are the extras of the distribution, `nearest` the one that may be meant, "" for none, and `asked_by` the
+    `known` are the extras of the distribution, `nearest` the one that may be meant, "" for none, and `requested_by` the
     requirement with the extra, None when it is unknown.
     """
 
@@ -164,7 +164,7 @@ class UnknownExtra(Struct, frozen=True, kw_only=True):
     extra: str
     known: tuple[str, ...]
     nearest: str
-    asked_by: Ground | None
+    requested_by: Ground | None
 
 
 class IndexLeftOut(Struct, frozen=True, kw_only=True):

@@ -85,14 +85,14 @@ def caution_words(caution: Caution) -> str:
     match caution:
         case of.Yanked(name=name, version=version, reason=reason):
             return f"{name} {version} is yanked{f': {reason}' if reason else ', with no reason given'}"
-        case of.UnknownExtra(name=name, version=version, extra=extra, known=known, nearest=nearest, asked_by=asked_by):
+        case of.UnknownExtra(name=name, version=version, extra=extra, known=known, nearest=nearest, requested_by=requested_by):
             more = f" and {len(known) - MOST_EXTRAS} more" if len(known) > MOST_EXTRAS else ""
             has = f"it has {', '.join(known[:MOST_EXTRAS])}{more}" if known else "it has none"
             if nearest:
                 has = f"did you mean `{nearest}`?"
-            who = "nobody" if asked_by is None else say(asked_by)
-            if asked_by is not None and asked_by.is_request:
-                who = f"{who}, {source_words(asked_by.source)}"
+            who = "nobody" if requested_by is None else say(requested_by)
+            if requested_by is not None and requested_by.is_request:
+                who = f"{who}, {source_words(requested_by.source)}"
             return f"{name} {version} has no extra `{extra}`; {has}  ({who})"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
