@@ -167,13 +167,13 @@ Detail = (
 
 
 class BootKernel(Struct, frozen=True):
-    """Boot the kernel of before."""
+    """Boot the kernel that ran before the step."""
 
     kernel: str
 
 
 class ReinstallDriver(Struct, frozen=True, kw_only=True):
-    """Install the driver of before; `module` is the flavour of its kernel modules, "" if unknown."""
+    """Install the driver that the step replaced; `module` is the flavour of its kernel modules, "" if unknown."""
 
     driver: str
     module: str
@@ -216,6 +216,7 @@ class KeepsEndedDriver(Struct, frozen=True, kw_only=True):
 
 
 PlanNote = DependsOnGpus | UnlistedLock | LockDoesNotRun | BrokenToday | KeepsEndedDriver
+"""Notes on the plan of a machine."""
 
 
 class LastStackNeeds(Struct, frozen=True, kw_only=True):

@@ -196,9 +196,8 @@ def resolve(job: Job, session: Session) -> list[Resolved]:
         try:
             instance, pins = choose(problem, session.open)
         except NoStackError:
-            session.tell(
-                *other_sources(job.inputs, job.settings.indexes)
-            )  # a solved stack has these notices among its warnings
+            # A solved stack has these notices among its warnings.
+            session.tell(*other_sources(job.inputs, job.settings.indexes))
             for error in session.passed_over:
                 raise error from None  # this index might have had a solution
             raise
