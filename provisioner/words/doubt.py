@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import doubt as of
-from provisioner.words.ground import asked_words, say
+from provisioner.words.ground import request_words, say
 from provisioner.words.notation import bounds_words
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _words(doubt: Doubt) -> str:
             return f"{carrier} carries a release that the matrix does not list, so what it needs is not known"
         case of.UnreadLine(ground=ground, python=python):
             applies = f"which applies with Python {python}, " if python else ""
-            return f"`{asked_words(ground)}`, {applies}was left aside: it names a Python, and no packages were solved"
+            return f"`{request_words(ground)}`, {applies}was left aside: it names a Python, and no packages were solved"
         case of.UnsupportedOverride(devices=devices, runs_as=runs_as, settings=settings, because=because):
             named = " ".join(f"{name}={value}" for name, value in settings)
             return f"{', '.join(devices)} runs code for {runs_as} with {named}, which nobody supports: {because}"
