@@ -46,8 +46,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "spec": BASE | {"gate"},
     "index": BASE,
     "request": BASE | {"host", "spec"},
-    "grounds": BASE | {"host", "request"},
-    "words": BASE | {"grounds"},
+    "grounds": BASE | {"gate", "host", "index", "request"},
+    "words": BASE | {"gate", "grounds", "index"},
     "resolver": BASE | INPUTS | REASONS | {"gate"},
     "lock": BASE | INPUTS | REASONS | {"gate", "resolver"},
     "render": BASE | {"gate", "lock"},
@@ -68,7 +68,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 READING_ORDER: dict[str, tuple[str, ...]] = {
     "index": (
-        *("address", "model", "markers", "settings", "routing", "once", "activity", "cache", "pruning"),
+        *("address", "model", "notice", "markers", "settings", "routing", "once", "activity", "cache", "pruning"),
         *("http", "metadata", "pages", "find_links", "direct_reference", "direct", "dependency_confusion"),
         *("prefetch", "client", "image_registry"),
     ),

@@ -67,14 +67,14 @@ def cache(
         went = {"removed": {"rows": removed.rows, "files": removed.files, "size": removed.size}} if removed else {}
         json_data({"directory": str(directory), "size": size, **went})
     else:
-        data("\n".join([*([_told(removed)] if removed else []), f"{directory}: {_readable(size)}"]))
+        data("\n".join([*([_pruned_words(removed)] if removed else []), f"{directory}: {_readable(size)}"]))
     if removed is not None and not removed.is_complete:
         warn(f"the tables in {directory} are in use by another run, or no tables; nothing was taken from them")
         return 3
     return 0
 
 
-def _told(removed: Pruned) -> str:
+def _pruned_words(removed: Pruned) -> str:
     return f"removed {_readable(removed.size)} (rows of tables: {removed.rows}, files: {removed.files})"
 
 

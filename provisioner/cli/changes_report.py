@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from provisioner.workflow.relocking import Preview
 
 
-_Told = TypeVar("_Told")
+Item = TypeVar("Item")
 
 _MANY = 3
 """The least number of packages with one package as their common cause that are combined in one line."""
@@ -31,10 +31,10 @@ def preview_lines(preview: Preview) -> Iterator[str]:
     """Yield the lines of a preview, to be printed below the findings of its lock."""
     yield from (f"news: {drift_words(one)}  [{one.kind}-file]" for one in preview.drifts if not one.is_alarm)
     if preview.system is not None:
-        yield from _block("solving the system half again", _told(preview.system), len(_changes(preview.system)))
+        yield from _block("solving the system half again", _comparison_lines(preview.system), len(_changes(preview.system)))
         yield "`provision check --changes` asks the indexes which packages would move"
     if preview.least is not None and preview.upgrade is not None:
-        least, upgrade = _told(preview.least), _told(preview.upgrade)
+        least, upgrade = _comparison_lines(preview.least), _comparison_lines(preview.upgrade)
         is_same = bool(least) and [*_moves(preview.least)] == [*_moves(preview.upgrade)]
         yield from _block("solving again", least, len(_changes(preview.least)))
         yield from _block("solving again with --upgrade", upgrade, len(_changes(preview.upgrade)), is_same=is_same)
@@ -66,12 +66,12 @@ def _held_lines(groups: Sequence[list[Held]]) -> Iterator[str]:
             yield f"{place}{_led([one.causes[0] for one, *_ in together])}: {names}"
 
 
-def _together(items: Sequence[_Told], key: Callable[[_Told], tuple[Hashable, ...]]) -> Iterator[list[_Told]]:
+def _together(items: Sequence[Item], key: Callable[[Item], tuple[Hashable, ...]]) -> Iterator[list[Item]]:
     """Yield the items in groups of equal `key`, in the order of their first.
 
     A group has a single item if fewer than `_MANY` share the key, or if the key begins with None.
     """
-    by_key: dict[tuple[Hashable, ...], list[_Told]] = {}
+    by_key: dict[tuple[Hashable, ...], list[Item]] = {}
     for item in items:
         by_key.setdefault(key(item), []).append(item)
     for item in items:
@@ -93,7 +93,7 @@ def _required_by(causes: Sequence[Cause]) -> tuple[Subject, type[ByDependent]] |
 def _led(causes: Sequence[Cause]) -> str:
     """Return the beginning of a line about several packages with one cause: `13 packages that torch 2.8.0 pins`."""
     found = _required_by(causes[:1])
-    assert found is not None, "packages are told together where another package requires them"
+    assert found is not None, "packages are combined where another package requires them"
     dependent, kind = found
     requirements = [Requirement(cause.requirement) for cause in causes if isinstance(cause, ByDependent) and cause.requirement]
     verb = _WORDS.get(kind) or ("pins" if all(map(_is_pin, requirements)) else "requires so")
@@ -105,7 +105,7 @@ def _is_pin(requirement: Requirement) -> bool:
     return len(clauses) == 1 and clauses[0].operator == "==" and not clauses[0].version.endswith("*")
 
 
-def _told(comparison: Comparison) -> list[str]:
+def _comparison_lines(comparison: Comparison) -> list[str]:
     """Return a line for each change and indented lines for its reasons, in the words of `explain --diff`.
 
     Packages that only follow a change of one other package are combined in one line.
@@ -140,12 +140,12 @@ def _changes(comparison: Comparison) -> list[Change]:
     return [change for change in comparison.changes if change.section != "inputs"]
 
 
-def _block(what: str, told: Sequence[str], count: int, *, is_same: bool = False) -> Iterator[str]:
+def _block(what: str, lines: Sequence[str], count: int, *, is_same: bool = False) -> Iterator[str]:
     if is_same:
         yield f"{what} would change the same"
-    elif told:
+    elif lines:
         yield f"{what} would change {count} thing{'' if count == 1 else 's'}:"
-        yield from (f"  {line}" for line in told)
+        yield from (f"  {line}" for line in lines)
     else:
         yield f"{what} would change nothing"
 

@@ -150,8 +150,8 @@ def _tell(reports: Sequence[Report]) -> None:
     if len(reports) > 1:
         overall = next(verdict for verdict in VERDICTS if any(one.verdict == verdict for one in reports))
         counts = [(sum(one.verdict == verdict for one in reports), verdict) for verdict in VERDICTS]
-        told = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
-        report([verdict_line("no" if overall == "error" else overall, f"{len(reports)} locks: {told}"), Line("")])
+        verdict_counts = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
+        report([verdict_line("no" if overall == "error" else overall, f"{len(reports)} locks: {verdict_counts}"), Line("")])
     for result in reports:
         report([Line(result.verdict, f"{result.path}:", text_paint=PAINTS[result.verdict]), *_details(result)])
 

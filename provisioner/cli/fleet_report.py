@@ -11,9 +11,13 @@ from provisioner.cli.report import no_stack
 from provisioner.cli.stack_words import choices, summary
 from provisioner.fleet.classes import natural
 from provisioner.fleet.names import folded
+from provisioner.grounds.choice import InstallDriver
+from provisioner.grounds.fields import type_of
 from provisioner.grounds.relaxation import DriverWay
 from provisioner.strict_model import plain_data
+from provisioner.words.choice import install_driver_words
 from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
+from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words
 from provisioner.words.relaxation import relaxation_words
@@ -139,11 +143,16 @@ def _relaxed(one: FleetStack) -> Iterator[str]:
 
 
 def _noted(note: Note) -> str:
+    text = _note_words(note)
     if not note.classes:
-        return note.text
+        return text
     hosts = [member for one in note.classes for member in one.members]
     count = _count(sum(one.nodes for one in note.classes), "host")
-    return f"{note.text}  ({count}: {folded(_sorted(hosts), most=2)})"
+    return f"{text}  ({count}: {folded(_sorted(hosts), most=2)})"
+
+
+def _note_words(note: Note) -> str:
+    return install_driver_words(note.reason) if isinstance(note.reason, InstallDriver) else doubt_words(note.reason)
 
 
 def _affinity_rows(affinity: Affinity) -> Iterator[Line]:
@@ -236,7 +245,11 @@ def _stack(one: FleetStack, affinity: Affinity) -> dict[str, Any]:
 
 
 def _note(note: Note) -> dict[str, Any]:
-    found: dict[str, Any] = {"text": note.text}
+    found: dict[str, Any] = {
+        "text": _note_words(note),
+        "type": type_of(type(note.reason)),
+        "component": note.reason.component,
+    }
     if note.classes:
         found["count"] = sum(one.nodes for one in note.classes)
         found["classes"] = [one.name for one in note.classes]

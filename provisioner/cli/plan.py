@@ -72,9 +72,9 @@ def plan(
     inputs = read_inputs(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, target=target)
     going = read_going(to or (), inputs)
     today = read_today(spec, inputs, lock)
-    asked = questions(inputs, going, lock=today, hosts=read_hosts(inputs, hosts))
+    requests = questions(inputs, going, lock=today, hosts=read_hosts(inputs, hosts))
     with step("Planning"):
-        plans = [make_plan(inputs.matrix, with_changes(one, keep=keep, may_change=may_change)) for one in asked]
+        plans = [make_plan(inputs.matrix, with_changes(one, keep=keep, may_change=may_change)) for one in requests]
     packages = package_changes(today[0], going.lock, plans[0].platform)
     if format is OutputFormat.JSON:
         json_data(plan_data(plans, packages))

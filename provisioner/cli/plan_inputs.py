@@ -28,7 +28,9 @@ _TYPO = 0.8
 """The least similarity of an unknown name to a component for a typo: `transformers` and `tensorrt` have less."""
 
 _LOCK, _SPECS = ".toml", (".yaml", ".yml")
-KEPT = ("driver", "driver_module", "kernel", "container_toolkit", "cuda_driver")
+KEEPABLE = ("driver", "driver_module", "kernel", "container_toolkit", "cuda_driver")
+"""The components that `--keep` may name."""
+
 CHANGED = ("os",)
 """The components that change only if `--may-change` names them: a new release of the operating system is a new machine."""
 
@@ -271,7 +273,7 @@ def with_changes(question: PlanRequest, *, keep: Sequence[str] | None, may_chang
 
     Raises `UsageError` for a name that the option does not accept.
     """
-    for option, words, known in (("--keep", keep, KEPT), ("--may-change", may_change, CHANGED)):
+    for option, words, known in (("--keep", keep, KEEPABLE), ("--may-change", may_change, CHANGED)):
         unknown = [word for word in words or () if word not in known]
         if unknown:
             raise UsageError(f"{option} `{unknown[0]}` is not one of {', '.join(known)}")

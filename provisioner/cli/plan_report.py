@@ -13,6 +13,7 @@ from provisioner.words.choice import step_reason_words
 from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
 from provisioner.words.doubt import doubt_words
 from provisioner.words.notation import counted, source_words
+from provisioner.words.step import action_words, detail_words, last_stack_words, plan_note_words, undo_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +69,7 @@ def _host(plan: HostPlan) -> dict[str, object]:
     if plan.exclusion is not None:
         found["falls_out"] = _exclusion(plan.exclusion)
     found["unverified"] = [doubt_words(doubt) for doubt in plan.doubts]
-    found["notes"] = list(plan.notes)
+    found["notes"] = [plan_note_words(note) for note in plan.notes]
     return found
 
 
@@ -76,7 +77,7 @@ def _exclusion(exclusion: Exclusion) -> dict[str, object]:
     found: dict[str, object] = {"conflict": no_stack(exclusion.conflict)["conflict"]}
     if exclusion.last is not None:
         found["last"] = _stack(exclusion.last)
-    found["text"] = exclusion.text
+    found["text"] = last_stack_words(exclusion.needs)
     if exclusion.until:
         found["until"] = exclusion.until
     return found
@@ -88,14 +89,20 @@ def _step(step: Step) -> dict[str, object]:
         "component": step.component,
         "from": step.before or None,
         "to": step.after or None,
-        "text": step.text,
+        "text": action_words(step.action),
         "why": [{**ground_data(one.ground), "text": step_reason_words(one)} for one in step.why],
-        "details": list(step.details),
+        "details": list(_details(step)),
         "changes": [{"component": name, "from": old or None, "to": new or None} for name, old, new in step.changes],
         "reboot": step.is_reboot,
         "together": step.is_together,
         "state": dict(step.state),
     }
+
+
+def _details(step: Step) -> Iterator[str]:
+    yield from map(detail_words, step.details)
+    if step.undo is not None:
+        yield undo_words(step.undo)
 
 
 def plan_head(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -> Iterator[Line]:
@@ -176,17 +183,16 @@ def _class_lines(plan: HostPlan) -> Iterator[Line]:
         yield from (Line(line, indent=2) for line in conflict_lines(plan.exclusion.conflict))
         yield from (Line(fix_line(fix), "hint:", Paint.NEXT, 2) for fix in plan.exclusion.conflict.fixes)
         yield from _last_lines(plan.exclusion)
-    yield from (Line(text, "note:", Paint.STRONG, 2) for text in plan.notes)
+    yield from (Line(plan_note_words(note), "note:", Paint.STRONG, 2) for note in plan.notes)
     yield from (Line(doubt_words(doubt), "unverified:", Paint.UNSURE, 2) for doubt in plan.doubts)
 
 
 def _last_lines(exclusion: Exclusion) -> Iterator[Line]:
     if exclusion.last is None:
-        yield Line(exclusion.text, indent=2)
+        yield Line(last_stack_words(None), indent=2)
         return
-    until = f"; its driver branch ends {exclusion.until}" if exclusion.until and exclusion.until not in exclusion.text else ""
     yield Line(f"the last stack for it: {summary(exclusion.last)}", indent=2)
-    yield Line(f"{exclusion.text}{until}", indent=4)
+    yield Line(last_stack_words(exclusion.needs), indent=4)
 
 
 def _step_lines(index: int, step: Step) -> Iterator[Line]:
@@ -195,7 +201,7 @@ def _step_lines(index: int, step: Step) -> Iterator[Line]:
     Details add the requests behind it and how to carry it out.
     """
     reboot = "  [reboot]" if step.is_reboot else ""
-    yield Line(f"{step.text}{reboot}", f"{index}.", Paint.STRONG, 2)
+    yield Line(f"{action_words(step.action)}{reboot}", f"{index}.", Paint.STRONG, 2)
     if step.kind == FIND_OUT:
         return
     reasons = step.why if wants_details() else [one for one in step.why if one.ground.kind != "request"][:MOST_REASONS]
@@ -203,4 +209,4 @@ def _step_lines(index: int, step: Step) -> Iterator[Line]:
         source = source_words(reason.ground.source)
         yield Line(f"because {step_reason_words(reason)}{f'  ({source})' if source else ''}", indent=5)
     if wants_details():
-        yield from (Line(line, indent=5) for line in step.details)
+        yield from (Line(line, indent=5) for line in _details(step))

@@ -106,9 +106,9 @@ def solve(
         _warn(notices)
         json_data(json_report.solved_targets([(answer.target, answer.stacks, answer.written) for answer in answers]))
         return 0
-    told: set[str] = set()
+    reported: set[str] = set()
     for answer, inputs in zip(answers, targets, strict=True):
-        _tell(answer, inputs, heading=answer.target if len(answers) > 1 else "", told=told)
+        _tell(answer, inputs, heading=answer.target if len(answers) > 1 else "", reported=reported)
     _warn(notices)
     for answer, inputs in zip(answers, targets, strict=True):
         _tell_files(answer, inputs, run)
@@ -164,10 +164,10 @@ def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: d
     return [Answer(solution.target, solution.stacks, solution.names) for solution in solutions]
 
 
-def _tell(answer: Answer, inputs: Inputs, *, heading: str, told: set[str]) -> None:
+def _tell(answer: Answer, inputs: Inputs, *, heading: str, reported: set[str]) -> None:
     """Print the stacks of a target to stdout and remarks about them to stderr.
 
-    `told` are the warnings printed already, for other platforms; new ones are added to it.
+    `reported` are the warnings printed already, for other platforms; new ones are added to it.
     """
     from provisioner.cli.display import report, table, tell, wants_details
     from provisioner.cli.stack_words import answer_lines, stack_rows
@@ -177,11 +177,11 @@ def _tell(answer: Answer, inputs: Inputs, *, heading: str, told: set[str]) -> No
         report(answer_lines(stack, inputs.spec, heading=", ".join(names)))
         if wants_details():
             table(("component", "chosen", "because"), stack_rows(stack))
-        tell(_remarks(stack, told))
+        tell(_remarks(stack, reported))
 
 
-def _remarks(stack: Stack, told: set[str]) -> Iterator[Line]:
-    """Yield the remarks about a stack: components held back, relaxations, doubts, warnings not in `told`, and upgrades."""
+def _remarks(stack: Stack, reported: set[str]) -> Iterator[Line]:
+    """Yield the remarks about a stack: components held back, relaxations, doubts, warnings not in `reported`, and upgrades."""
     from provisioner.cli.display import Line, Paint, wants_details
     from provisioner.grounds.relaxation import DriverWay
     from provisioner.words.choice import caution_words, held_back_words
@@ -199,8 +199,8 @@ def _remarks(stack: Stack, told: set[str]) -> Iterator[Line]:
         yield from (Line(assumption_words(doubt), "assumes:", Paint.STRONG) for doubt in stack.assumes)
         yield from (Line(doubt_words(doubt), "accepted:", Paint.STRONG) for doubt in stack.accepts)
     cautions = dict.fromkeys(map(caution_words, stack.warnings))
-    yield from (Line(text, "warning:", Paint.UNSURE) for text in cautions if text not in told)
-    told.update(cautions)
+    yield from (Line(text, "warning:", Paint.UNSURE) for text in cautions if text not in reported)
+    reported.update(cautions)
     for move in stack.moves:
         yield _moved(move)
 

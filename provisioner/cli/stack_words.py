@@ -76,8 +76,8 @@ def _named(stack: Stack, spec: Spec) -> Iterator[str]:
     if "pytorch" in components and (build := stack.components.get("pytorch_build")):
         components["pytorch"] = f"{components['pytorch']}+{build}"
     versions = {package.name: package.version for package in stack.packages}
-    asked = [canonicalize_name(Requirement(text).name) for text in spec.packages]
-    shown = [name for name in dict.fromkeys(asked) if name in versions and name not in {"torch", *components}]
+    names = [canonicalize_name(Requirement(text).name) for text in spec.packages]
+    shown = [name for name in dict.fromkeys(names) if name in versions and name not in {"torch", *components}]
     yield from (f"{name} {versions[name]}" for name in shown[:_MOST_PACKAGES])
     for name in dict.fromkeys((*_NAMED, *spec.requires)):
         if name in components and name not in DRIVERS:

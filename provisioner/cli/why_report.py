@@ -35,12 +35,12 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
     verb = "is what the host states" if why.is_fact else "is chosen"
     chosen = f"{why.component} {why.chosen} {verb}{f' for {why.slot}' if why.slot else ''}{where}"
     yield Line(chosen, text_paint=Paint.STRONG)
-    told = sorted(why.reasons, key=lambda reason: reason not in why.held_by)
-    shown = told if wants_details() else told[:FEW]
+    reasons = sorted(why.reasons, key=lambda reason: reason not in why.held_by)
+    shown = reasons if wants_details() else reasons[:FEW]
     for reason in shown:
         yield Line(f"{say_with_source(reason)}{'  <- holds it back' if reason in why.held_by else ''}", indent=2)
-    if len(told) > len(shown):
-        yield Line(f"and {len(told) - len(shown)} more, listed under -v", indent=2)
+    if len(reasons) > len(shown):
+        yield Line(f"and {len(reasons) - len(shown)} more, listed under -v", indent=2)
     if why.is_fact:
         return
     if why.newer is None:
@@ -64,7 +64,7 @@ def _what_holds(why: Why) -> Iterator[Line]:
     """
     from provisioner.words.choice import passed_over_words
     from provisioner.words.conflict import conflict_lines, exclusion_words
-    from provisioner.words.ground import asked_words
+    from provisioner.words.ground import request_words
     from provisioner.words.notation import source_words
 
     assert why.conflict is not None, "something holds it"
@@ -72,20 +72,20 @@ def _what_holds(why: Why) -> Iterator[Line]:
         yield Line(f"not {why.component} {why.newer}: {exclusion_words(why.conflict)}", text_paint=Paint.STRONG)
         yield from (Line(line, indent=2) for line in conflict_lines(why.conflict))
         return
-    lines = " and ".join(f"`{asked_words(one)}`  ({source_words(one.source)})" for one in why.counterfactual.lines)
-    asked, verb = f"{why.component} {why.newer}", "holds" if len(why.counterfactual.lines) == 1 else "hold"
+    lines = " and ".join(f"`{request_words(one)}`  ({source_words(one.source)})" for one in why.counterfactual.lines)
+    newer, verb = f"{why.component} {why.newer}", "holds" if len(why.counterfactual.lines) == 1 else "hold"
     them = "it" if len(why.counterfactual.lines) == 1 else "them"
     if why.counterfactual.conflict is not None:
         excluded = exclusion_words(why.counterfactual.conflict)
-        yield Line(f"not {asked}: {lines} {verb} it back; without {them}, {excluded}", text_paint=Paint.STRONG)
+        yield Line(f"not {newer}: {lines} {verb} it back; without {them}, {excluded}", text_paint=Paint.STRONG)
         yield from (Line(line, indent=2) for line in conflict_lines(why.counterfactual.conflict))
     else:
         then = f"only {lines} {verb} it back"
         if why.counterfactual.order is not None:
             then = f"{lines} {verb} it back; without {them}, {passed_over_words(why.counterfactual.order)}"
-        yield Line(f"not {asked}: {then}", text_paint=Paint.STRONG)
+        yield Line(f"not {newer}: {then}", text_paint=Paint.STRONG)
         changes = (
-            f"{asked} would come with {_moves(why.counterfactual)}"
+            f"{newer} would come with {_moves(why.counterfactual)}"
             if why.counterfactual.moved
             else "nothing else would change with it"
         )
@@ -95,17 +95,17 @@ def _what_holds(why: Why) -> Iterator[Line]:
 def _further(why: Why) -> Iterator[str]:
     """Yield the fixes that would work once the spec's own lines about the component are removed."""
     from provisioner.words.conflict import fix_line
-    from provisioner.words.ground import asked_words
+    from provisioner.words.ground import request_words
 
     if why.counterfactual is not None and why.counterfactual.conflict is not None:
-        lines = " and ".join(f"`{asked_words(one)}`" for one in why.counterfactual.lines)
+        lines = " and ".join(f"`{request_words(one)}`" for one in why.counterfactual.lines)
         yield from (f"with {lines} gone, {fix_line(fix)}" for fix in why.counterfactual.conflict.fixes)
 
 
 def _moves(freed: Counterfactual) -> str:
-    told = [_move(one) for one in freed.moved[:FEW]]
-    more = len(freed.moved) - len(told)
-    return "; ".join([*told, *([f"and {more} more changes, listed under --format json"] if more > 0 else [])])
+    moves = [_move(one) for one in freed.moved[:FEW]]
+    more = len(freed.moved) - len(moves)
+    return "; ".join([*moves, *([f"and {more} more changes, listed under --format json"] if more > 0 else [])])
 
 
 def _move(one: Moved) -> str:

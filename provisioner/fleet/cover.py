@@ -70,15 +70,15 @@ class Coverage:
         self._requests: dict[frozenset[Constraint], int] = {}
         self.signatures: tuple[frozenset[Constraint], ...] = tuple(dict.fromkeys(effects.constraints))
         """The different sets of constraints, in the order of their first classes."""
-        places = {signature: place for place, signature in enumerate(self.signatures)}
-        self.signature_of = tuple(places[one] for one in effects.constraints)
+        positions = {signature: position for position, signature in enumerate(self.signatures)}
+        self.signature_of = tuple(positions[one] for one in effects.constraints)
         """The index of the signature of each class, in the order of the classes."""
         for name in sorted(self._shared.sizes):
-            self._clauses.at_most_one([self._choice((name, place)) for place in range(self._shared.sizes[name])])
+            self._clauses.at_most_one([self._choice((name, position)) for position in range(self._shared.sizes[name])])
         for name, allowed in sorted(self._shared.roots, key=_sortable):
-            self._clauses.add([self._choice((name, place)) for place in allowed])
+            self._clauses.add([self._choice((name, position)) for position in allowed])
         for choice, name, allowed in sorted(self._shared.needs, key=_sortable):
-            self._clauses.add([-self._choice(choice), *(self._choice((name, place)) for place in allowed)])
+            self._clauses.add([-self._choice(choice), *(self._choice((name, position)) for position in allowed)])
         self._selectors = [self._request(signature) for signature in self.signatures]
 
     def close(self) -> None:
@@ -129,8 +129,8 @@ class Coverage:
                 case Refuses(choice):
                     if choice in chosen:
                         return False
-                case Implies(choice, name, places):
-                    if (choice is None or choice in chosen) and not any((name, place) in chosen for place in places):
+                case Implies(choice, name, positions):
+                    if (choice is None or choice in chosen) and not any((name, position) in chosen for position in positions):
                         return False
                 case _:
                     open_ones.append(constraint)
@@ -143,11 +143,11 @@ class Coverage:
 
     def rank(self, signatures: Collection[int], *, at_least: int = 0) -> int | None:
         """Return the rank of the most wanted leading component with which one stack serves these signatures; 0 is the best."""
-        literals = [self._choice((self.lead, place)) for place in range(self._shared.sizes[self.lead])]
+        literals = [self._choice((self.lead, position)) for position in range(self._shared.sizes[self.lead])]
         selectors = [self._selectors[signature] for signature in sorted(signatures)]
 
-        def is_within(place: int) -> bool:
-            return self._clauses.model([*selectors, *(-literal for literal in literals[place + 1 :])]) is not None
+        def is_within(position: int) -> bool:
+            return self._clauses.model([*selectors, *(-literal for literal in literals[position + 1 :])]) is not None
 
         if is_within(at_least):
             return at_least
@@ -199,8 +199,8 @@ class Coverage:
 
     def _apart(self) -> tuple[int, ...]:
         together = {signature: {signature} for signature in self.maximal}
-        for place, signature in enumerate(self.maximal):
-            for other in self.maximal[place + 1 :]:
+        for position, signature in enumerate(self.maximal):
+            for other in self.maximal[position + 1 :]:
                 if self.can_share((signature, other)):
                     together[signature].add(other)
                     together[other].add(signature)
@@ -216,9 +216,9 @@ class Coverage:
         selector = self._clauses.variable()
         own: dict[Choice, int] = {}
         for domain in sorted(constraint for constraint in signature if isinstance(constraint, Domain)):
-            places = sorted(domain.places)
-            own.update({(domain.key, place): self._clauses.variable() for place in places})
-            self._clauses.at_most_one([own[domain.key, place] for place in places])
+            positions = sorted(domain.positions)
+            own.update({(domain.key, position): self._clauses.variable() for position in positions})
+            self._clauses.at_most_one([own[domain.key, position] for position in positions])
         for constraint in sorted(signature, key=lambda one: (type(one).__name__, *_sortable(one))):
             clause = self._clause(constraint, own)
             if clause is not None:
@@ -231,17 +231,17 @@ class Coverage:
                 return [-self._choice(choice)]
             case Unservable():
                 return []
-            case Implies(choice, key, places):
+            case Implies(choice, key, positions):
                 given = [-self._choice(choice)] if choice is not None else []
-                return [*given, *(self._choice((key, place)) for place in places)]
-            case ImpliesLocal(choice, key, places):
-                return [-self._choice(choice), *(own[key, place] for place in places)]
+                return [*given, *(self._choice((key, position)) for position in positions)]
+            case ImpliesLocal(choice, key, positions):
+                return [-self._choice(choice), *(own[key, position] for position in positions)]
             case Chosen(key):
                 return [literal for (name, _), literal in own.items() if name == key]
-            case LocalImplies(one, key, places):
-                return [-own[one], *(own[key, place] for place in places)]
-            case LocalImpliesShared(one, key, places):
-                return [-own[one], *(self._choice((key, place)) for place in places)]
+            case LocalImplies(one, key, positions):
+                return [-own[one], *(own[key, position] for position in positions)]
+            case LocalImpliesShared(one, key, positions):
+                return [-own[one], *(self._choice((key, position)) for position in positions)]
             case Domain():
                 return None
 
@@ -249,7 +249,7 @@ class Coverage:
 def _sortable(value: object) -> tuple[str, ...]:
     """Return a key to sort constraints by that does not depend on hashes."""
     if isinstance(value, frozenset):
-        return tuple(f"{place:06d}" for place in sorted(value))
+        return tuple(f"{position:06d}" for position in sorted(value))
     if isinstance(value, tuple):
         return tuple(text for part in value for text in _sortable(part))
     return (f"{value:06d}",) if isinstance(value, int) else (str(value),)

@@ -5,8 +5,8 @@ hosts share. Constraints come from the same requirements that the solver uses (`
 evaluated a second time here. If the hosts are not independent (one environment variable for all AMD GPUs), solving them
 together decides: see `groups`.
 
-A key is what is chosen: a component or package, shared or on one host. A place is the index of a candidate among those of its
-key.
+A key is what is chosen: a component or package, shared or on one host. A position is the index of a candidate among those of
+its key.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ NEVER: frozenset[Constraint] = frozenset({Unservable()})
 class Shared(Struct, kw_only=True):
     """The part of a stack that all hosts share: the candidates of each key, and what choosing one requires of other keys.
 
-    By the name of the key, `sizes` and `labels` have the number and the labels of its candidates, and `order` its position in
-    the resolver's order. `roots` has the places that are allowed for a key in every stack, `needs` those that a choice allows
+    By the name of the key, `sizes` and `labels` have the number and the labels of its candidates, and `order` its rank in the
+    resolver's order. `roots` has the positions that are allowed for a key in every stack, `needs` those that a choice allows
     for another key.
     """
 
@@ -68,10 +68,10 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
     for index, one in enumerate(pool.classes):
         if one.host.gpus == () and ACCELERATORS[pool.request.accelerator].vendor:
             found[index] = NEVER
-    asked = [index for index in range(len(pool.classes)) if index not in found]
+    remaining = [index for index in range(len(pool.classes)) if index not in found]
     size = 1 if depends_on_other_hosts(matrix, pool) else BLOCK
-    for start in range(0, len(asked), size):
-        some = asked[start : start + size]
+    for start in range(0, len(remaining), size):
+        some = remaining[start : start + size]
         block = _Block(matrix, pool, [pool.classes[index] for index in some], shared=shared)
         found.update(zip(some, block.constraints(), strict=True))
     return Effects(shared=shared, constraints=tuple(constraints for _, constraints in sorted(found.items())))
@@ -102,7 +102,7 @@ class _Block:
         self._problem = join(matrix, pool.request_for(self._targets.values()))
         self._instance = ProblemInstance(self._problem)
         self._shared = shared
-        self._places: dict[Key, dict[Candidate, int]] = {}
+        self._positions: dict[Key, dict[Candidate, int]] = {}
         self._stated: dict[Key, Candidate | None] = {}
         self._locals = {label: Local() for label in self._targets}
         self._roots: dict[Key, list[Requirement]] = {}
@@ -147,14 +147,14 @@ class _Block:
     def _domain(self, key: Key) -> None:
         roots = self._roots.get(key, ())
         allowed = [one for one in self._instance.candidates(key) if all(root.allows(one) for root in roots)]
-        self._locals[key.scope].domain(key.name, [self._place(one) for one in allowed], is_required=bool(roots))
+        self._locals[key.scope].domain(key.name, [self._position(one) for one in allowed], is_required=bool(roots))
         self._stated[key] = allowed[0] if roots and len(allowed) == 1 else None
 
     def _read_roots(self) -> None:
         for root in self._problem.roots:
             if root.key.scope:
                 continue
-            allowed = frozenset(self._place(one) for one in self._instance.candidates(root.key) if root.allows(one))
+            allowed = frozenset(self._position(one) for one in self._instance.candidates(root.key) if root.allows(one))
             if self._is_of_some(root):
                 for label, target in self._targets.items():
                     if root.key.name.partition(":")[2] in self._devices(target):
@@ -181,40 +181,40 @@ class _Block:
             stated = self._stated[target]
             if stated is not None and requirement.allows(stated):
                 return  # the stated fact meets the requirement, as most do
-            local, place = self._locals[target.scope], self._place(candidate)
+            local, position = self._locals[target.scope], self._position(candidate)
             allowed = frozenset[int]() if stated is not None else self._allowed_here(local, requirement)
             if world:
-                local.inner(candidate.key.name, place, Want(target.name, allowed))
+                local.inner(candidate.key.name, position, Want(target.name, allowed))
             else:
-                local.wanted((candidate.key.name, place), Want(target.name, allowed))
+                local.wanted((candidate.key.name, position), Want(target.name, allowed))
             return
-        place = self._place(candidate)
-        allowed = frozenset(self._place(one) for one in self._instance.allowed(requirement))
+        position = self._position(candidate)
+        allowed = frozenset(self._position(one) for one in self._instance.allowed(requirement))
         if world:
-            offered = frozenset(self._place(one) for one in self._offered(target))
+            offered = frozenset(self._position(one) for one in self._offered(target))
             if not offered <= allowed:
-                self._locals[world].reaching_out(candidate.key.name, place, Want(target.name, allowed & offered))
+                self._locals[world].reaching_out(candidate.key.name, position, Want(target.name, allowed & offered))
             return
         rule = self._rules.get(requirement.ground.group)
         if rule is None:
-            self._shared.needs.add(((candidate.key.name, place), target.name, allowed))
+            self._shared.needs.add(((candidate.key.name, position), target.name, allowed))
             return
         for label, host in self._targets.items():
             if self._guards.hold(rule.on, host):
-                self._locals[label].outer((candidate.key.name, place), target.name, allowed)
+                self._locals[label].outer((candidate.key.name, position), target.name, allowed)
 
     def _allowed_here(self, local: Local, requirement: Requirement) -> frozenset[int]:
-        """Return the places of a host's candidates that a requirement allows."""
-        places = local.places(requirement.key.name)
+        """Return the positions of a host's candidates that a requirement allows."""
+        positions = local.positions(requirement.key.name)
         candidates = self._instance.candidates(requirement.key)
-        return frozenset(place for place in places if requirement.allows(candidates[place]))
+        return frozenset(position for position in positions if requirement.allows(candidates[position]))
 
-    def _place(self, candidate: Candidate) -> int:
-        places = self._places.get(candidate.key)
-        if places is None:
+    def _position(self, candidate: Candidate) -> int:
+        positions = self._positions.get(candidate.key)
+        if positions is None:
             candidates = self._instance.candidates(candidate.key)
-            places = self._places[candidate.key] = {one: place for place, one in enumerate(candidates)}
-        return places[candidate]
+            positions = self._positions[candidate.key] = {one: position for position, one in enumerate(candidates)}
+        return positions[candidate]
 
 
 _OF_THE_REQUEST = frozenset({"platform", "accelerator", "runs", "build"})

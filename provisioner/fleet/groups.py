@@ -90,10 +90,10 @@ class Grouping:
         chosen: list[tuple[int, str, int]] = []
         for key, candidate in pins.items():
             if not key.scope:
-                place = _place(instance.candidates(key), candidate)
+                position = _position(instance.candidates(key), candidate)
                 order = instance.problem.order.get(key, -1)
-                chosen.append((_FIRST if key.name == self._coverage.lead else order, key.name, place))
-        choices = frozenset((name, place) for _, name, place in chosen)
+                chosen.append((_FIRST if key.name == self._coverage.lead else order, key.name, position))
+        choices = frozenset((name, position) for _, name, position in chosen)
         return Group(signatures=frozenset(signatures), maximal=frozenset(maximal), choices=choices, rank=tuple(sorted(chosen)))
 
     def _smallest_refused(self, signatures: frozenset[int]) -> frozenset[int]:
@@ -110,14 +110,14 @@ class Grouping:
         if self._coverage.is_joint:
             return ordered
         for _ in range(ROUNDS):
-            places: dict[int, list[int]] = {}
+            members: dict[int, list[int]] = {}
             for signature in served:
                 at = next(at for at, group in enumerate(ordered) if self._coverage.serves(group.choices, signature))
-                places.setdefault(at, []).append(signature)
-            wanted = [frozenset(places[at]) for at in sorted(places)]
+                members.setdefault(at, []).append(signature)
+            wanted = [frozenset(members[at]) for at in sorted(members)]
             if wanted == [group.signatures for group in ordered]:
                 break
-            kept = [group for at, group in enumerate(ordered) if at in places]
+            kept = [group for at, group in enumerate(ordered) if at in members]
             better = [self._decided(signatures) for signatures in wanted]
             found = [
                 new or replace(old, signatures=signatures, maximal=frozenset(self._coverage.outermost(signatures)))
@@ -131,5 +131,5 @@ def _preference(group: Group) -> tuple[tuple[tuple[int, str, int], ...], int]:
     return group.rank, min(group.signatures)
 
 
-def _place(candidates: Sequence[Candidate], chosen: Candidate) -> int:
-    return next(place for place, candidate in enumerate(candidates) if candidate is chosen)
+def _position(candidates: Sequence[Candidate], chosen: Candidate) -> int:
+    return next(position for position, candidate in enumerate(candidates) if candidate is chosen)

@@ -1,7 +1,7 @@
 """Model the choices that one host leaves open, and reduce them to constraints on the part that all hosts share.
 
-A key is what is chosen: a component or package, either shared by all hosts or on this host. A place is the index of a candidate
-among the candidates of its key.
+A key is what is chosen: a component or package, either shared by all hosts or on this host. A position is the index of a
+candidate among the candidates of its key.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ class Unservable(NamedTuple):
 
 
 class Implies(NamedTuple):
-    """A constraint within the shared part: if `choice` is made, one of the candidates at `places` of `key` must be chosen.
+    """A constraint within the shared part: if `choice` is made, one of the candidates at `positions` of `key` must be chosen.
 
     None for `choice` stands for any stack.
     """
 
     choice: Choice | None
     key: str
-    places: frozenset[int]
+    positions: frozenset[int]
 
 
 class ImpliesLocal(NamedTuple):
-    """If the shared candidate `choice` is chosen, one of the candidates at `places` of the host's `key` must be, too."""
+    """If the shared candidate `choice` is chosen, one of the candidates at `positions` of the host's `key` must be, too."""
 
     choice: Choice
     key: str
-    places: frozenset[int]
+    positions: frozenset[int]
 
 
 class Chosen(NamedTuple):
@@ -51,26 +51,26 @@ class Chosen(NamedTuple):
 
 
 class Domain(NamedTuple):
-    """The candidates at `places` of the host's `key` can be chosen, and at most one of them is."""
+    """The candidates at `positions` of the host's `key` can be chosen, and at most one of them is."""
 
     key: str
-    places: frozenset[int]
+    positions: frozenset[int]
 
 
 class LocalImplies(NamedTuple):
-    """A constraint within one host: if the candidate `given` is chosen, one of those at `places` of `key` must be, too."""
+    """A constraint within one host: if the candidate `given` is chosen, one of those at `positions` of `key` must be, too."""
 
     given: Choice
     key: str
-    places: frozenset[int]
+    positions: frozenset[int]
 
 
 class LocalImpliesShared(NamedTuple):
-    """If the host's candidate `given` is chosen, one of the candidates at `places` of the shared `key` must be, too."""
+    """If the host's candidate `given` is chosen, one of the candidates at `positions` of the shared `key` must be, too."""
 
     given: Choice
     key: str
-    places: frozenset[int]
+    positions: frozenset[int]
 
 
 Constraint = Refuses | Unservable | Implies | ImpliesLocal | Chosen | Domain | LocalImplies | LocalImpliesShared
@@ -78,14 +78,14 @@ Constraint = Refuses | Unservable | Implies | ImpliesLocal | Chosen | Domain | L
 
 
 class Want(NamedTuple):
-    """A requirement: one of the candidates at the places `allowed` of `key` must be chosen."""
+    """A requirement: one of the candidates at the positions `allowed` of `key` must be chosen."""
 
     key: str
     allowed: frozenset[int]
 
 
 class Local:
-    """The keys of one host with the places of their candidates, and all requirements on them."""
+    """The keys of one host with the positions of their candidates, and all requirements on them."""
 
     def __init__(self) -> None:
         self._domains: dict[str, set[int]] = {}
@@ -96,13 +96,13 @@ class Local:
         self._refused: set[tuple[str, int]] = set()
         self._outer: set[tuple[Choice | None, str, frozenset[int]]] = set()
 
-    def places(self, key: str) -> set[int]:
-        """Return the places of a key that can be chosen."""
+    def positions(self, key: str) -> set[int]:
+        """Return the positions of a key that can be chosen."""
         return self._domains[key]
 
-    def domain(self, key: str, places: Iterable[int], *, is_required: bool) -> None:
+    def domain(self, key: str, positions: Iterable[int], *, is_required: bool) -> None:
         """Add a key of the host; if `is_required`, one of its candidates must be chosen whatever the stack is."""
-        self._domains.setdefault(key, set(places))
+        self._domains.setdefault(key, set(positions))
         if is_required:
             self._required.add(key)
 
@@ -110,16 +110,16 @@ class Local:
         """Add the requirement of a shared candidate on a key of this host."""
         self._wanted.add((choice, want))
 
-    def inner(self, key: str, place: int, want: Want) -> None:
+    def inner(self, key: str, position: int, want: Want) -> None:
         """Add the requirement of a candidate of this host on another key of this host."""
-        self._inner.setdefault((key, place), set()).add(want)
+        self._inner.setdefault((key, position), set()).add(want)
 
-    def reaching_out(self, key: str, place: int, want: Want) -> None:
+    def reaching_out(self, key: str, position: int, want: Want) -> None:
         """Add the requirement of a candidate of this host on a shared key; if it allows nothing, the candidate is ruled out."""
         if want.allowed:
-            self._outward.setdefault((key, place), set()).add(want)
+            self._outward.setdefault((key, position), set()).add(want)
         else:
-            self._refused.add((key, place))
+            self._refused.add((key, position))
 
     def outer(self, choice: Choice | None, key: str, allowed: frozenset[int]) -> None:
         """Add a requirement on a shared key that this host causes for a shared candidate, or for any stack (None)."""
@@ -155,15 +155,15 @@ class Local:
 
     def _propagate(self) -> None:
         """Remove candidates whose requirements no candidate meets, until all remaining ones can be met."""
-        for key, place in self._refused:
-            self._domains[key].discard(place)
+        for key, position in self._refused:
+            self._domains[key].discard(position)
         is_changing = True
         while is_changing:
             is_changing = False
-            for (key, place), wants in self._inner.items():
+            for (key, position), wants in self._inner.items():
                 domain = self._domains[key]
-                if place in domain and any(not want.allowed & self._domains[want.key] for want in wants):
-                    domain.discard(place)
+                if position in domain and any(not want.allowed & self._domains[want.key] for want in wants):
+                    domain.discard(position)
                     is_changing = True
 
     def _free(self) -> set[str]:
@@ -174,15 +174,15 @@ class Local:
         free = {key for key, domain in self._domains.items() if domain}
         is_changing = True
         while is_changing:
-            bound = {key for key in free if any(self._binds(key, place, free) for place in self._domains[key])}
+            bound = {key for key in free if any(self._binds(key, position, free) for position in self._domains[key])}
             is_changing = bool(bound)
             free -= bound
         return free
 
-    def _binds(self, key: str, place: int, free: set[str]) -> bool:
-        if self._outward.get((key, place)):
+    def _binds(self, key: str, position: int, free: set[str]) -> bool:
+        if self._outward.get((key, position)):
             return True
-        wants = self._inner.get((key, place), ())
+        wants = self._inner.get((key, position), ())
         return any(want.key not in free or not want.allowed >= self._domains[want.key] for want in wants)
 
     def _described(self, kept: set[str], free: set[str]) -> Iterable[Constraint]:
@@ -194,10 +194,10 @@ class Local:
                 continue
             seen.add(key)
             yield Domain(key, frozenset(self._domains[key]))
-            for place in self._domains[key]:
-                for want in self._inner.get((key, place), ()):
+            for position in self._domains[key]:
+                for want in self._inner.get((key, position), ()):
                     if want.key not in free or not want.allowed >= self._domains[want.key]:
-                        yield LocalImplies((key, place), want.key, frozenset(want.allowed & self._domains[want.key]))
+                        yield LocalImplies((key, position), want.key, frozenset(want.allowed & self._domains[want.key]))
                         waiting.append(want.key)
-                for want in self._outward.get((key, place), ()):
-                    yield LocalImpliesShared((key, place), want.key, want.allowed)
+                for want in self._outward.get((key, position), ()):
+                    yield LocalImpliesShared((key, position), want.key, want.allowed)

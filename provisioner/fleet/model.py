@@ -9,16 +9,21 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from provisioner.fleet.classes import HostClass
     from provisioner.fleet.cover import Bound
+    from provisioner.grounds.choice import InstallDriver
     from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.requirement import Ground
     from provisioner.host.inventory import InventoryHost
     from provisioner.resolver.stack import Stack
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """A message about the hosts of `classes`, worded for one host; about the stack itself if there are no classes."""
+    """A doubt or a driver to install, stated of one host, and the classes of hosts that it is about.
 
-    text: str
+    It is about the stack itself if there are no classes.
+    """
+
+    reason: Doubt | InstallDriver
     classes: tuple[HostClass, ...] = ()
 
 

@@ -11,6 +11,7 @@ from provisioner.accelerators import GPU_DRIVERS
 from provisioner.errors import UnavailableError
 from provisioner.fleet.effects import marked
 from provisioner.fleet.model import FleetStack, Note
+from provisioner.grounds.choice import InstallDriver
 from provisioner.host.facts import stated
 from provisioner.request import TargetHost
 from provisioner.resolver.outcome.answer import BASES, answer
@@ -19,7 +20,6 @@ from provisioner.resolver.requirement import Key
 from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.resolve import decide
 from provisioner.versions import Version
-from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say
 
 if TYPE_CHECKING:
@@ -39,19 +39,20 @@ VERIFIED = 16
 
 
 class _Notes(Struct):
-    """Collects notes about single hosts, and merges those with the same text."""
+    """Collects notes about single hosts, and merges those with the same reason."""
 
-    found: dict[str, dict[int, None]] = field(default_factory=dict)
+    found: dict[Doubt | InstallDriver, dict[int, None]] = field(default_factory=dict)
 
-    def add(self, text: str, index: int | None) -> None:
+    def add(self, reason: Doubt | InstallDriver, index: int | None) -> None:
         """Add a note about the class at `index`, or about the stack (None)."""
-        places = self.found.setdefault(text, {})
+        indexes = self.found.setdefault(reason, {})
         if index is not None:
-            places[index] = None
+            indexes[index] = None
 
     def notes(self, classes: Sequence[HostClass]) -> tuple[Note, ...]:
         return tuple(
-            Note(text=text, classes=tuple(classes[index] for index in sorted(places))) for text, places in self.found.items()
+            Note(reason=reason, classes=tuple(classes[index] for index in sorted(indexes)))
+            for reason, indexes in self.found.items()
         )
 
 
@@ -64,9 +65,9 @@ def stack_of(matrix: Matrix, pool: Pool, group: Group, *, classes: Sequence[Host
         stack, pins = block.verified()
         stacks.append(stack)
         for doubt in stack.doubts:
-            unverified.add(doubt_words(of_the_host(doubt)), block.index(doubt))
-        for index, text in block.installed(pins):
-            chosen.add(f"{text} is to be installed: {THE_HOST} states none", index)
+            unverified.add(of_the_host(doubt), block.index(doubt))
+        for index, install in block.installed(pins):
+            chosen.add(install, index)
     return FleetStack(
         stack=_merged(stacks),
         classes=tuple(classes),
@@ -105,12 +106,12 @@ def shared_range(texts: Sequence[str]) -> str:
     return ",".join([lowest, *shared] if lowest else shared)
 
 
-Told = TypeVar("Told", bound="Doubt | Relaxation")
+Reason = TypeVar("Reason", bound="Doubt | Relaxation")
 
 
-def of_the_host(told: Told) -> Told:
+def of_the_host(reason: Reason) -> Reason:
     """Return a doubt or relaxation with `the host` in place of the name of a host, so that equal ones can be merged."""
-    return replace(told, host=THE_HOST) if getattr(told, "host", "") else told
+    return replace(reason, host=THE_HOST) if getattr(reason, "host", "") else reason
 
 
 class _Block:
@@ -145,17 +146,15 @@ class _Block:
         assert not broken, f"a stack was given to hosts it does not serve: {say(broken[0].ground)}"
         return answer(self._instance, pins), pins
 
-    def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, str]]:
-        """Yield the class index and the text of each GPU driver that must be installed, because the host states none.
-
-        The text of a driver names its kernel modules, too.
-        """
+    def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, InstallDriver]]:
+        """Yield each GPU driver that must be installed, because the host states none, with the index of the host's class."""
         for key, candidate in pins.items():
             if key.scope in self._hosts and key.name in GPU_DRIVERS:
                 index, one = self._hosts[key.scope]
                 if stated(one.host, key.name) is None:
                     module = pins.get(Key(f"{key.name}_module", key.scope))
-                    yield index, f"{key.name} {candidate.label}{f' ({module.label} modules)' if module else ''}"
+                    flavour = module.label if module is not None else ""
+                    yield index, InstallDriver(component=key.name, version=candidate.label, module=flavour, host=THE_HOST)
 
     def _pinned(self) -> dict[Key, Candidate]:
         """Return the group's choices, and for each key of a host the first candidate that the pins before it allow."""
@@ -164,9 +163,9 @@ class _Block:
         wanted: dict[Key, list[Requirement]] = {}
         for requirement in instance.roots:
             wanted.setdefault(requirement.key, []).append(requirement)
-        for _, name, place in self._group.rank:
+        for _, name, position in self._group.rank:
             key = Key(name)
-            pins[key] = instance.candidates(key)[place]
+            pins[key] = instance.candidates(key)[position]
             for requirement in instance.requirements(pins[key]):
                 wanted.setdefault(requirement.key, []).append(requirement)
         failed: set[Key] = set()
@@ -189,7 +188,7 @@ class _Block:
         """
         for label in sorted(set(labels) & self._hosts.keys()):
             instance = self._instance_of([label])
-            given = [instance.candidates(Key(name))[place] for _, name, place in self._group.rank]
+            given = [instance.candidates(Key(name))[position] for _, name, position in self._group.rank]
             found = decide(instance.relaxed(given=given))
             if found is None:
                 raise UnavailableError(f"the stack of host `{self._hosts[label][1].name}` could not be verified")

@@ -58,7 +58,7 @@ class Explaining:
                 at = len(known) - 1
             _, _, groups, members = known[at]
             proved.setdefault(groups, []).append((one, members))
-        return [self._told(request, some) for some in proved.values()]
+        return [self._unserved(request, some) for some in proved.values()]
 
     def _conflict(self, request: Request) -> tuple[Reasons, tuple[Member, ...]]:
         """Return a minimal conflict: its groups without the host's name, and its members."""
@@ -72,7 +72,7 @@ class Explaining:
             search.close()
         return reasons, members
 
-    def _told(self, request: Request, proved: Sequence[tuple[HostClass, tuple[Member, ...]]]) -> Unserved:
+    def _unserved(self, request: Request, proved: Sequence[tuple[HostClass, tuple[Member, ...]]]) -> Unserved:
         first = proved[0][0]
         conflict = explain_conflict(ProblemInstance(join(self._matrix, replace(request, hosts=(first.target,)))))
         own = {say(fact) for fact in _facts_in(conflict.members)}
@@ -102,12 +102,12 @@ class Explaining:
     def _other_platform(
         self, request: Request, platform: str, classes: list[HostClass], *, platforms: Sequence[str]
     ) -> Unserved:
-        asked = SpecPlatforms(platforms=tuple(platforms), place=request.place("target.platform"))
+        requested = SpecPlatforms(platforms=tuple(platforms), place=request.place("target.platform"))
         target = classes[0].target
         fact = HostFact(name="platform", value=platform, host=target.label, place=target.place("platform"))
         edit = AddPlatform(platforms=(*platforms, platform))
         fixes = self._fix(edit, replace(request, hosts=(target,)))
-        return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(asked), member_of(fact)), fixes=fixes))
+        return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(requested), member_of(fact)), fixes=fixes))
 
     def without_gpu(self, request: Request, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
         """Return the conflict of hosts without a GPU while other hosts have one, because stacks for CPUs must be requested.

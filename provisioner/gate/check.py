@@ -27,26 +27,53 @@ if TYPE_CHECKING:
     from provisioner.gate.grammar import Clause, Expression
 
 
-_SHOWN = 3
-"""The number of clauses on one fact that a message shows: NVIDIA's own images name a dozen brands for each driver branch."""
+class GateFact(Struct, frozen=True, kw_only=True):
+    """A property that a host states (`cuda`, `driver`, `arch` or `brand`), with its possible values.
+
+    `gpu` is the GPU that has the property, "" for a property of the host.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    gpu: str = ""
+
+
+class FailingClauses(Struct, frozen=True, kw_only=True):
+    """Clauses on the same properties that fail on the `facts` of a host; each alternative is joined by commas."""
+
+    alternatives: tuple[str, ...]
+    facts: tuple[GateFact, ...]
+
+
+class NoValueMeets(Struct, frozen=True, kw_only=True):
+    """No value of the host's unknown facts meets the expression `text` of a `variable`."""
+
+    variable: str
+    text: str
+
+
+class NotMetTogether(Struct, frozen=True, kw_only=True):
+    """No value of the host's unknown facts meets all expressions, of which `text` of a `variable` is the first."""
+
+    variable: str
+    text: str
+
+
+Refusal = FailingClauses | NoValueMeets | NotMetTogether
+"""Why a host does not meet the requirements of an image."""
 
 
 class GateResult(Struct, frozen=True):
     """A verdict: `yes`, `no` or `unknown`.
 
-    `unmet` are messages about the clauses that fail, if the verdict is `no`; `unknown` are the properties whose missing values
-    decide the verdict, if it is `unknown`. `skipped` are the clauses about properties that no runtime knows.
+    `refusals` has the reasons, if the verdict is `no`; `unknown` are the properties whose missing values decide the verdict, if
+    it is `unknown`. `skipped` are the clauses about properties that no runtime knows.
     """
 
     verdict: str
-    unmet: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
     unknown: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.verdict == NO:
-            return "; ".join(self.unmet)
-        return f"unknown: {', '.join(self.unknown)}" if self.verdict == UNKNOWN else "met"
 
 
 def check_gate(expressions: Sequence[Expression], facts: GateFacts) -> GateResult:
@@ -54,7 +81,7 @@ def check_gate(expressions: Sequence[Expression], facts: GateFacts) -> GateResul
     verdict = verdict_of(expressions, facts)
     skipped = tuple(dict.fromkeys(str(clause) for expression in expressions for clause in expression.skipped))
     if verdict == NO:
-        return GateResult(NO, unmet=_unmet(expressions, facts), skipped=skipped)
+        return GateResult(NO, refusals=_refusals(expressions, facts), skipped=skipped)
     unknown = tuple(_deciding(expressions, facts)) if verdict == UNKNOWN else ()
     return GateResult(verdict, unknown=unknown, skipped=skipped)
 
@@ -74,19 +101,19 @@ def _deciding(expressions: Sequence[Expression], facts: GateFacts) -> Iterator[s
             yield name
 
 
-def _unmet(expressions: Sequence[Expression], facts: GateFacts) -> tuple[str, ...]:
-    """Return sentences such as `cuda>=13.1: the driver's CUDA is 13.0` about the first expression that some GPU does not meet.
+def _refusals(expressions: Sequence[Expression], facts: GateFacts) -> tuple[Refusal, ...]:
+    """Return the clauses that fail in the first expression that some GPU does not meet; some expression must be unmet.
 
-    The sentences are about the alternatives with the fewest failing clauses: a host that met one of the sentences would meet
-    the expression. Some expression must be unmet.
+    The clauses are those of the alternatives with the fewest failing clauses: a host that met one of these alternatives would
+    meet the expression.
     """
     for gpu in gpus_of(facts):
         for expression in expressions:
             found = _failing(expression, facts, gpu)
             if found:
-                return tuple(_sentences(expression, found, facts, gpu))
+                return tuple(_failing_clauses(expression, found, facts, gpu))
     # Unknown facts, and no value of theirs meets all expressions at once.
-    return tuple(f"{one.variable} `{one.text}` cannot be met together with the others" for one in expressions[:1])
+    return tuple(NotMetTogether(variable=one.variable, text=one.text) for one in expressions[:1])
 
 
 def _failing(expression: Expression, facts: GateFacts, gpu: GateGpu | None) -> list[tuple[Clause, ...]]:
@@ -101,31 +128,25 @@ def _failing(expression: Expression, facts: GateFacts, gpu: GateGpu | None) -> l
     return [tuple(one for one in term if not any(holds(one, case) for case in cases)) for term in expression.terms]
 
 
-def _sentences(
+def _failing_clauses(
     expression: Expression, failing: list[tuple[Clause, ...]], facts: GateFacts, gpu: GateGpu | None
-) -> Iterator[str]:
+) -> Iterator[Refusal]:
     fewest = min((len(term) for term in failing if term), default=0)
     nearest = [term for term in failing if len(term) == fewest and term]
     if not nearest:
-        yield f"no value of its unknown facts meets {expression.variable} `{expression.text}`"
+        yield NoValueMeets(variable=expression.variable, text=expression.text)
         return
     groups: dict[tuple[str, ...], list[tuple[Clause, ...]]] = {}
     for term in nearest:
         groups.setdefault(tuple(clause.name for clause in term), []).append(term)
     for names, terms in groups.items():
-        wanted = list(dict.fromkeys(",".join(str(clause) for clause in term) for term in terms))
-        more = f" or {len(wanted) - _SHOWN} more" if len(wanted) > _SHOWN else ""
-        found = " and ".join(dict.fromkeys(_found(name, facts, gpu) for name in names))
-        yield f"{' or '.join(wanted[:_SHOWN])}{more}: {found}"
+        alternatives = dict.fromkeys(",".join(str(clause) for clause in term) for term in terms)
+        stated = dict.fromkeys(_fact(name, facts, gpu) for name in names)
+        yield FailingClauses(alternatives=tuple(alternatives), facts=tuple(stated))
 
 
-def _found(name: str, facts: GateFacts, gpu: GateGpu | None) -> str:
-    """Return the stated value of a property as a clause of a sentence."""
-    if name == "cuda":
-        return f"the driver's CUDA is {facts.cuda}"
-    if name == "driver":
-        return f"the driver is {facts.driver}"
+def _fact(name: str, facts: GateFacts, gpu: GateGpu | None) -> GateFact:
+    if name in OF_HOST:
+        return GateFact(name=name, values=(facts.cuda if name == "cuda" else facts.driver,))
     assert gpu is not None  # without a GPU these clauses hold
-    if name == "arch":
-        return f"the compute capability of {gpu.label} is {gpu.arch}"
-    return f"the brand of {gpu.label} is {' or '.join(gpu.brands)}"
+    return GateFact(name=name, values=(gpu.arch,) if name == "arch" else gpu.brands, gpu=gpu.label)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from provisioner.grounds.notice import SourceNotice
 from provisioner.grounds.requirement import Ground  # noqa: TC001 - part of types that are matched at run time
 from provisioner.places import Place  # noqa: TC001 - as above
 
@@ -84,6 +85,15 @@ class StepReason(Struct, frozen=True, kw_only=True):
     changed_first: str = ""
 
 
+class InstallDriver(Struct, frozen=True, kw_only=True):
+    """A driver of GPUs must be installed on a host that states none; `module` is the flavour of its modules, "" for none."""
+
+    component: str
+    version: str
+    module: str
+    host: str
+
+
 class LockKeeps(Struct, frozen=True, kw_only=True):
     """The earlier lock has another version, which is preferred."""
 
@@ -145,7 +155,7 @@ class Yanked(Struct, frozen=True, kw_only=True):
 class UnknownExtra(Struct, frozen=True, kw_only=True):
     """A requested extra that its distribution does not have.
 
-    `known` are the extras of the distribution, `nearest` the one that may be meant, "" for none, and `asked_by` the
+    `known` are the extras of the distribution, `nearest` the one that may be meant, "" for none, and `requested_by` the
     requirement with the extra, None when it is unknown.
     """
 
@@ -154,7 +164,7 @@ class UnknownExtra(Struct, frozen=True, kw_only=True):
     extra: str
     known: tuple[str, ...]
     nearest: str
-    asked_by: Ground | None
+    requested_by: Ground | None
 
 
 class IndexLeftOut(Struct, frozen=True, kw_only=True):
@@ -164,10 +174,4 @@ class IndexLeftOut(Struct, frozen=True, kw_only=True):
     problem: str
 
 
-class Notice(Struct, frozen=True):
-    """A message of an index or about an earlier lock on the source of a package."""
-
-    text: str
-
-
-Caution = Yanked | UnknownExtra | IndexLeftOut | Notice
+Caution = Yanked | UnknownExtra | IndexLeftOut | SourceNotice

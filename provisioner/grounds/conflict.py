@@ -119,14 +119,14 @@ def member_of(ground: Ground) -> Member:
 class Conclusion(Struct, frozen=True, kw_only=True):
     """The conclusion of a conflict: a release that cannot be chosen or a component without candidates, and for which hosts.
 
-    `question` is the release that the user asked about; `asked` are the requests, the main one first; `name` is a component
+    `question` is the release that the user asked about; `requests` has the main one first; `name` is a component
     without candidates; `refused` is a line of the spec that names no version; `facts` are the facts that exclude each other.
     `hosts` are the labels of the hosts whose facts are members; `platform` is the platform of the target, "" when it is no
     member.
     """
 
     question: Ground | None = None
-    asked: tuple[Ground, ...] = ()
+    requests: tuple[Ground, ...] = ()
     name: str = ""
     refused: Ground | None = None
     facts: tuple[Ground, ...] = ()
@@ -138,14 +138,14 @@ class Conclusion(Struct, frozen=True, kw_only=True):
 class Fix(Struct, frozen=True, kw_only=True):
     """A set of edits that was solved again and works, with the versions that it gives.
 
-    `hosts` maps the host label of an edit to all hosts that the edit stands for; it is empty for a target of one host. `asked`
-    are components that the spec requests, too: an edit of one changes the host, not the spec.
+    `hosts` maps the host label of an edit to all hosts that the edit stands for; it is empty for a target of one host.
+    `requested` are components that the spec requests, too: an edit of one changes the host, not the spec.
     """
 
     edits: tuple[Edit, ...]
     gives: Mapping[str, str] = field(default_factory=dict)
     hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    asked: frozenset[str] = frozenset()
+    requested: frozenset[str] = frozenset()
 
     @property
     def gives_up(self) -> bool:

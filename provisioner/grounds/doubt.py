@@ -171,7 +171,7 @@ class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
 class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
     """A host runs a driver on a Linux kernel version that is not documented for it, so it was patched or the document is old.
 
-    `documented` are the documented kernel versions, None when there are none.
+    `documented` are the documented kernel versions, None when there are none; `kernel` is then "", for no kernel would do.
     """
 
     component: ClassVar[str] = "kernel"

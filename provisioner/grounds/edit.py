@@ -60,11 +60,11 @@ class Edit(Struct, frozen=True):
 
 
 class SetComponent(Edit, frozen=True, kw_only=True):
-    """Request one version of a component, or one build, in place of the requests `asked`."""
+    """Request one version of a component, or one build, in place of `requests`."""
 
     name: str
     value: str
-    asked: tuple[Ground, ...] = ()
+    requests: tuple[Ground, ...] = ()
 
     @property
     def component(self) -> str:
@@ -85,7 +85,7 @@ class OpenPython(Edit, frozen=True, kw_only=True):
 
     component: ClassVar[str] = "python"
     change: ClassVar[str] = ""
-    asked: tuple[Ground, ...] = ()
+    requests: tuple[Ground, ...] = ()
 
     def apply(self, request: Request) -> Request:
         return replace(request, spec=replace(request.spec, requires={**request.spec.requires, "python": ""}))
@@ -97,7 +97,7 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
     name: str
     distribution: str
     value: str
-    asked: tuple[Ground, ...] = ()
+    requests: tuple[Ground, ...] = ()
 
     @property
     def component(self) -> str:
@@ -121,11 +121,11 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
 
 
 class DropRequest(Edit, frozen=True, kw_only=True):
-    """The base of the edits that drop the requests `asked` of a component, or of a distribution that is none: `name`."""
+    """The base of the edits that drop the `requests` of a component, or of a distribution that is none: `name`."""
 
     gives_up: ClassVar[bool] = True
     name: str
-    asked: tuple[Ground, ...] = ()
+    requests: tuple[Ground, ...] = ()
 
     @property
     def component(self) -> str:
@@ -133,7 +133,7 @@ class DropRequest(Edit, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[object, ...]:
-        return self.component, self.change, self.asked
+        return self.component, self.change, self.requests
 
 
 class DropComponent(DropRequest, frozen=True, kw_only=True):
@@ -234,11 +234,11 @@ class SetStrategy(Edit, frozen=True, kw_only=True):
 
 
 class SetAccelerator(Edit, frozen=True, kw_only=True):
-    """Request another accelerator; `is_apart`: in a separate spec."""
+    """Request another accelerator in place of `before`, "" for none; `is_apart`: in a separate spec."""
 
     component: ClassVar[str] = "accelerator"
     accelerator: str
-    asked: str = ""
+    before: str = ""
     is_apart: bool = False
 
     @property
@@ -250,11 +250,11 @@ class SetAccelerator(Edit, frozen=True, kw_only=True):
 
 
 class SetImage(Edit, frozen=True, kw_only=True):
-    """Request another base image."""
+    """Request another base image in place of `before`."""
 
     component: ClassVar[str] = "image"
     base: str
-    asked: str
+    before: str
 
     @property
     def change(self) -> str:
@@ -265,10 +265,10 @@ class SetImage(Edit, frozen=True, kw_only=True):
 
 
 class SetArchitecture(Edit, frozen=True, kw_only=True):
-    """Replace one architecture in the spec's list, `asked`, by another."""
+    """Replace one architecture in the spec's list, `before`, by another."""
 
     component: ClassVar[str] = "arch_list"
-    asked: str
+    before: str
     architecture: str
 
     @property
@@ -279,7 +279,7 @@ class SetArchitecture(Edit, frozen=True, kw_only=True):
         build = request.spec.build
         if build is None:
             return request
-        listed = tuple(self.architecture if one == self.asked else one for one in build.arch_list)
+        listed = tuple(self.architecture if one == self.before else one for one in build.arch_list)
         return replace(request, spec=replace(request.spec, build=replace(build, arch_list=listed)))
 
 

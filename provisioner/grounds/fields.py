@@ -79,8 +79,8 @@ def fields_of(ground: Ground) -> GroundFields:
             type=type_of(type(ground.predicate)), subject=subject, object=about, ranges=ranges, source=source, place=place
         )
     requirement = getattr(ground, "requirement", "")
-    asked = str(Requirement(requirement).specifier) if requirement else getattr(ground, "range", "")
-    value = asked or next((text for name in _VALUES if (text := getattr(ground, name, ""))), "")
+    wanted = str(Requirement(requirement).specifier) if requirement else getattr(ground, "range", "")
+    value = wanted or next((text for name in _VALUES if (text := getattr(ground, name, ""))), "")
     about = object_of(ground) or ground.component
     return GroundFields(type=type_of(type(ground)), object=about, ranges=(value,) if value else (), source=source, place=place)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from provisioner.index.notice import ConfusionNotice, IndexName, IndexSkipped
 from provisioner.places import Place  # noqa: TC001 - part of types that are matched at run time
 
 
@@ -49,10 +50,65 @@ class MissingDetails(Struct, frozen=True, kw_only=True):
     is_offline: bool
 
 
-class Told(Struct, frozen=True):
-    """A message of an index, an inspection or another tool's table, in its own words."""
+class Inspected(Struct, frozen=True):
+    """A remark of the inspection of this machine."""
 
     text: str
 
 
-Notice = UnusedEarlierLock | EndsHere | UnknownUpgrade | UnusedPreference | NoDigest | MissingDetails | Told
+class MovedIndex(Struct, frozen=True, kw_only=True):
+    """Packages are taken from another index than in the earlier lock; the URL of `before` is "" when the lock records none."""
+
+    packages: tuple[str, ...]
+    index: IndexName
+    before: IndexName
+
+
+class AddIndex(Struct, frozen=True, kw_only=True):
+    """Add an index to the spec; `url` is "" if unknown. `with_default`: the spec has no indexes, so it must name PyPI, too."""
+
+    name: str
+    url: str
+    with_default: bool
+
+
+class NameFile(Struct, frozen=True):
+    """Name the file of a package in the spec, by its URL."""
+
+    url: str
+
+
+class BuildWheels(Struct, frozen=True):
+    """Build wheels of the packages, and name these in the spec."""
+
+
+class TakenElsewhere(Struct, frozen=True, kw_only=True):
+    """Another tool takes packages from another source than the indexes; `instead` is the change of the spec that does the same.
+
+    `lines` are the lines of the tool's file that name the packages. `kind` is `git`, `url`, `path`, `workspace` or `index`;
+    `address` is the URL or the path, "" for none, and `index` the name of an index.
+    """
+
+    tool: str
+    packages: tuple[str, ...]
+    lines: tuple[Place, ...]
+    kind: str
+    address: str
+    index: str
+    instead: AddIndex | NameFile | BuildWheels
+
+
+SourceNotice = ConfusionNotice | MovedIndex | TakenElsewhere
+"""Notices on the index or other source that packages are taken from."""
+
+Notice = (
+    UnusedEarlierLock
+    | EndsHere
+    | UnknownUpgrade
+    | UnusedPreference
+    | NoDigest
+    | MissingDetails
+    | Inspected
+    | IndexSkipped
+    | SourceNotice
+)

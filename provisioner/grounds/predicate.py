@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.gate.check import Refusal  # noqa: TC001 - part of types that are matched at run time
 from provisioner.grounds.bound import Bound, Drivers, Kernels, Specifier, merged
-from provisioner.grounds.source import Source  # noqa: TC001 - part of types that are matched at run time
+from provisioner.grounds.source import Source  # noqa: TC001 - as above
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
@@ -121,11 +122,11 @@ class KnowsTarget(Struct, frozen=True):
 
 
 class AdmitsHosts(Struct, frozen=True):
-    """A base image admits hosts by its NVIDIA_REQUIRE_CUDA; `refusals` are the clauses that a host fails."""
+    """A base image admits hosts by its NVIDIA_REQUIRE_CUDA; `refusals` say why it refuses one."""
 
     reference: str
     expression: str
-    refusals: tuple[str, ...] = ()
+    refusals: tuple[Refusal, ...] = ()
 
 
 class WritesFile(Struct, frozen=True):

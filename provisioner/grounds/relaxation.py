@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from provisioner.gate.check import Refusal  # noqa: TC001 - part of types that are matched at run time
 from provisioner.grounds.predicate import Ended, IsPrerelease
 from provisioner.grounds.requirement import Subject  # noqa: TC001 - as above
 from provisioner.grounds.source import Source  # noqa: TC001 - as above
@@ -80,7 +81,7 @@ class GateReplaced(Relaxation, frozen=True, kw_only=True):
 
     reference: str
     host: str
-    refusals: tuple[str, ...]
+    refusals: tuple[Refusal, ...]
 
     @property
     def name(self) -> str:

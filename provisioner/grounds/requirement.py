@@ -489,7 +489,7 @@ class OtherDriver(NamedGround, frozen=True, kw_only=True):
 class TriesPython(Ground, frozen=True, kw_only=True):
     """The Python of one attempt, if the spec requests none; `others` are further Pythons for which there is no solution either.
 
-    `is_told`: the attempt belongs to a reported conflict, which lists the others.
+    `is_reported`: the attempt belongs to a reported conflict, which lists the others.
     """
 
     kind: ClassVar[str] = "fact"
@@ -497,11 +497,11 @@ class TriesPython(Ground, frozen=True, kw_only=True):
     group: ClassVar[Group] = PYTHON_ATTEMPT
     python: str
     others: tuple[str, ...] = ()
-    is_told: bool = False
+    is_reported: bool = False
 
     @property
     def source(self) -> Source | None:
-        return Attempts() if self.is_told else None
+        return Attempts() if self.is_reported else None
 
 
 class Entails(NamedGround, frozen=True, kw_only=True):

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.address import public_url
 from provisioner.index.cache import Cache, NotCachedError, all_missing
-from provisioner.index.dependency_confusion import PageComparison, confusion_warnings, unpinned
+from provisioner.index.dependency_confusion import PageComparison, confusion_notices, unpinned
 from provisioner.index.direct import DirectReader
 from provisioner.index.find_links import FindLinks
 from provisioner.index.http.transport import Transport
@@ -26,6 +26,7 @@ from provisioner.index.metadata.core_metadata import UnusableMetadataError, pars
 from provisioner.index.metadata.details import DetailReader
 from provisioner.index.metadata.reader import MetadataReader
 from provisioner.index.model import EXPLICIT_ONLY, FIND_LINKS, PackageRelease
+from provisioner.index.notice import IndexSkipped
 from provisioner.index.once import OnceMap
 from provisioner.index.pages.reader import PageReader
 from provisioner.index.pages.selection import Listing, Selection, takes_python
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from provisioner.index.activity import Activity
     from provisioner.index.metadata.details import FileDetails
     from provisioner.index.model import Environment, IndexFile
+    from provisioner.index.notice import ConfusionNotice
     from provisioner.index.pages.reader import ProjectPage
     from provisioner.index.routing import Route
     from provisioner.index.settings import IndexLocation, IndexSettings
@@ -82,7 +84,7 @@ class PackageIndex:
         # One page at a time is parsed: more threads would not be faster, and a parsed page has several times its size.
         self._parsing = threading.Lock()
         self._pages_found: dict[tuple[NormalizedName, str], ProjectPage] = {}
-        self._notes: dict[str, None] = {}
+        self._skipped: dict[IndexSkipped, None] = {}
         self.passed_over: list[UnavailableError] = []
         """Errors of unreachable indexes for which find-links files were used instead.
 
@@ -114,9 +116,9 @@ class PackageIndex:
         return self._transport.activity
 
     @property
-    def notes(self) -> tuple[str, ...]:
-        """Messages for the user about unreachable indexes that were skipped in favour of find-links, one line each."""
-        return tuple(self._notes)
+    def skipped(self) -> tuple[IndexSkipped, ...]:
+        """The packages that were taken from find-links alone, because their index was unreachable."""
+        return tuple(self._skipped)
 
     def url_of(self, index: str) -> str:
         """Return the base URL of an index without credentials, as written to lock files; "" when `index` is `find-links`."""
@@ -222,13 +224,13 @@ class PackageIndex:
         requested = {name for name, file in files.items() if (name, file.index) in self._releases}
         return unpinned({name: file.index for name, file in files.items() if name not in requested}, self._settings)
 
-    def confusion_warnings(
+    def confusion_notices(
         self, chosen: Mapping[NormalizedName, IndexLocation], *, reported: Collection[str] = ()
-    ) -> tuple[str, ...]:
-        """Return warnings about possible dependency confusion, one line each; requests project pages of the other indexes.
+    ) -> tuple[ConfusionNotice, ...]:
+        """Return notices about possible dependency confusion; requests project pages of the other indexes.
 
         `chosen` are unpinned projects with the index that their files are from. The projects in `reported` get no further
-        warning that their index is not the default one.
+        notice that their index is not the default one.
         """
         comparison = PageComparison(self._pages, self._cache, self._parsing)
 
@@ -236,7 +238,7 @@ class PackageIndex:
             return comparison.has_other_files(index, name, self._pages_found[name, chosen[name].name])
 
         workers = self._prefetcher.workers
-        return confusion_warnings(chosen, self._settings, has_other_files, workers=workers, reported=reported)
+        return confusion_notices(chosen, self._settings, has_other_files, workers=workers, reported=reported)
 
     def _listed(self, name: NormalizedName, index: str = "") -> tuple[PackageRelease, ...]:
         return self._releases.get(
@@ -285,7 +287,7 @@ class PackageIndex:
                 # The files of one framework build may all lie in find-links; pip passes over the index then, too.
                 if not (route.local_label and has_local):
                     raise
-                self._notes[f"{error.message}; `{name}` is taken from find-links alone"] = None
+                self._skipped[IndexSkipped(package=name, problem=error.message)] = None
                 self.passed_over.append(error)
                 return None
             if page is not None:

@@ -1,4 +1,4 @@
-"""The dependency-confusion check: warnings about projects whose files may come from the wrong index.
+"""The dependency-confusion check: notices about projects whose files may come from the wrong index.
 
 The files of an unpinned project come from the first index that has a page for it, and whoever may upload there could have put
 them there. So a project is reported when its files are not from the default index, or when another index has other files of
@@ -17,6 +17,7 @@ from msgspec import Struct
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, public_url
 from provisioner.index.cache import NotCachedError
+from provisioner.index.notice import IndexName, NotCompared, NotFromDefault, OtherFilesElsewhere
 from provisioner.index.pages.reader import local_root
 from provisioner.index.pages.selection import Listing
 from provisioner.index.routing import default_index, open_indexes
@@ -30,13 +31,11 @@ if TYPE_CHECKING:
 
     from provisioner.index.cache import Cache
     from provisioner.index.model import IndexFile
+    from provisioner.index.notice import ConfusionNotice
     from provisioner.index.pages.reader import PageReader, ProjectPage
     from provisioner.index.settings import IndexLocation, IndexSettings
 
     HasOtherFiles = Callable[[IndexLocation, NormalizedName], bool]
-
-SHOWN_NAMES = 8
-"""The largest number of project names listed in one warning."""
 
 COMPARED = 16
 """The largest number of files compared between two indexes; an unrelated project of the same name shares none of the hashes."""
@@ -132,13 +131,13 @@ class _Survey(Struct, frozen=True, kw_only=True):
     """The result of comparing one index with the projects that were taken from indexes before it.
 
     `known` are the projects of which this index has other files. `unknown` are the projects that could not be compared, and
-    `reason` is the error message; "" when there are none.
+    `problem` is the error message; "" when there are none, or when the run is offline.
     """
 
     index: IndexLocation
     known: frozenset[NormalizedName] = frozenset()
     unknown: tuple[NormalizedName, ...] = ()
-    reason: str = ""
+    problem: str = ""
 
 
 def unpinned(chosen: Mapping[NormalizedName, str], settings: IndexSettings) -> dict[NormalizedName, IndexLocation]:
@@ -150,18 +149,18 @@ def unpinned(chosen: Mapping[NormalizedName, str], settings: IndexSettings) -> d
     return {name: by_name[index] for name, index in sorted(chosen.items()) if index in by_name}
 
 
-def confusion_warnings(
+def confusion_notices(
     chosen: Mapping[NormalizedName, IndexLocation],
     settings: IndexSettings,
     has_other_files: HasOtherFiles,
     *,
     workers: Callable[[], Executor],
     reported: Collection[str] = (),
-) -> tuple[str, ...]:
-    """Return warnings about the unpinned projects in `chosen`, one line each; empty when only one index serves such projects.
+) -> tuple[ConfusionNotice, ...]:
+    """Return notices about the unpinned projects in `chosen`; empty when only one index serves such projects.
 
-    A project in `reported` gets no warning that it is not from the default index, but still one that other indexes have other
-    files of it, because these may be new. If `has_other_files` raises `UnavailableError`, a warning names the projects that
+    A project in `reported` gets no notice that it is not from the default index, but still one that other indexes have other
+    files of it, because these may be new. If `has_other_files` raises `UnavailableError`, a notice names the projects that
     could not be compared.
     """
     order = open_indexes(settings)
@@ -169,31 +168,30 @@ def confusion_warnings(
     if len(order) < 2 or default is None or not chosen:
         return ()
     surveys = [_survey(index, _earlier(index, chosen, order), has_other_files, workers) for index in order[1:]]
-    lines: list[str] = []
+    found: list[ConfusionNotice] = []
     for index in order:
         own = [name for name, owner in chosen.items() if owner == index]
         others = {name: tuple(survey.index for survey in surveys if name in survey.known) for name in own}
-        lines += [
-            _known_to_several(index, group, [name for name in own if others[name] == group])
+        found += [
+            OtherFilesElsewhere(
+                packages=tuple(name for name in own if others[name] == group),
+                index=index_name(index),
+                others=tuple(map(index_name, group)),
+            )
             for group in dict.fromkeys(others.values())
             if group
         ]
-        alone = [name for name in own if not others[name] and name not in reported]
+        alone = tuple(name for name in own if not others[name] and name not in reported)
         if alone and index != default:
-            default_name = f"{shown_index(default)}, which is the default"
-            lines.append(f"from index {shown_index(index)} and not from {default_name}: {shown_names(alone)}")
-    return (*lines, *(_not_known(survey) for survey in surveys if survey.unknown))
+            found.append(NotFromDefault(packages=alone, index=index_name(index), default=index_name(default)))
+    unknown = (survey for survey in surveys if survey.unknown)
+    found += [NotCompared(packages=one.unknown, index=index_name(one.index), problem=one.problem) for one in unknown]
+    return tuple(found)
 
 
-def shown_index(index: IndexLocation) -> str:
-    """Return the name and URL of an index as text for messages, without credentials."""
-    return f"`{index.name}` ({public_url(index.url)})"
-
-
-def shown_names(found: Sequence[str]) -> str:
-    """Return names separated by commas; beyond `SHOWN_NAMES`, the rest is only counted (`and 5 more`)."""
-    rest = len(found) - SHOWN_NAMES
-    return ", ".join(found) if rest <= 1 else f"{', '.join(found[:SHOWN_NAMES])} and {rest} more"
+def index_name(index: IndexLocation) -> IndexName:
+    """Return the name of an index and its URL without credentials."""
+    return IndexName(index.name, public_url(index.url))
 
 
 def _earlier(
@@ -222,31 +220,15 @@ def _survey(
     found = [look_up(names[0])]
     if isinstance(found[0], UnavailableError) and not isinstance(found[0], NotCachedError):
         # An index out of reach is not waited for once for each name.
-        return _Survey(index=index, unknown=tuple(names), reason=found[0].message)
+        return _Survey(index=index, unknown=tuple(names), problem=found[0].message)
     if len(names) > 1:
         found += workers().map(look_up, names[1:])
     errors = {name: one for name, one in zip(names, found, strict=True) if isinstance(one, UnavailableError)}
     first = next(iter(errors.values()), None)
-    reason = "offline, and not in the cache" if isinstance(first, NotCachedError) else first.message if first else ""
+    problem = first.message if first is not None and not isinstance(first, NotCachedError) else ""
     return _Survey(
         index=index,
         known=frozenset(name for name, one in zip(names, found, strict=True) if one is True),
         unknown=tuple(errors),
-        reason=reason,
+        problem=problem,
     )
-
-
-def _known_to_several(index: IndexLocation, others: Sequence[IndexLocation], found: Sequence[str]) -> str:
-    where = " and ".join(map(shown_index, others))
-    entry = f"`packages: [{', '.join(found)}]`" if len(found) <= SHOWN_NAMES else "`packages:`"
-    have = "has" if len(others) == 1 else "have"
-    these, whose = ("this name", "whose it is") if len(found) == 1 else ("these names", "whose they are")
-    return (
-        f"{shown_names(found)}: taken from index {shown_index(index)}, and {where} {have} other files under {these}, too; "
-        f"say {whose} under `indexes:`, by {entry}"
-    )
-
-
-def _not_known(survey: _Survey) -> str:
-    which = f"other files under {shown_names(survey.unknown)}"
-    return f"whether index {shown_index(survey.index)} has {which} is not known: {survey.reason}"

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner.grounds.notice import MovedIndex
 from provisioner.index.address import public_url
-from provisioner.index.dependency_confusion import shown_index, shown_names
+from provisioner.index.dependency_confusion import index_name
 from provisioner.index.metadata.details import in_order
+from provisioner.index.notice import IndexName
 from provisioner.lock.format.artifact import locked_url
 
 if TYPE_CHECKING:
@@ -68,23 +70,22 @@ def _with_origin(package: LockedPackage, origins: Origins) -> LockedPackage:
     )
 
 
-def moved_to_another(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lock | None, platform: str) -> tuple[str, ...]:
-    """Return one message for each pair of indexes between which packages have moved since an earlier lock.
+def moved_packages(
+    chosen: Mapping[NormalizedName, IndexLocation], earlier: Lock | None, platform: str
+) -> tuple[MovedIndex, ...]:
+    """Return one notice for each pair of indexes between which packages have moved since an earlier lock.
 
     `chosen` is the index of each package now; it is compared with the earlier lock's packages on `platform`. Indexes are
     compared by URL, so a renamed index is no move; an index on this machine, for which a lock records no URL, is compared by
     name.
     """
     before = _origins(earlier, platform)
-    moved: dict[tuple[str, str], list[str]] = {}
+    moved: dict[tuple[IndexName, IndexName], list[str]] = {}
     for name, index in chosen.items():
         old, url = before.get(name, ("", ""))
         if old and not _is_same(index, old, url):
-            moved.setdefault((f"`{old}` ({url})" if url else f"`{old}`", shown_index(index)), []).append(name)
-    return tuple(
-        f"from another index than in the earlier lock: {shown_names(found)} from {new}, before from {old}"
-        for (old, new), found in moved.items()
-    )
+            moved.setdefault((IndexName(old, url), index_name(index)), []).append(name)
+    return tuple(MovedIndex(packages=tuple(names), index=new, before=old) for (old, new), names in moved.items())
 
 
 def as_before(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lock | None, platform: str) -> frozenset[str]:

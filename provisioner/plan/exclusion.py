@@ -10,10 +10,11 @@ from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS
 from provisioner.components import COMPONENTS, DRIVERS, LEADS
 from provisioner.grounds.conflict import Conflict, member_of
 from provisioner.grounds.requirement import AsksAccelerator, HostGpu, NoGpu, OnePlanOneStack, OtherDriver
+from provisioner.grounds.step import ComponentChange, LastStackNeeds
+from provisioner.plan.actions import support_of
 from provisioner.plan.machine import CHANGEABLE, changeable_components, changed_host, open_host
 from provisioner.plan.model import Exclusion
 from provisioner.plan.stack_choice import StackChoice, lead_requirement, leads_of
-from provisioner.plan.step_text import support_text
 from provisioner.request import Request
 from provisioner.resolver.explain.conflict import explain_conflict
 from provisioner.resolver.outcome.answer import answer
@@ -40,7 +41,7 @@ ACCELERATOR_OF_DRIVER = {
 """The accelerator for each kind of GPU driver that a host may state."""
 
 _NAMED_CHANGES = tuple(name for name in CHANGEABLE if name != "driver_module")
-"""Components whose change the text about a last stack names; kernel modules are changed with their driver."""
+"""Components whose change a last stack names; kernel modules are changed with their driver."""
 
 
 def accelerator_conflict(machine: Machine, wanted: StackSpec) -> Conflict | None:
@@ -106,13 +107,8 @@ class ExclusionExplainer:
         """Return the exclusion of a machine for a conflict, with the last stack that serves the machine."""
         last = self._last_stack(machine)
         if last is None:
-            return Exclusion(conflict=conflict, text="no stack of this spec serves it, whatever is changed on it")
-        text = self._text(machine, last.facts)
-        if last.is_beyond_spec:
-            text = f"beyond what the spec asks for: {text}"
-        branch = self._matrix.branch_of(last.facts.get("driver", ""))
-        until = branch.end_of_life if branch is not None else ""
-        return Exclusion(conflict=conflict, last=last.stack, text=text, until=until)
+            return Exclusion(conflict=conflict)
+        return Exclusion(conflict=conflict, last=last.stack, needs=self._needs(machine, last))
 
     def conflict(self, machine: Machine, chosen: ChosenStack, free: Sequence[str]) -> Conflict:
         """Return the minimal conflict of a machine on which all components in `free` may change."""
@@ -158,18 +154,21 @@ class ExclusionExplainer:
                 return _LastStack(answer(instance, pins), facts, is_beyond_spec=stack_spec is not base)
         return None
 
-    def _text(self, machine: Machine, facts: Facts) -> str:
+    def _needs(self, machine: Machine, last: _LastStack) -> LastStackNeeds:
         """Return the changes that the last stack needs on the machine, and until when its driver is supported."""
-        driver = facts.get("driver", "")
+        driver = last.facts.get("driver", "")
         branch = self._matrix.branch_of(driver)
-        support = ""
-        if branch is not None and branch.end_of_life:
-            support = f", branch {branch.branch} {support_text(branch, self._today)}"
-        moved = [name for name in _NAMED_CHANGES if name in facts and facts[name] != machine.facts.get(name)]
-        if moved:
-            named = (f"{name} {facts[name]} in place of {machine.facts.get(name, 'what is there')}" for name in moved)
-            return f"with {' and '.join(named)}{support}"
-        return f"with driver {driver} as it is{support}" if driver else "as it is"
+        changes = (
+            ComponentChange(name, machine.facts.get(name, ""), last.facts[name])
+            for name in _NAMED_CHANGES
+            if name in last.facts
+        )
+        return LastStackNeeds(
+            changes=tuple(one for one in changes if one.before != one.after),
+            driver=driver,
+            support=support_of(branch, self._today) if branch is not None and branch.end_of_life else None,
+            is_beyond_spec=last.is_beyond_spec,
+        )
 
 
 def _relaxed(base: StackSpec) -> tuple[StackSpec, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.choice import StepReason
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.doubt import Doubt
+    from provisioner.grounds.step import Action, ComponentChange, Detail, LastStackNeeds, PlanNote, Undo
     from provisioner.host.model import Host
     from provisioner.plan.state import StackSpec
     from provisioner.request import TargetHost
@@ -39,46 +40,56 @@ FIND_OUT = "find-out"
 """The kind of a step that changes nothing and finds a fact that no profile states."""
 
 
-class ComponentChange(NamedTuple):
-    """A component with its values before and after a step, "" if it has none."""
-
-    component: str
-    before: str
-    after: str
-
-
 class Step(Struct, frozen=True, kw_only=True):
     """One change of a machine, after which the machine works again.
 
-    `before` and `after` are the values of `component`, "" if it has none. `changes` has every component that changes in this
-    step (with a driver its kernel modules and libraries) with its values before and after; `details` name the packages, the
-    check of the result and how to undo the step; `state` has the facts of the machine afterwards. `is_together`: several
-    components change at once, because no order of single changes keeps the machine working, so it must be drained first.
+    `changes` has every component that changes in this step (with a driver its kernel modules and libraries) with its values
+    before and after; `details` name the packages and the check of the result; `undo` is None if the step cannot be undone;
+    `state` has the facts of the machine afterwards. `is_together`: several components change at once, because no order of
+    single changes keeps the machine working, so it must be drained first.
     """
 
     kind: str
-    component: str
-    before: str
-    after: str
-    text: str
+    action: Action
     why: tuple[StepReason, ...] = ()
-    details: tuple[str, ...] = ()
+    details: tuple[Detail, ...] = ()
+    undo: Undo | None = None
     changes: tuple[ComponentChange, ...] = ()
     is_reboot: bool = False
     is_together: bool = False
     state: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def component(self) -> str:
+        """The main component that the step changes."""
+        return self.action.change.component
+
+    @property
+    def before(self) -> str:
+        """The value of `component` before the step, "" if it has none."""
+        return self.action.change.before
+
+    @property
+    def after(self) -> str:
+        """The value of `component` after the step, "" if it has none."""
+        return self.action.change.after
+
 
 class Exclusion(Struct, frozen=True, kw_only=True):
     """Why hosts cannot have the wanted stack, and the last stack they can have, None if no stack of the spec serves them.
 
-    `text` names the changes that `last` needs on the hosts; `until` is the end of life of its driver branch, "" if unknown.
+    `needs` has the changes that `last` needs on the hosts, None if there is no `last`.
     """
 
     conflict: Conflict
     last: Stack | None = None
-    text: str = ""
-    until: str = ""
+    needs: LastStackNeeds | None = None
+
+    @property
+    def until(self) -> str:
+        """The end of life of the driver branch that `last` runs on, "" if unknown."""
+        support = self.needs.support if self.needs is not None else None
+        return support.end if support is not None else ""
 
 
 class HostPlan(Struct, frozen=True, kw_only=True):
@@ -94,7 +105,7 @@ class HostPlan(Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     exclusion: Exclusion | None = None
     doubts: tuple[Doubt, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[PlanNote, ...] = ()
 
     @property
     def is_unknown(self) -> bool:

@@ -9,13 +9,14 @@ from msgspec.structs import replace
 from provisioner.components import DRIVERS
 from provisioner.errors import ProvisionError
 from provisioner.grounds.requirement import PlanHas
+from provisioner.grounds.step import BrokenToday, DependsOnGpus, KeepsEndedDriver, LockDoesNotRun, UnlistedLock
+from provisioner.plan.actions import knows_gpus
 from provisioner.plan.changes import ChangeSearch
 from provisioner.plan.exclusion import ExclusionExplainer, accelerator_conflict
 from provisioner.plan.machine import changeable_components, changed_host, machines_of
 from provisioner.plan.model import HostPlan, Plan, PlanRequest
 from provisioner.plan.stack_choice import ChosenStack, StackChoice
 from provisioner.plan.state import Software, StateChecker
-from provisioner.plan.step_text import knows_gpus
 from provisioner.plan.steps import StepBuilder, find_out_steps, missing_facts
 from provisioner.plan.upgrade_path import PathFinder
 from provisioner.resolver.outcome.answer import answer
@@ -24,11 +25,11 @@ from provisioner.resolver.rules.facts import FACTS
 from provisioner.resolver.rules.lifecycle import has_ended, policy_day
 from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.resolve import decide
-from provisioner.words.ground import say
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provisioner.grounds.step import PlanNote
     from provisioner.matrix.model import Matrix
     from provisioner.plan.machine import Facts, Machine
     from provisioner.resolver.stack import Stack
@@ -119,9 +120,9 @@ class _Planner:
         builder = StepBuilder(self._matrix, self._checker, finder, machine, today=self._today)
         path = finder.find_path(facts, has_software=_differs(old, new))
         is_open = "gpu" in lacking and bool(set(DRIVERS) & set(lacking))
-        notes = list(self._notes(machine, facts, old, finder))
+        notes: list[PlanNote] = list(self._notes(machine, facts, old, finder))
         if is_open:
-            notes.insert(0, "neither driver nor GPUs are stated: what is to be done depends on them")
+            notes.insert(0, DependsOnGpus())
         steps = () if is_open else builder.build(path, facts, old=old, new=new)
         return HostPlan(
             hosts=machine.names,
@@ -148,17 +149,17 @@ class _Planner:
         self._running.append(found)
         return found
 
-    def _notes(self, machine: Machine, facts: Mapping[str, str], old: Software, finder: PathFinder) -> Iterator[str]:
+    def _notes(self, machine: Machine, facts: Mapping[str, str], old: Software, finder: PathFinder) -> Iterator[PlanNote]:
         if self._unlisted:
-            yield f"the matrix does not list {', '.join(self._unlisted)} of today's lock, so its steps are not held to it"
+            yield UnlistedLock(self._unlisted)
         elif self._request.current.locked and not old.is_known:
-            yield "the stack of today's lock does not run on this host as it is, so nothing has to go on running"
+            yield LockDoesNotRun()
         if any(name in machine.facts for name in DRIVERS):
-            yield from (f"broken today, before any step: {say(ground)}" for ground in finder.broken)
+            yield from map(BrokenToday, finder.broken)
         driver = facts.get("driver", "")
         branch = self._matrix.branch_of(driver) if driver == machine.facts.get("driver") else None
         if branch is not None and has_ended(branch.end_of_life, self._today):
-            yield f"driver {driver} stays, of branch {branch.branch}, which ended {branch.end_of_life}"
+            yield KeepsEndedDriver(driver=driver, branch=branch.branch, end=branch.end_of_life)
 
 
 def confirm(checker: StateChecker, software: Software, machine: Machine, *, facts: Mapping[str, str]) -> Stack:

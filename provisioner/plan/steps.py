@@ -1,4 +1,4 @@
-"""Turn the path of a machine into steps with texts and reasons, and missing facts into steps that find them."""
+"""Turn the path of a machine into steps with actions and reasons, and missing facts into steps that find them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,19 @@ from typing import TYPE_CHECKING
 from provisioner.components import COMPONENTS, DRIVERS, LEADS, Move
 from provisioner.grounds.choice import StepReason
 from provisioner.grounds.requirement import LacksFact, LockHas, RequiresComponent
+from provisioner.grounds.step import (
+    ComponentChange,
+    DoTogether,
+    FindOut,
+    InstallLock,
+    NotAlwaysNeeded,
+    ReturnToLock,
+    SolveAndValidate,
+)
 from provisioner.host.facts import STATED, stated
+from provisioner.plan.actions import ActionFinder, knows_gpus
 from provisioner.plan.machine import NEVER_ALONE
-from provisioner.plan.model import FIND_OUT, ComponentChange, Step
-from provisioner.plan.step_text import MoveWriter, knows_gpus
+from provisioner.plan.model import FIND_OUT, Step
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.requirement import PACKAGE, SLOTS
 
@@ -26,7 +35,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Requirement
 
 FIRST = (*LEADS, "cudnn", "nccl", "triton", "python", "image")
-"""Components that the text of a software step names, in this order; the lock has the others."""
+"""Components that a software step names, in this order; the lock has the others."""
 
 REBOOTS = frozenset(move for move, parts in MOVES.items() if any(COMPONENTS[part].reboots for part in parts))
 """Moves that need a reboot."""
@@ -44,7 +53,7 @@ class StepBuilder:
         self._checker = checker
         self._finder = finder
         self._machine = machine
-        self._writer = MoveWriter(matrix, machine, today=today)
+        self._actions = ActionFinder(matrix, machine, today=today)
         self._is_wsl = machine.host.virtualization in {"wsl1", "wsl2"}
         is_assumed = "driver_module" not in machine.facts and not knows_gpus(matrix, machine)
         self._assumed = frozenset({"driver_module"}) if is_assumed else frozenset()
@@ -72,17 +81,15 @@ class StepBuilder:
 
     def _single(self, transition: Transition, now: Mapping[str, str], why: tuple[StepReason, ...]) -> Step:
         move = transition.moves[0]
-        text = self._writer.write(move, now, transition.facts)
-        is_maybe_installed = text.component in DRIVERS and not text.before and not is_known_without_driver(self._machine)
-        caveat = ("not needed where the driver that is found meets this already",) if is_maybe_installed else ()
+        found = self._actions.find(move, now, transition.facts)
+        component, before, _ = found.action.change
+        is_maybe_installed = component in DRIVERS and not before and not is_known_without_driver(self._machine)
         return Step(
             kind=move,
-            component=text.component,
-            before=text.before,
-            after=text.after,
-            text=text.text,
+            action=found.action,
             why=why,
-            details=(*caveat, *text.details, *((f"undo: {text.undo}",) if text.undo else ())),
+            details=(*((NotAlwaysNeeded(),) if is_maybe_installed else ()), *found.details),
+            undo=found.undo,
             changes=_changes(now, self._known(transition.facts)),
             is_reboot=self._reboots(transition.moves),
             state=self._known(transition.facts),
@@ -94,22 +101,13 @@ class StepBuilder:
             ComponentChange(name, before.get(name, ""), value) for name, value in after.items() if value != before.get(name)
         )
         runs = new.stack_spec.request((self._machine.target,)).runs
-        component = "image" if runs == "container" else "packages"
-        action = "build the image from the new lock and roll it out" if runs == "container" else "install the new lock"
-        named = [f"{name} {one} -> {other}" if one else f"{name} {other}" for name, one, other in _shown(changes)]
-        text = f"{action}: {', '.join(named)}" if named else action
-        first = next(iter(_shown(changes)), ComponentChange("", "", ""))
-        details = ["`provision solve` writes the lock, `provision validate` tries it before it is rolled out"]
-        if old.is_known and not self._checker.unmet(self._machine, transition.facts, old):
-            details.append("undo: go back to today's lock, which still runs on the machine as it is then")
+        can_return = old.is_known and not self._checker.unmet(self._machine, transition.facts, old)
         return Step(
             kind=SOFTWARE,
-            component=component,
-            before=first.before and f"{first.component} {first.before}",
-            after=first.after and f"{first.component} {first.after}",
-            text=text,
+            action=InstallLock(is_image=runs == "container", changes=_shown(changes)),
             why=why,
-            details=tuple(details),
+            details=(SolveAndValidate(),),
+            undo=ReturnToLock() if can_return else None,
             changes=changes,
             state=self._known(transition.facts),
         )
@@ -118,18 +116,15 @@ class StepBuilder:
         self, transition: Transition, now: Mapping[str, str], why: tuple[StepReason, ...], old: Software, new: Software
     ) -> Step:
         """Return the step of several moves at once, which no order of single moves can replace."""
-        moves = [self._writer.write(move, now, transition.facts) for move in transition.moves if move != SOFTWARE]
-        texts = [one.text for one in moves]
+        moves = [self._actions.find(move, now, transition.facts) for move in transition.moves if move != SOFTWARE]
+        actions = [one.action for one in moves]
         if SOFTWARE in transition.moves:
-            texts.append(self._software(transition, old, new, ()).text)
+            actions.append(self._software(transition, old, new, ()).action)
         return Step(
             kind="together",
-            component=moves[0].component,
-            before=moves[0].before,
-            after=moves[0].after,
-            text=f"drain the node, then do together: {'; '.join(texts)}",
+            action=DoTogether(actions=tuple(actions)),
             why=why,
-            details=tuple(dict.fromkeys(line for one in moves for line in one.details)),
+            details=tuple(dict.fromkeys(detail for one in moves for detail in one.details)),
             changes=_changes(now, self._known(transition.facts)),
             is_reboot=self._reboots(transition.moves),
             is_together=True,
@@ -210,9 +205,10 @@ def _labels(software: Software) -> dict[str, str]:
     return found
 
 
-def _shown(changes: Sequence[ComponentChange]) -> list[ComponentChange]:
+def _shown(changes: Sequence[ComponentChange]) -> tuple[ComponentChange, ...]:
     """Return the changes of the components in `FIRST`, in that order."""
-    return sorted((one for one in changes if one.component in FIRST), key=lambda one: FIRST.index(one.component))
+    shown = (one for one in changes if one.component in FIRST)
+    return tuple(sorted(shown, key=lambda one: FIRST.index(one.component)))
 
 
 def _changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[ComponentChange, ...]:
@@ -252,11 +248,7 @@ def find_out_steps(machine: Machine, lacking: Sequence[str]) -> tuple[Step, ...]
     return tuple(
         Step(
             kind=FIND_OUT,
-            component=name,
-            before="",
-            after="",
-            text=f"find out {COMPONENTS[name].how_to_find or f'{name} of this host'}: "
-            "the profile does not state it (`provision inspect` there)",
+            action=FindOut(component=name),
             why=(StepReason(ground=LacksFact(name=name, host=machine.label)),),
             state=dict(machine.facts),
         )

@@ -239,7 +239,7 @@ def _completed(member: Member, others: tuple[str, ...], assumed: tuple[int, int]
     that was `assumed` for the target, if it was.
     """
     clauses = tuple(
-        replace(one, others=others, is_told=True) if isinstance(one, TriesPython) else one for one in member.clauses
+        replace(one, others=others, is_reported=True) if isinstance(one, TriesPython) else one for one in member.clauses
     )
     if clauses != member.clauses:
         sources = tuple(one.source for one in clauses if isinstance(one, TriesPython) and one.source is not None)

@@ -188,7 +188,7 @@ def _with_counterfactual(
     is_fix = order is None or all(edit.change != LEFT_OUT for edit in edits)
     conflict = Conflict(
         members=(member_of(question.ground), member_of(found.held_by[0])),
-        fixes=(fix_of(edits, gives(instance, pins), {}, asked=frozenset()),) if is_fix else (),
+        fixes=(fix_of(edits, gives(instance, pins), {}, requested=frozenset()),) if is_fix else (),
         conclusion=Conclusion(question=question.ground),
     )
     moves = moved(question.key, chosen[1], pins, shown=shown)
@@ -304,9 +304,9 @@ def edits_of(holding: Sequence[Requirement], candidate: Candidate) -> tuple[Edit
             case Constrains(distribution=distribution, requirement=requirement):
                 edits.append(DropBound(key="constraints", distribution=distribution, requirement=requirement))
             case RequiresDistribution(name=name, distribution=distribution):
-                edits.append(SetDistribution(name=name, distribution=distribution, value=candidate.label, asked=lines))
+                edits.append(SetDistribution(name=name, distribution=distribution, value=candidate.label, requests=lines))
             case _:
-                edits.append(SetComponent(name=ground.component, value=candidate.label, asked=lines))
+                edits.append(SetComponent(name=ground.component, value=candidate.label, requests=lines))
     return tuple(edits)
 
 

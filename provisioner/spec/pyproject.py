@@ -42,14 +42,14 @@ _KINDS = {"file": "path", "source": INDEX}
 class OtherSource(Struct, frozen=True, kw_only=True):
     """The source that another tool's table names for a distribution.
 
-    `kind` is `git`, `url`, `path`, `workspace` or `index`; `place` is the URL or the path, "" for a workspace; `index` is the
-    name of an index.
+    `kind` is `git`, `url`, `path`, `workspace` or `index`; `address` is the URL or the path, "" for a workspace; `index` is
+    the name of an index.
     """
 
     name: str
     table: str
     kind: str
-    place: str
+    address: str
     index: str
     position: Position
 
@@ -306,7 +306,7 @@ def _source(
         name=name,
         table=".".join(str(part) for part in path[: 5 if path[2] == "group" else 3]),
         kind=kind,
-        place=urls.get(value, "") if kind == INDEX else value,
+        address=urls.get(value, "") if kind == INDEX else value,
         index=value if kind == INDEX else "",
         position=_position(document, path),
     )
@@ -321,7 +321,7 @@ def _pdm_sources(document: Document, sources: object, wanted: Collection[str]) -
         for name in sorted({name for name in wanted if any(fnmatchcase(name, pattern) for pattern in names)}):
             index, url = str(source.get("name", "")), str(source.get("url", ""))
             position = _position(document, (*below, "include_packages"))
-            yield OtherSource(name=name, table="tool.pdm.source", kind=INDEX, place=url, index=index, position=position)
+            yield OtherSource(name=name, table="tool.pdm.source", kind=INDEX, address=url, index=index, position=position)
 
 
 def _entries(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, dict[str, object]]]:

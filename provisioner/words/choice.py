@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from provisioner.grounds import choice as of
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words
+from provisioner.words.notice import source_notice_words
 
 if TYPE_CHECKING:
-    from provisioner.grounds.choice import Caution, HeldBack, Move, MoveReason, PassedOver, StepReason
+    from provisioner.grounds.choice import Caution, HeldBack, InstallDriver, Move, MoveReason, PassedOver, StepReason
 
 MOST_EXTRAS = 8
 """The number of extras that a caution lists of a distribution without the requested extra."""
@@ -46,6 +47,12 @@ def step_reason_words(reason: StepReason) -> str:
     return say(reason.ground)
 
 
+def install_driver_words(install: InstallDriver) -> str:
+    """Return which driver must be installed on a host that states none."""
+    modules = f" ({install.module} modules)" if install.module else ""
+    return f"{install.component} {install.version}{modules} is to be installed: {install.host} states none"
+
+
 def held_back_words(held: HeldBack) -> str:
     """Return the requirement that holds a framework back."""
     also = f", and {held.more} more like it" if held.more else ""
@@ -78,16 +85,15 @@ def caution_words(caution: Caution) -> str:
     match caution:
         case of.Yanked(name=name, version=version, reason=reason):
             return f"{name} {version} is yanked{f': {reason}' if reason else ', with no reason given'}"
-        case of.UnknownExtra(name=name, version=version, extra=extra, known=known, nearest=nearest, asked_by=asked_by):
+        case of.UnknownExtra(name=name, version=version, extra=extra, known=known, nearest=nearest, requested_by=requested_by):
             more = f" and {len(known) - MOST_EXTRAS} more" if len(known) > MOST_EXTRAS else ""
             has = f"it has {', '.join(known[:MOST_EXTRAS])}{more}" if known else "it has none"
             if nearest:
                 has = f"did you mean `{nearest}`?"
-            who = "nobody" if asked_by is None else say(asked_by)
-            if asked_by is not None and asked_by.is_request:
-                who = f"{who}, {source_words(asked_by.source)}"
+            who = "nobody" if requested_by is None else say(requested_by)
+            if requested_by is not None and requested_by.is_request:
+                who = f"{who}, {source_words(requested_by.source)}"
             return f"{name} {version} has no extra `{extra}`; {has}  ({who})"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
-        case of.Notice(text=text):
-            return text
+    return source_notice_words(caution)

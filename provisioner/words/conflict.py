@@ -8,7 +8,7 @@ from provisioner.grounds import edit as edits
 from provisioner.grounds.conflict import NotOffered, Offered, Statement, Withdrawn
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
 from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform, TriesPython
-from provisioner.words.ground import LABELS, asked_words, noun_words, own_subject_words, say
+from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
 from provisioner.words.notation import listed, sources_words
 from provisioner.words.predicate import predicate_words
 
@@ -180,9 +180,9 @@ def conclusion_words(conclusion: Conclusion) -> str:
     """Return the conclusion of a conflict in one sentence: what cannot be chosen, and for which hosts."""
     for_whom = _for_whom(conclusion)
     if conclusion.question is not None:
-        return f"so {asked_words(conclusion.question)} cannot be chosen{for_whom}"
-    if conclusion.asked:
-        first, *others = dict.fromkeys(asked_words(one) for one in conclusion.asked)
+        return f"so {request_words(conclusion.question)} cannot be chosen{for_whom}"
+    if conclusion.requests:
+        first, *others = dict.fromkeys(request_words(one) for one in conclusion.requests)
         beside = f" that goes with {_few(others)}" if others else ""
         return f"so no {first} is left{beside}{for_whom}"
     if conclusion.name:
@@ -223,17 +223,17 @@ def fix_line(fix: Fix) -> str:
     }
     wanted = sorted(given, key=lambda name: (name not in FIRST_GIVEN, name not in edited))
     shown = {*(wanted if len(wanted) <= MOST_GIVEN else wanted[: MOST_GIVEN - 1])}
-    told = [f"{name} {value}" for name, value in given.items() if name in shown]
-    more = len(given) - len(told)
+    versions = [f"{name} {value}" for name, value in given.items() if name in shown]
+    more = len(given) - len(versions)
     rest = [f"and {more} more, listed under --format json"] if more else []
-    return f"{fix_words(fix)}: gives {', '.join([*told, *rest])}" if told else fix_words(fix)
+    return f"{fix_words(fix)}: gives {', '.join([*versions, *rest])}" if versions else fix_words(fix)
 
 
 def fix_words(fix: Fix) -> str:
     """Return the edits of a fix as a sentence; an edit that several hosts share is listed once."""
     labels: dict[str, dict[str, None]] = {}
     for edit in fix.edits:
-        is_either = bool(edit.host_label) and not fix.hosts and edit.component in fix.asked
+        is_either = bool(edit.host_label) and not fix.hosts and edit.component in fix.requested
         text = f"{edit_words(edit)} on the host" if is_either else edit_words(edit)
         labels.setdefault(text, {}).update({edit.host_label: None} if edit.host_label in fix.hosts else {})
     parts = [f"{text}{_on(text, list(some), fix)}" for text, some in labels.items()]
@@ -260,14 +260,14 @@ _WITHOUT = "without"
 def edit_words(edit: Edit) -> str:
     """Return an edit as a phrase, with the request or fact that it replaces."""
     match edit:
-        case edits.SetComponent(name=name, value=value, asked=asked):
-            return f"{name} {value}{_instead(asked, name)}"
-        case edits.SetDistribution(distribution=distribution, value=value, asked=asked):
-            return f"{distribution} {value}{_instead(asked)}"
-        case edits.OpenPython(asked=asked):
-            return f"python {_instead(asked, 'python')}"
-        case edits.DropComponent(asked=asked) | edits.DropDistribution(asked=asked):
-            return f"leaving out {_quoted(asked)}"
+        case edits.SetComponent(name=name, value=value, requests=requests):
+            return f"{name} {value}{_instead(requests, name)}"
+        case edits.SetDistribution(distribution=distribution, value=value, requests=requests):
+            return f"{distribution} {value}{_instead(requests)}"
+        case edits.OpenPython(requests=requests):
+            return f"python {_instead(requests, 'python')}"
+        case edits.DropComponent(requests=requests) | edits.DropDistribution(requests=requests):
+            return f"leaving out {_quoted(requests)}"
         case edits.DropBound(key=key, requirement=requirement):
             return f"leaving out the {'constraint' if key == 'constraints' else 'override'} `{requirement}`"
         case edits.DropHashes(distribution=distribution):
@@ -276,13 +276,13 @@ def edit_words(edit: Edit) -> str:
             return f"leaving out the project's requires-python {' and '.join(f'`{text}`' for text in ranges)}"
         case edits.SetPolicyWords() | edits.SetStrategy():
             return f"`{edit.change}` in policy"
-        case edits.SetAccelerator(accelerator=accelerator, asked=asked, is_apart=is_apart):
+        case edits.SetAccelerator(accelerator=accelerator, before=before, is_apart=is_apart):
             apart = ", in a spec of their own," if is_apart else ""
-            return f"accelerator {accelerator}{apart}{f' instead of `{asked}`' if asked else ''}"
-        case edits.SetImage(base=base, asked=asked):
-            return f"image {base} instead of `{asked}`"
-        case edits.SetArchitecture(asked=asked, architecture=architecture):
-            return f"arch_list {architecture} instead of {asked}"
+            return f"accelerator {accelerator}{apart}{f' instead of `{before}`' if before else ''}"
+        case edits.SetImage(base=base, before=before):
+            return f"image {base} instead of `{before}`"
+        case edits.SetArchitecture(before=before, architecture=architecture):
+            return f"arch_list {architecture} instead of {before}"
         case edits.AddPlatform():
             return f"target.platform {edit.change}"
         case edits.SetFact(name=name, sign=sign, value=value, today=today):
@@ -293,14 +293,14 @@ def edit_words(edit: Edit) -> str:
     raise TypeError(f"no words for {type(edit).__name__}")
 
 
-def _instead(asked: Sequence[Ground], name: str = "") -> str:
-    return f" instead of {_quoted(asked, name)}" if asked else ""
+def _instead(requests: Sequence[Ground], name: str = "") -> str:
+    return f" instead of {_quoted(requests, name)}" if requests else ""
 
 
-def _quoted(asked: Sequence[Ground], name: str = "") -> str:
+def _quoted(requests: Sequence[Ground], name: str = "") -> str:
     """Return requests as the spec spells them; for those of the component `name`, only the range."""
     texts = dict.fromkeys(
-        one.range if name and hasattr(one, "range") and one.component == name else asked_words(one) for one in asked
+        one.range if name and hasattr(one, "range") and one.component == name else request_words(one) for one in requests
     )
     return " and ".join(f"`{text}`" for text in texts)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import doubt as of
-from provisioner.words.ground import asked_words
+from provisioner.words.ground import request_words
 from provisioner.words.notation import bounds_words
 
 if TYPE_CHECKING:
@@ -23,8 +23,10 @@ def assumption_words(doubt: Doubt) -> str:
         case of.Unstated(host=host, reason=reason):
             return f"{doubt.component}: {host} does not state it, and is taken to have what the stack needs{_reason(reason)}"
         case of.UndocumentedKernel(host=host, driver=driver, kernel=kernel, documented=documented):
-            known = f"is documented on kernel {documented}" if documented is not None else "is documented on no kernel"
-            return f"{doubt.component}: driver {driver} {known}; {host} states {kernel}, and is taken to run it there"
+            if documented is None:
+                return f"{doubt.component}: no kernel is documented for driver {driver}, which {host} is taken to run"
+            known = f"driver {driver} is documented on kernel {documented}"
+            return f"{doubt.component}: {known}; {host} states {kernel}, and is taken to run it there"
     return doubt_words(doubt)
 
 
@@ -51,7 +53,7 @@ def _words(doubt: Doubt) -> str:
             return f"{carrier} carries a release that the matrix does not list, so what it needs is not known"
         case of.UnreadLine(ground=ground, python=python):
             applies = f"which applies with Python {python}, " if python else ""
-            return f"`{asked_words(ground)}`, {applies}was left aside: it names a Python, and no packages were solved"
+            return f"`{request_words(ground)}`, {applies}was left aside: it names a Python, and no packages were solved"
         case of.UnsupportedOverride(devices=devices, runs_as=runs_as, settings=settings, because=because):
             named = " ".join(f"{name}={value}" for name, value in settings)
             return f"{', '.join(devices)} runs code for {runs_as} with {named}, which nobody supports: {because}"

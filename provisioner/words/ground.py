@@ -42,7 +42,7 @@ def say_with_source(ground: Ground) -> str:
     return f"{say(ground)}  ({source})" if source else say(ground)
 
 
-def asked_words(ground: Ground) -> str:
+def request_words(ground: Ground) -> str:
     """Return the requirement of a request alone: `pytorch >=2.6`, `numpy<2`; another ground as `say` does."""
     match ground:
         case of.RequiresComponent(name=name, range=wanted):
@@ -58,7 +58,7 @@ def noun_words(ground: Ground) -> str:
     """Return a request or a fact as a noun: `pytorch >=2.6`, `driver 470.256.02`; "" when there is no short name for it."""
     match ground:
         case of.RequiresComponent() | of.RequiresDistribution() | of.AsksWhyNot():
-            return asked_words(ground)
+            return request_words(ground)
         case of.Constrains(requirement=requirement):
             return f"the constraint {requirement}"
         case of.Overrides(requirement=requirement):
@@ -116,7 +116,7 @@ def _request(ground: Ground) -> str:
     match ground:
         case of.RequiresComponent(attempt=attempt, range=wanted):
             tried = f" ({attempt} was tried)" if attempt and not wanted.endswith(attempt) else ""
-            return f"you require {asked_words(ground)}{tried}"
+            return f"you require {request_words(ground)}{tried}"
         case of.RequiresDistribution(requirement=requirement, is_unlisted=is_unlisted):
             return f"you require {requirement}{', a build the matrix does not list' if is_unlisted else ''}"
         case of.Constrains(requirement=requirement):
@@ -143,7 +143,7 @@ def _request(ground: Ground) -> str:
         case of.CompilesFor(architecture=architecture, is_ptx=is_ptx):
             return f"you compile for {architecture}{', as PTX too' if is_ptx else ''}"
         case of.AsksWhyNot():
-            return f"you ask why not {asked_words(ground)}"
+            return f"you ask why not {request_words(ground)}"
         case of.AsksFor(name=name, release=release):
             return f"you ask for {name} {release}"
         case of.LockHas(name=name, label=label):
@@ -185,7 +185,7 @@ def _fact(ground: Ground) -> str:
             return f"the fleet's GPUs call for {' and '.join(accelerators)}"
         case of.OtherDriver(driver=driver):
             return f"the host's GPU driver is {driver}"
-        case of.TriesPython(python=python, is_told=False):
+        case of.TriesPython(python=python, is_reported=False):
             return f"python {python} was tried"
         case of.TriesPython(python=python, others=others):
             also = (

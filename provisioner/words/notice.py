@@ -5,10 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import notice as of
+from provisioner.index.notice import IndexSkipped, NotCompared, NotFromDefault, OtherFilesElsewhere
 from provisioner.words.notation import counted
 
 if TYPE_CHECKING:
-    from provisioner.grounds.notice import Notice
+    from collections.abc import Sequence
+
+    from provisioner.grounds.notice import Notice, SourceNotice
+    from provisioner.index.notice import IndexName
+
+MOST_PACKAGES = 8
+"""The number of packages that a notice names."""
 
 _DETAILS = {"size": "size", "attestations": "attestation identities"}
 
@@ -29,5 +36,74 @@ def notice_words(notice: Notice) -> str:
         case of.MissingDetails(detail=detail, files=files, is_offline=is_offline):
             why = "offline, and not in the cache" if is_offline else "their server does not tell"
             return f"the lock goes without the {_DETAILS[detail]} of {counted(files, 'file')}: {why}"
-        case of.Told(text=text):
+        case of.Inspected(text=text):
             return text
+        case IndexSkipped(package=package, problem=problem):
+            return f"{problem}; `{package}` is taken from find-links alone"
+    return source_notice_words(notice)
+
+
+def source_notice_words(notice: SourceNotice) -> str:
+    """Return a notice on the source of packages as one line."""
+    match notice:
+        case OtherFilesElsewhere(packages=packages, index=index, others=others):
+            where = " and ".join(map(_index_words, others))
+            entry = f"`packages: [{', '.join(packages)}]`" if len(packages) <= MOST_PACKAGES else "`packages:`"
+            have = "has" if len(others) == 1 else "have"
+            these, whose = ("this name", "whose it is") if len(packages) == 1 else ("these names", "whose they are")
+            taken = f"{_packages_words(packages)}: taken from index {_index_words(index)}"
+            return f"{taken}, and {where} {have} other files under {these}, too; say {whose} under `indexes:`, by {entry}"
+        case NotFromDefault(packages=packages, index=index, default=default):
+            instead = f"and not from {_index_words(default)}, which is the default"
+            return f"from index {_index_words(index)} {instead}: {_packages_words(packages)}"
+        case NotCompared(packages=packages, index=index, problem=problem):
+            which = f"other files under {_packages_words(packages)}"
+            why = problem or "offline, and not in the cache"
+            return f"whether index {_index_words(index)} has {which} is not known: {why}"
+        case of.MovedIndex(packages=packages, index=index, before=before):
+            moved = f"{_packages_words(packages)} from {_index_words(index)}, before from {_index_words(before)}"
+            return f"from another index than in the earlier lock: {moved}"
+        case of.TakenElsewhere(tool=tool, packages=packages, lines=lines):
+            names = ", ".join(f"`{name}` ({line})" for name, line in zip(packages, lines, strict=True))
+            them = "it" if len(packages) == 1 else "them"
+            taken = f"{tool} takes {names} from {_source(notice)}, and here the indexes are asked for {them}"
+            return f"{taken}; {_instead(notice)}"
+
+
+def _packages_words(packages: Sequence[str]) -> str:
+    """Return names separated by commas; beyond `MOST_PACKAGES`, the rest is only counted (`and 5 more`)."""
+    rest = len(packages) - MOST_PACKAGES
+    return ", ".join(packages) if rest <= 1 else f"{', '.join(packages[:MOST_PACKAGES])} and {rest} more"
+
+
+def _index_words(index: IndexName) -> str:
+    return f"`{index.name}` ({index.url})" if index.url else f"`{index.name}`"
+
+
+def _source(notice: of.TakenElsewhere) -> str:
+    match notice.kind:
+        case "index":
+            return f"the index `{notice.index}`{f', {notice.address}' if notice.address else ''}"
+        case "git":
+            return f"the repository {notice.address}"
+        case "workspace":
+            return "its workspace"
+        case "path":
+            return f"the path {notice.address}"
+    return notice.address
+
+
+def _instead(notice: of.TakenElsewhere) -> str:
+    """Return the line to write in the spec so that it takes the packages from the same source."""
+    packages = notice.packages
+    match notice.instead:
+        case of.AddIndex(name=name, url=url, with_default=with_default):
+            entry = f'{{name: {name}, url: "{url or "URL"}", packages: [{", ".join(packages)}]}}'
+            default = '{name: pypi, url: "https://pypi.org/simple"}'
+            return f"write `indexes: [{default}, {entry}]`" if with_default else f"write `{entry}` under `indexes:`"
+        case of.NameFile(url=url):
+            return f"write `{packages[0]} @ {url}` under `packages:`"
+        case of.BuildWheels():
+            wheels = "a wheel" if len(packages) == 1 else "wheels"
+            lines = " and ".join(f"`{name} @ URL`" for name in packages[:2]) + (" and so on" if len(packages) > 2 else "")
+            return f"build {wheels} (`pip wheel --no-deps`) and write {lines} under `packages:`"

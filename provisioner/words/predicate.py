@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import predicate as of
+from provisioner.words.gate import refusal_words
 from provisioner.words.notation import bounds_words, listed, source_words
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.BuildsPatched(kernel=kernel, carriers=carriers):
             return f"{'build' if plural else 'builds'} on kernel {kernel} only with the patches of {listed(carriers, 'or')}"
         case of.AdmitsHosts(expression=expression, refusals=refusals):
-            failing = f"; {'; '.join(refusals)}" if refusals else ""
+            failing = f"; {'; '.join(map(refusal_words, refusals))}" if refusals else ""
             return f"{'let' if plural else 'lets'} in hosts with {shortened(expression)}{failing}"
         case of.WrittenBySeveral(path=path):
             return f"{path} would be written by several packages"

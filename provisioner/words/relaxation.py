@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import relaxation as of
+from provisioner.words.gate import refusal_words
 from provisioner.words.notation import listed
 from provisioner.words.predicate import predicate_words
 
@@ -24,7 +25,7 @@ def relaxation_words(relaxation: Relaxation) -> str:
         case of.PatchedDriver(driver=driver, kernel=kernel, carriers=carriers):
             return f"driver {driver} builds on kernel {kernel} only with the patches of {listed(carriers, 'or')}"
         case of.GateReplaced(reference=reference, host=host, refusals=refusals):
-            text = f"base image {reference} alone would refuse {host} ({'; '.join(refusals)})"
+            text = f"base image {reference} alone would refuse {host} ({'; '.join(map(refusal_words, refusals))})"
             return f"{text}; the NVIDIA_REQUIRE_CUDA of this stack replaces its own"
         case of.FromSdist(subject=subject, filename=filename):
             return f"{subject} is built from a source distribution, {filename}"

@@ -13,10 +13,12 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import InvalidDocumentError
+from provisioner.grounds.notice import AddIndex, BuildWheels, NameFile, TakenElsewhere
 from provisioner.index.address import public_url
 from provisioner.index.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
 from provisioner.index.routing import normalized_pattern
 from provisioner.index.settings import IndexLocation, settings_from_pip
+from provisioner.places import Place
 from provisioner.resolver.rules.policy import uploads_until
 
 if TYPE_CHECKING:
@@ -89,11 +91,11 @@ def _require_file(requirement: Requirement, folder: Path) -> None:
         require_file(reference, shown, hints=("a relative path starts from the folder of the spec",))
 
 
-def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[tuple[OtherSource, ...], ...]:
-    """Return sources that other tools' tables name for packages of the spec, and that this program does not use.
+def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[TakenElsewhere, ...]:
+    """Return notices on sources that other tools' tables name for packages of the spec, and that this program does not use.
 
-    `indexes` are the indexes in use. Sources with the same table and address are grouped in one tuple. A source is left out if
-    the spec itself says where its package comes from: by URL, or in the `packages` of an index.
+    `indexes` are the indexes in use. Sources with the same table and address are one notice. A source is left out if the spec
+    itself says where its package comes from: by URL, or in the `packages` of an index.
     """
     spec = inputs.spec
     wanted = [Requirement(text) for text in (*spec.packages, *spec.overrides)]
@@ -101,54 +103,45 @@ def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[tup
     together: dict[tuple[str, ...], list[OtherSource]] = {}
     for source in inputs.other_sources:
         is_pinned = any(index.pins(source.name) for index in indexes)
-        if source.name not in settled and not is_pinned and not _is_asked(source, indexes):
-            key = (source.table, source.kind, source.place, source.index)
+        if source.name not in settled and not is_pinned and not _is_used(source, indexes):
+            key = (source.table, source.kind, source.address, source.index)
             together.setdefault(key if source.kind in {"index", "workspace"} else (*key, source.name), []).append(source)
-    return tuple(map(tuple, together.values()))
+    return tuple(_notice(sources, inputs) for sources in together.values())
 
 
-def _is_asked(source: OtherSource, indexes: Sequence[IndexLocation]) -> bool:
+def _is_used(source: OtherSource, indexes: Sequence[IndexLocation]) -> bool:
     """Return whether the source is an index in use anyway: the first of `indexes`, or that of PyTorch's builds."""
-    place = public_url(source.place).rstrip("/")
-    if source.kind != "index" or not place:
+    address = public_url(source.address).rstrip("/")
+    if source.kind != "index" or not address:
         return False
-    is_first = bool(indexes) and public_url(indexes[0].url).rstrip("/") == place
-    return is_first or (place.startswith(_PYTORCH) and _NIGHTLY not in place)
+    is_first = bool(indexes) and public_url(indexes[0].url).rstrip("/") == address
+    return is_first or (address.startswith(_PYTORCH) and _NIGHTLY not in address)
 
 
-def other_sources_notice(sources: Sequence[OtherSource], inputs: Inputs) -> str:
-    """Return the warning that another tool takes packages from elsewhere, with what to write in the spec to do the same.
-
-    `sources` have one address in common.
-    """
+def _notice(sources: Sequence[OtherSource], inputs: Inputs) -> TakenElsewhere:
+    """Return the notice on sources that have one address in common."""
     first = sources[0]
-    names = ", ".join(f"`{one.name}` ({one.position.file}:{one.position.line})" for one in sources)
-    them = "it" if len(sources) == 1 else "them"
-    taken = f"{first.tool} takes {names} from {_place(first)}, and here the indexes are asked for {them}"
-    return f"{taken}; {_instead(sources, inputs)}"
+    return TakenElsewhere(
+        tool=first.tool,
+        packages=tuple(one.name for one in sources),
+        lines=tuple(Place(one.position.file, one.position.line) for one in sources),
+        kind=first.kind,
+        address=public_url(first.address),
+        index=first.index,
+        instead=_instead(first, inputs),
+    )
 
 
-def _place(source: OtherSource) -> str:
-    place = public_url(source.place)
+def _instead(source: OtherSource, inputs: Inputs) -> AddIndex | NameFile | BuildWheels:
+    """Return the change of the spec that takes a package from the address of a source."""
     if source.kind == "index":
-        return f"the index `{source.index}`{f', {place}' if place else ''}"
-    return {"git": f"the repository {place}", "workspace": "its workspace", "path": f"the path {place}"}.get(source.kind, place)
-
-
-def _instead(sources: Sequence[OtherSource], inputs: Inputs) -> str:
-    """Return what to write in the spec to take the packages of `sources` from their address."""
-    first, names = sources[0], ", ".join(one.name for one in sources)
-    if first.kind == "index":
         # Index names in specs have these characters only.
-        index = re.sub(r"[^a-z0-9._-]+", "-", first.index.lower()).strip("-._") or "other"
-        entry = f'{{name: {index}, url: "{public_url(first.place) or "URL"}", packages: [{names}]}}'
-        default = '{name: pypi, url: "https://pypi.org/simple"}'
-        return f"write `{entry}` under `indexes:`" if inputs.spec.indexes else f"write `indexes: [{default}, {entry}]`"
-    if first.kind in {"url", "path"} and first.place.endswith(_FILES):
+        name = re.sub(r"[^a-z0-9._-]+", "-", source.index.lower()).strip("-._") or "other"
+        return AddIndex(name=name, url=public_url(source.address), with_default=not inputs.spec.indexes)
+    if source.kind == "url" and source.address.endswith(_FILES):
+        return NameFile(public_url(source.address))
+    if source.kind == "path" and source.address.endswith(_FILES):
         # The other tool's path is relative to its project, the spec's to the folder of the spec.
-        path = os.path.relpath(Path(first.position.file).parent / first.place, inputs.path.parent)
-        address = public_url(first.place) if first.kind == "url" else f"file:{Path(path).as_posix()}"
-        return f"write `{first.name} @ {address}` under `packages:`"
-    what = "a wheel" if len(sources) == 1 else "wheels"
-    written = " and ".join(f"`{one.name} @ URL`" for one in sources[:2]) + (" and so on" if len(sources) > 2 else "")
-    return f"build {what} (`pip wheel --no-deps`) and write {written} under `packages:`"
+        path = os.path.relpath(Path(source.position.file).parent / source.address, inputs.path.parent)
+        return NameFile(f"file:{Path(path).as_posix()}")
+    return BuildWheels()

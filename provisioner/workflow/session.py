@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 from packaging.requirements import Requirement
 
-from provisioner.grounds.notice import Told
+from provisioner.grounds.notice import Inspected
 from provisioner.index.client import PackageIndex
 from provisioner.workflow.progress import Progress
 
@@ -29,7 +29,7 @@ class Session:
         self._progress = progress if progress is not None else Progress()
         self._expected = [Requirement(text) for text in (*inputs.spec.packages, *inputs.spec.constraints)]
         self._sources: dict[Environment, PackageIndex] = {}
-        self._notices: dict[Notice, None] = dict.fromkeys(map(Told, inputs.notices))
+        self._notices: dict[Notice, None] = dict.fromkeys(map(Inspected, inputs.notices))
 
     def __enter__(self) -> Self:
         return self
@@ -56,8 +56,8 @@ class Session:
     @property
     def notices(self) -> tuple[Notice, ...]:
         """The notices for the user: those of the run first, then those of the indexes."""
-        told = (Told(note) for source in self._sources.values() for note in source.notes)
-        return tuple({**self._notices, **dict.fromkeys(told)})
+        skipped = (one for source in self._sources.values() for one in source.skipped)
+        return tuple({**self._notices, **dict.fromkeys(skipped)})
 
     @property
     def passed_over(self) -> tuple[UnavailableError, ...]:

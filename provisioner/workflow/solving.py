@@ -13,15 +13,14 @@ from packaging.utils import canonicalize_name
 
 from provisioner.document import write_together
 from provisioner.errors import UnavailableError
-from provisioner.grounds.choice import Notice as Caution
 from provisioner.grounds.doubt import UnpinnedImage
-from provisioner.grounds.notice import MissingDetails, NoDigest, Told, UnknownUpgrade, UnusedPreference
+from provisioner.grounds.notice import MissingDetails, NoDigest, UnknownUpgrade, UnusedPreference
 from provisioner.index.address import public_url
 from provisioner.index.image_registry import ImageReference, resolve_digest
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
 from provisioner.lock.create import create_lock, local_files
 from provisioner.lock.format.file import lock_path, write_lock
-from provisioner.lock.provenance import Origins, as_before, earlier_details, moved_to_another, with_origins
+from provisioner.lock.provenance import Origins, as_before, earlier_details, moved_packages, with_origins
 from provisioner.lock.requested import requested
 from provisioner.names import nearest
 from provisioner.outputs import OUTPUTS
@@ -31,13 +30,13 @@ from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.rules.policy import resolved as resolved_name
 from provisioner.workflow.earlier import Earlier, Upgrades
-from provisioner.workflow.indexes import index_settings, other_sources, other_sources_notice, require_files
+from provisioner.workflow.indexes import index_settings, other_sources, require_files
 from provisioner.workflow.ownership import earlier_lock, require_other_outputs, require_own_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provisioner.grounds.notice import Notice
+    from provisioner.grounds.notice import Notice, SourceNotice
     from provisioner.index.client import PackageIndex
     from provisioner.index.model import IndexFile
     from provisioner.index.settings import IndexSettings
@@ -197,7 +196,8 @@ def resolve(job: Job, session: Session) -> list[Resolved]:
         try:
             instance, pins = choose(problem, session.open)
         except NoStackError:
-            session.tell(*map(Told, _told_of_other_sources(job)))  # a solved stack has these notices among its warnings
+            # A solved stack has these notices among its warnings.
+            session.tell(*other_sources(job.inputs, job.settings.indexes))
             for error in session.passed_over:
                 raise error from None  # this index might have had a solution
             raise
@@ -230,7 +230,7 @@ def complete(job: Job, resolved: Resolved, session: Session) -> Completed:
         described.append(replace(file, sha256=found.sha256, size=size, requires_python=found.requires_python))
     pairs = zip(stack.packages, described[: len(stack.packages)], strict=True)  # without the installer, which is last
     packages = tuple(replace(package, file=file) for package, file in pairs)
-    warnings = (*stack.warnings, *map(Caution, _of_indexes(job, stack, source)))
+    warnings = (*stack.warnings, *_source_notices(job, stack, source))
     return Completed(
         stack=_with_digest(job, replace(stack, packages=packages, warnings=warnings), session),
         installer=described[-1] if installer is not None else None,
@@ -288,22 +288,17 @@ def _installer(job: Job, stack: Stack, session: Session) -> IndexFile:
     assert release.file is not None, "a usable release has a file"
     reported = {INSTALLER} if earlier is not None and earlier.file.url == public_url(release.file.url) else ()
     chosen = source.unpinned({release.name: release.file})
-    session.tell(*map(Told, source.confusion_warnings(chosen, reported=reported)))
+    session.tell(*source.confusion_notices(chosen, reported=reported))
     return release.file
 
 
-def _of_indexes(job: Job, stack: Stack, source: PackageIndex) -> Iterator[str]:
-    """Yield warnings about package sources: sources of other tools, a changed index, a possible dependency confusion."""
+def _source_notices(job: Job, stack: Stack, source: PackageIndex) -> Iterator[SourceNotice]:
+    """Yield notices on package sources: sources of other tools, a changed index, a possible dependency confusion."""
     files = {canonicalize_name(package.name): package.file for package in stack.packages}
     chosen = source.unpinned(files)
-    yield from _told_of_other_sources(job)
-    yield from moved_to_another(chosen, job.earlier.lock, stack.platform)
-    yield from source.confusion_warnings(chosen, reported=as_before(chosen, job.earlier.lock, stack.platform))
-
-
-def _told_of_other_sources(job: Job) -> Iterator[str]:
-    for sources in other_sources(job.inputs, job.settings.indexes):
-        yield other_sources_notice(sources, job.inputs)
+    yield from other_sources(job.inputs, job.settings.indexes)
+    yield from moved_packages(chosen, job.earlier.lock, stack.platform)
+    yield from source.confusion_notices(chosen, reported=as_before(chosen, job.earlier.lock, stack.platform))
 
 
 def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:

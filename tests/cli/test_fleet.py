@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pytest
@@ -122,7 +123,18 @@ def test_missing_facts_are_named_once_for_all_hosts_that_lack_them(fleet: Projec
     assert outcome.code == 1
     (noted,) = [note for stack in outcome.json["stacks"] for note in stack["unverified"]]
     assert noted["text"].startswith("container_toolkit: the host does not state it")
+    assert (noted["type"], noted["component"]) == ("unstated", "container_toolkit")
     assert (noted["count"], noted["classes"]) == (1, ["new-1"])
+
+
+def test_the_driver_to_install_is_named_once_for_all_hosts_that_state_none(fleet: Project) -> None:
+    rows = ["name,count,platform,gpu,kernel,container_toolkit", "bare,3,linux/amd64,NVIDIA B200,6.8.0-45-generic,1.17.8"]
+    (fleet.folder / "bare.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    (stack,) = fleet.run("fleet", "--hosts", "bare.csv", "--format", "json").json["stacks"]
+    (install,) = stack["install"]
+    assert re.fullmatch(r"driver [\d.]+ \(open modules\) is to be installed: the host states none", install["text"])
+    del install["text"]
+    assert install == {"type": "install-driver", "component": "driver", "count": 3, "classes": ["bare"]}
 
 
 def test_the_json_says_which_host_takes_which_stack_and_what_is_proved(fleet: Project) -> None:

@@ -23,6 +23,7 @@ from provisioner.plan.state import StackSpec
 from provisioner.request import Request, TargetHost
 from provisioner.spec.model import Spec
 from provisioner.words.choice import step_reason_words
+from provisioner.words.step import action_words, detail_words, plan_note_words, undo_words
 from tests.shipped import shipped
 
 if TYPE_CHECKING:
@@ -86,14 +87,15 @@ def check_host(found: HostPlan, expected: dict[str, Any]) -> None:
     lines = [step_reason_words(reason) for step in found.steps for reason in step.why]
     for text in expected.get("why", ()):
         assert text in lines, lines
-    texts = [step.text for step in found.steps]
+    texts = [action_words(step.action) for step in found.steps]
     for text in expected.get("text", ()):
         assert text in texts, texts
-    details = [line for step in found.steps for line in step.details]
+    details = [detail_words(detail) for step in found.steps for detail in step.details]
+    details += [undo_words(step.undo) for step in found.steps if step.undo is not None]
     for text in expected.get("details", ()):
         assert text in details, details
     if "notes" in expected:
-        assert list(found.notes) == expected["notes"]
+        assert list(map(plan_note_words, found.notes)) == expected["notes"]
     assert (found.exclusion is not None) == ("falls_out" in expected), found
     if found.exclusion is not None:
         members = {member.component for member in found.exclusion.conflict.members}

@@ -142,7 +142,7 @@ def test_a_second_evaluation_agrees(count: int, share_unknown: float) -> None:
     for texts, facts, known, mentioned in cases(count, share_unknown=share_unknown):
         result = check_gate([parse(text) for text in texts], facts)
         assert result.verdict == second_verdict(texts, known, mentioned), (texts, facts)
-        assert bool(result.unmet) == (result.verdict == "no"), (texts, facts)
+        assert bool(result.refusals) == (result.verdict == "no"), (texts, facts)
         assert bool(result.unknown) == (result.verdict == "unknown"), (texts, facts)
         seen[result.verdict] += 1
     expected = ("yes", "no", "unknown") if share_unknown else ("yes", "no")

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from provisioner.grounds.step import DoTogether, InstallLock
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.matrix.model import Release
 from provisioner.places import Place
@@ -188,7 +189,8 @@ def states_of(world: World, host: HostPlan) -> list[State]:
     """The states after each step."""
     found, is_new = [], False
     for step in host.steps:
-        is_new = is_new or step.kind == "software" or (step.is_together and "build the image" in step.text)
+        actions = step.action.actions if isinstance(step.action, DoTogether) else (step.action,)
+        is_new = is_new or any(isinstance(action, InstallLock) for action in actions)
         found.append((int(step.state["kernel"][:-2]), int(step.state["driver"][:-2]), is_new))
     del world
     return found

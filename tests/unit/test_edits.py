@@ -67,12 +67,12 @@ def test_a_policy_is_the_whole_line() -> None:
 
 
 def test_the_base_image() -> None:
-    assert after(SetImage(base="cuda-runtime", asked="x")).spec.image.base == "cuda-runtime"
+    assert after(SetImage(base="cuda-runtime", before="x")).spec.image.base == "cuda-runtime"
 
 
 def test_one_architecture_of_those_compiled_for() -> None:
     build = {"kind": "extension", "arch_list": ["8.0", "12.0"]}
-    assert after(SetArchitecture(asked="12.0", architecture="9.0"), build=build).spec.build.arch_list == ("8.0", "9.0")
+    assert after(SetArchitecture(before="12.0", architecture="9.0"), build=build).spec.build.arch_list == ("8.0", "9.0")
 
 
 def set_fact(name: str, value: str, sign: str = "==", today: str = "", products: tuple[str, ...] = ()) -> SetFact:

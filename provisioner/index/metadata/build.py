@@ -124,7 +124,7 @@ class MetadataBuilder:
             raise UnusableMetadataError(f"the build of `{file.filename}` was stopped after {SECONDS:g} s")
         if code:
             raise UnusableMetadataError(
-                f"the build of `{file.filename}` fails: {_told(err, self._settings, login)}",
+                f"the build of `{file.filename}` fails: {_build_error(err, self._settings, login)}",
                 hints=(self._where_from(), "build a wheel where it builds, and name its directory in find-links"),
             )
         return _metadata(out, file.filename)
@@ -145,7 +145,7 @@ def _key(file: IndexFile) -> str:
 
 
 # fmt: off
-KEPT = frozenset({
+PASSED_ON = frozenset({
     "PATH", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE", "TZ", "SYSTEMROOT", "LD_LIBRARY_PATH", "PKG_CONFIG_PATH",
     "CC", "CXX", "CPP", "AR", "LD", "CFLAGS", "CXXFLAGS", "CPPFLAGS", "LDFLAGS", "ARCHFLAGS", "SDKROOT",
     "CUDA_HOME", "CUDA_PATH", "ROCM_PATH", "MAX_JOBS", "MAKEFLAGS", "SOURCE_DATE_EPOCH", "MACOSX_DEPLOYMENT_TARGET",
@@ -165,7 +165,7 @@ def environment(settings: IndexSettings, folder: str, *, login: Login | None = N
     """
     import site
 
-    kept = {name: value for name, value in os.environ.items() if name.upper() in KEPT}
+    kept = {name: value for name, value in os.environ.items() if name.upper() in PASSED_ON}
     location = build_index(settings)
     stated = None if location is None else login or settings.logins.get(variable_prefix(location.name))
     url = "" if location is None else _with_login(location.url, stated)
@@ -264,7 +264,7 @@ def _text(file: IO[bytes]) -> str:
     return file.read().decode(errors="replace")
 
 
-def _told(text: str, settings: IndexSettings, used: Login | None) -> str:
+def _build_error(text: str, settings: IndexSettings, used: Login | None) -> str:
     """Return the error of a failed build in one line, and log its last lines, which -v shows; logins are masked."""
     import logging
 

@@ -18,7 +18,7 @@ from provisioner.gate.evaluate import GateFacts, GateGpu, completions, completio
 from provisioner.gate.grammar import GateError, parse
 from provisioner.grounds.change import Change, FallOut, GpuBasis
 from provisioner.resolver.rules.coverage import TARGET, capability, coverage
-from provisioner.resolver.rules.gate import KEPT
+from provisioner.resolver.rules.gate import BASE_IMAGE_GATE
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def host_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
         yield _changed("basis", old.basis, new.basis)
     if old.require_cuda != new.require_cuda:  # what a container runtime reads; driver and GPUs are changes of their own
         yield _set("require_cuda", old.require_cuda, new.require_cuda)
-    before, after = old.environment.get(KEPT, ""), new.environment.get(KEPT, "")
+    before, after = old.environment.get(BASE_IMAGE_GATE, ""), new.environment.get(BASE_IMAGE_GATE, "")
     if before != after:
         # It breaks where a host that met all of the old requirements may not meet what the base image asks now.
         is_breaking = bool(after) and may_refuse((old.require_cuda, before), after)

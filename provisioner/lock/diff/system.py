@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from provisioner.components import LEADS
 from provisioner.grounds.change import Change, OfFile
-from provisioner.resolver.rules.gate import KEPT
+from provisioner.resolver.rules.gate import BASE_IMAGE_GATE
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _reference(stack: LockedStack) -> str:
 
 def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
     for name, change, before, after in differences(old, new):
-        if name != KEPT:  # what the base image asks of hosts is a change of the hosts
+        if name != BASE_IMAGE_GATE:  # what the base image asks of hosts is a change of the hosts
             yield Change(section="system", subject=f"environment.{name}", change=change, old=before, new=after)
 
 

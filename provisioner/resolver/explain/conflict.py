@@ -390,7 +390,7 @@ def _subjects(
     domain = sorted(instance.candidates(key), key=lambda one: (one.age, one.label))
     wanted = set(chosen)
     if key.component in FRAMEWORKS and len(wanted) > 2:
-        whole = list(_runs(_by(domain, without_local), wanted, is_alike, is_each_told=False))
+        whole = list(_runs(_by(domain, without_local), wanted, is_alike, is_each_named=False))
         covered = {candidate for run in whole for _, some in run for candidate in some}
         if wanted <= covered and len(whole) == 1:
             labels = [name for name, _ in whole[0]]
@@ -422,11 +422,11 @@ def _runs(
     wanted: Collection[Candidate],
     is_alike: Callable[[Candidate], bool],
     *,
-    is_each_told: bool = True,
+    is_each_named: bool = True,
 ) -> Iterator[list[tuple[str, list[Candidate]]]]:
     """Yield runs of adjacent candidates with the same predicate, trimmed to begin and end with candidates in `wanted`.
 
-    A label whose candidates differ in the predicate is a run of its own if `is_each_told`, and otherwise left out.
+    A label whose candidates differ in the predicate is a run of its own if `is_each_named`, and otherwise left out.
     """
     run: list[tuple[str, list[Candidate]]] = []
     last = 0
@@ -439,7 +439,7 @@ def _runs(
         if run:
             yield run[:last]
         run, last = [], 0
-        if is_wanted and is_each_told:
+        if is_wanted and is_each_named:
             yield [item]
     if run:
         yield run[:last]
@@ -488,7 +488,7 @@ def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]])
             return not one.key.is_package and one.key.component not in FRAMEWORKS
 
         # Frameworks and distributions come first: the environment is for them.
-        return replace(whole, asked=tuple(dict.fromkeys(one.ground for one in sorted(requests, key=is_other))))
+        return replace(whole, requests=tuple(dict.fromkeys(one.ground for one in sorted(requests, key=is_other))))
     wanted = next((one for one in roots if isinstance(one.test, Within) and not one.test.range.clauses), None)
     if wanted is not None:
         return replace(whole, name=wanted.key.component)

@@ -186,18 +186,18 @@ def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> 
     if name == "pytorch_build":
         build = build_of(candidate)
         assert build is not None, "every release of PyTorch has builds"
-        return SetComponent(name=name, value=build.name, asked=lines), cost_of(name)
+        return SetComponent(name=name, value=build.name, requests=lines), cost_of(name)
     if name == "arch_list":
-        return SetArchitecture(asked=one.key.name.partition(":")[2], architecture=candidate.label), cost_of(name)
+        return SetArchitecture(before=one.key.name.partition(":")[2], architecture=candidate.label), cost_of(name)
     releases = {without_local(other.label) for other in instance.allowed(one.current)} if name in FRAMEWORKS else ()
     is_other_build = without_local(candidate.label) in releases
     # The request of a direct URL is changed to a version: the URL itself is requested already.
     is_direct = isinstance(candidate, FileCandidate) and candidate.is_direct
     wanted = str(candidate.pep440) if is_direct else candidate.label
     ground = one.current.ground
-    edit: Edit = SetComponent(name=name, value=wanted, asked=lines)
+    edit: Edit = SetComponent(name=name, value=wanted, requests=lines)
     if isinstance(ground, RequiresDistribution):
-        edit = SetDistribution(name=name, distribution=ground.distribution, value=wanted, asked=lines)
+        edit = SetDistribution(name=name, distribution=ground.distribution, value=wanted, requests=lines)
     return edit, cost_of("build" if is_other_build else name)
 
 
@@ -208,8 +208,8 @@ def left_out(instance: ProblemInstance, one: Relaxable) -> tuple[Edit, Cost]:
         return edit, cost_of(edit.component)
     lines = _grounds(instance, one)
     if isinstance(ground, RequiresDistribution):
-        return DropDistribution(name=one.name, distribution=ground.distribution, asked=lines), cost_of(LEFT_OUT)
-    return DropComponent(name=one.name, asked=lines), cost_of(LEFT_OUT)
+        return DropDistribution(name=one.name, distribution=ground.distribution, requests=lines), cost_of(LEFT_OUT)
+    return DropComponent(name=one.name, requests=lines), cost_of(LEFT_OUT)
 
 
 def bound_left_out(ground: Ground) -> Edit | None:
@@ -271,15 +271,15 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     """Yield sets of edits that may resolve a conflict, of lines that shape the problem, cheapest first."""
     request = instance.problem.request
     roots = [root for root in instance.roots if root.ground.group in groups]
-    is_python_asked = any(root.key == Key("python") and root.ground.is_request for root in roots)
-    if is_python_asked and (edit := open_python(instance)) is not None:
+    is_python_requested = any(root.key == Key("python") and root.ground.is_request for root in roots)
+    if is_python_requested and (edit := open_python(instance)) is not None:
         yield (edit,)
     yield from _accelerators(request, groups)
     yield from _bounds(instance, groups)
     policies = list(_policies(instance, groups))
     for policy in policies:
         yield (policy,)
-    images = [SetImage(base=base, asked=request.spec.image.base) for base in _bases(request, groups)]
+    images = [SetImage(base=base, before=request.spec.image.base) for base in _bases(request, groups)]
     for image in images:
         yield (image,)
     for policy in policies:
@@ -293,16 +293,16 @@ def open_python(instance: ProblemInstance) -> OpenPython | None:
     request = instance.problem.request
     if instance.finder is None or "python" not in request.spec.requires:
         return None
-    asked = RequiresComponent(name="python", range=request.spec.requires["python"], place=request.place("requires.python"))
-    return OpenPython(asked=(asked,))
+    ground = RequiresComponent(name="python", range=request.spec.requires["python"], place=request.place("requires.python"))
+    return OpenPython(requests=(ground,))
 
 
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield the edit to the accelerator that the target's GPUs imply, if the spec's differs and is in the conflict."""
-    asked = request.spec.accelerator
+    requested = request.spec.accelerator
     own = replace(request, spec=replace(request.spec, accelerator=None)).accelerator
-    if asked is not None and SpecLine("accelerator") in groups and own != asked:
-        yield (SetAccelerator(accelerator=own, asked=asked),)
+    if requested is not None and SpecLine("accelerator") in groups and own != requested:
+        yield (SetAccelerator(accelerator=own, before=requested),)
 
 
 def _bounds(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:

@@ -92,14 +92,16 @@ def fixes(
     distinct = {one.identities: one for one in reversed(found)}
     hosts = {target.label: target for target in instance.problem.request.hosts}
     requested = frozenset(instance.problem.request.spec.requires)
-    return tuple(fix_of(one.edits, one.gives, hosts, asked=requested) for one in reversed(distinct.values()))[:SHOWN]
+    return tuple(fix_of(one.edits, one.gives, hosts, requested=requested) for one in reversed(distinct.values()))[:SHOWN]
 
 
-def fix_of(edits: Sequence[Edit], gives: Mapping[str, str], hosts: Mapping[str, TargetHost], *, asked: frozenset[str]) -> Fix:
+def fix_of(
+    edits: Sequence[Edit], gives: Mapping[str, str], hosts: Mapping[str, TargetHost], *, requested: frozenset[str]
+) -> Fix:
     """Return edits as a fix, which names the hosts if the target has more than one."""
     names_hosts = sum(target.count for target in hosts.values()) > 1
     labels = {target.label: target.names or (target.label,) for target in hosts.values()} if names_hosts else {}
-    return Fix(edits=tuple(edits), gives=gives, hosts=labels, asked=asked)
+    return Fix(edits=tuple(edits), gives=gives, hosts=labels, requested=requested)
 
 
 def rejoined(problem: Problem, request: Request) -> Problem:
@@ -176,7 +178,7 @@ def _while_readable(tried: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, .
 
 def _with_python(edit: Edit, given: Mapping[str, str]) -> Edit:
     """Return the edit to require the Python of the answer in place of one that opens Python; any other edit unchanged."""
-    return SetComponent(name="python", value=given["python"], asked=edit.asked) if isinstance(edit, OpenPython) else edit
+    return SetComponent(name="python", value=given["python"], requests=edit.requests) if isinstance(edit, OpenPython) else edit
 
 
 def _is_superset(one: Working, others: Iterable[Working]) -> bool:

@@ -49,7 +49,7 @@ def unknown_extras(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> 
                     extra=extra,
                     known=known,
                     nearest=nearest(extra, known) or "",
-                    asked_by=_ground_of(instance, pins, key),
+                    requested_by=_ground_of(instance, pins, key),
                 )
 
 

@@ -12,7 +12,7 @@ from provisioner.gate.evaluate import NO, UNKNOWN
 from provisioner.grounds.doubt import SkippedClause, UndecidedGate
 from provisioner.grounds.relaxation import GateReplaced
 from provisioner.resolver.requirement import ImageCandidate, Key
-from provisioner.resolver.rules.gate import KEPT, ImageGate
+from provisioner.resolver.rules.gate import BASE_IMAGE_GATE, ImageGate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def kept_gate(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str, str]:
     """Return the variable that keeps the base image's gate, with its value; {} when there is none or it does not bind."""
     image = _image(pins)
-    return {KEPT: image.require_cuda} if image is not None and _gate_of(instance).is_binding else {}
+    return {BASE_IMAGE_GATE: image.require_cuda} if image is not None and _gate_of(instance).is_binding else {}
 
 
 def gate_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
@@ -59,7 +59,7 @@ def gate_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
                 component="image",
                 reference=image.reference,
                 host=target.label,
-                refusals=result.unmet,
+                refusals=result.refusals,
                 source=gate.place(image),
             )
 

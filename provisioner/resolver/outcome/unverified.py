@@ -185,7 +185,8 @@ def _undocumented(instance: ProblemInstance) -> Iterator[Doubt]:
         if "patched-kernel" in request.allowed and kernels.patches(Version.parse(driver), Version.parse(kernel)):
             continue  # reported as a relaxation
         if need is None or not need.allows(Version.parse(kernel)):
-            yield UndocumentedKernel(host=target.label, driver=driver, kernel=kernel, documented=need)
+            compared = kernel if need is not None else ""
+            yield UndocumentedKernel(host=target.label, driver=driver, kernel=compared, documented=need)
 
 
 def _another_minor(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

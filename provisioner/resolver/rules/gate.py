@@ -1,10 +1,10 @@
 """The gate of a base image, as requirements of the image on drivers and GPUs.
 
 A gate is the image's NVIDIA_REQUIRE_CUDA: a condition on driver and GPUs without which NVIDIA's runtime does not start the
-container. If the spec names the base image, the image keeps its gate in a variable of its own (`KEPT`) beside the variable of
-the stack, because all NVIDIA_REQUIRE_* of an image must be met. If the spec allows `image-gate`, and for a base image chosen by
-kind, the rendered image's NVIDIA_REQUIRE_CUDA replaces the gate. If that admits a host that the base image's own gate refuses,
-the answer names the relaxation.
+container. If the spec names the base image, the image keeps its gate in a variable of its own (`BASE_IMAGE_GATE`) beside the
+variable of the stack, because all NVIDIA_REQUIRE_* of an image must be met. If the spec allows `image-gate`, and for a base
+image chosen by kind, the rendered image's NVIDIA_REQUIRE_CUDA replaces the gate. If that admits a host that the base image's
+own gate refuses, the answer names the relaxation.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.rules.guards import Guards
 
 
-KEPT = "NVIDIA_REQUIRE_BASE"
+BASE_IMAGE_GATE = "NVIDIA_REQUIRE_BASE"
 """The variable for the gate that a base image keeps; NVIDIA_REQUIRE_CUDA has that of the stack."""
 
 WORD = "image-gate"
@@ -162,8 +162,7 @@ def _itself(key: Key) -> Candidate:
 
 
 def _admits(image: ImageFacts, expression: Expression, result: GateResult, *, of: str, cited: Source) -> Entails:
-    refusals = result.unmet if result.verdict == NO else ()
-    predicate = AdmitsHosts(image.reference, expression.text, refusals)
+    predicate = AdmitsHosts(image.reference, expression.text, result.refusals)
     return Entails(name="image", subject=None, predicate=predicate, relation=Relation("image", of), cited=cited)
 
 

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 Some = TypeVar("Some", bound=Candidate)
 
 POLICY = "policy"
-KEPT = "kept"
+IN_FORCE = "kept"
+"""The label of the candidate of a forbidden word that is in force."""
 
 WORDS = frozenset({"end-of-life", "feature-branch", "recent", "prerelease", "patched-kernel", "shared-files"})
 """Words that exclude candidates when forbidden. All other words allow ways to meet a requirement: see `Request.allowed`."""
@@ -91,13 +92,15 @@ class PolicyRequirements:
         found = {}
         for word in self._forbidden:
             key = _key(word)
-            found[key] = tuple(Candidate(key, Version.named(label), label) for label in (KEPT, _lifted(word)))
+            found[key] = tuple(Candidate(key, Version.named(label), label) for label in (IN_FORCE, _lifted(word)))
         return found
 
     @property
     def roots(self) -> tuple[Requirement, ...]:
         """The root requirements that every forbidden word is in force."""
-        return tuple(Requirement(_key(word), Labelled(frozenset({KEPT})), ground) for word, ground in self._forbidden.items())
+        return tuple(
+            Requirement(_key(word), Labelled(frozenset({IN_FORCE})), ground) for word, ground in self._forbidden.items()
+        )
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
         """Yield the requirement that a forbidden word is lifted, for each word that applies to a candidate.

@@ -13,6 +13,7 @@ from provisioner.fleet.covering import cover_fleet
 from provisioner.fleet.labels import labels_of
 from provisioner.fleet.placing import affinities
 from provisioner.fleet.stacks import shared_range
+from provisioner.grounds.doubt import Unstated
 from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Host
 from provisioner.matrix.cache import cached_matrix
@@ -136,8 +137,9 @@ def test_hosts_with_the_same_conflict_are_told_once_with_what_each_states() -> N
 def test_missing_facts_are_one_note_for_all_that_lack_them() -> None:
     answer = covered(NEEDS_DRIVER, {"app": "*"}, a=driver("3"), b=driver("2", container_toolkit="1.17.4"), c=driver("2"))
     (stack,) = answer.stacks
-    (note,) = [one for one in stack.unverified if one.text.startswith("container_toolkit")]
-    assert note.text.startswith("container_toolkit: the host does not state it")
+    (note,) = [one for one in stack.unverified if one.reason.component == "container_toolkit"]
+    assert isinstance(note.reason, Unstated)
+    assert note.reason.host == "the host"
     assert sorted(member.name for one in note.classes for member in one.members) == ["a", "c"]
     assert (stack.verdict, unverified(stack.stack)) == ("unverified", ())
 

@@ -15,6 +15,7 @@ from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.cache import FILE
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.index.metadata.reader import HashMismatchError
+from provisioner.index.notice import IndexSkipped
 from tests.loopback_index import LoopbackIndex
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ def test_find_links_answer_for_a_variant_whose_index_is_out_of_reach_and_say_so(
     served.statuses["/whl/cpu/torch/"] = 503
     client = open_index(indexes={"main": served.url, "pytorch": served.template}, find_links=(tmp_path.as_uri(),))
     assert versions(client, "torch", index="pytorch-cpu") == ["2.2+cpu"]
-    assert client.notes == ("index `pytorch-cpu` answers 503 (Service Unavailable); `torch` is taken from find-links alone",)
+    assert client.skipped == (IndexSkipped("torch", "index `pytorch-cpu` answers 503 (Service Unavailable)"),)
     assert [error.message for error in client.passed_over] == ["index `pytorch-cpu` answers 503 (Service Unavailable)"]
 
 

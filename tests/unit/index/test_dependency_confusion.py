@@ -10,8 +10,9 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
 from provisioner.index.cache import NotCachedError
-from provisioner.index.dependency_confusion import confusion_warnings, shown_names
+from provisioner.index.dependency_confusion import confusion_notices
 from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.words.notice import source_notice_words
 
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName
@@ -30,7 +31,8 @@ def told(chosen: dict[NormalizedName, IndexLocation], **others: str) -> tuple[tu
         return name in others.get(index.name, "")
 
     with ThreadPoolExecutor(2) as pool:
-        return confusion_warnings(chosen, SETTINGS, has_others, workers=lambda: pool), sorted(asked)
+        lines = tuple(map(source_notice_words, confusion_notices(chosen, SETTINGS, has_others, workers=lambda: pool)))
+    return lines, sorted(asked)
 
 
 def test_only_later_indexes_are_asked_and_only_for_names_that_came_before() -> None:
@@ -63,7 +65,8 @@ def test_of_many_names_the_first_are_told() -> None:
     lines, _ = told(many, three=" ".join(many))
     assert lines[0].startswith("n00, n01, n02, n03, n04, n05, n06, n07 and 12 more: taken from index `two` ")
     assert lines[0].endswith("say whose they are under `indexes:`, by `packages:`")
-    assert shown_names([str(number) for number in range(9)]) == "0, 1, 2, 3, 4, 5, 6, 7, 8"
+    lines, _ = told(dict(list(many.items())[:9]), three=" ".join(many))
+    assert lines[0].startswith("n00, n01, n02, n03, n04, n05, n06, n07, n08: taken from index `two` ")
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_what_is_not_known_is_said(error: UnavailableError, reason: str, times: 
 
     settings = IndexSettings(indexes=(ONE, TWO))
     with ThreadPoolExecutor(1) as pool:
-        lines = confusion_warnings({A: ONE, B: ONE}, settings, has_others, workers=lambda: pool)
+        lines = tuple(map(source_notice_words, confusion_notices({A: ONE, B: ONE}, settings, has_others, workers=lambda: pool)))
     assert lines == (f"whether index `two` (https://two.example/simple) has other files under a, b is not known: {reason}",)
     assert len(asked) == times
 
@@ -98,4 +101,4 @@ def test_one_index_leaves_no_doubt() -> None:
         raise AssertionError((index, name))
 
     with ThreadPoolExecutor(1) as pool:
-        assert confusion_warnings({A: ONE}, IndexSettings(indexes=(ONE,)), never, workers=lambda: pool) == ()
+        assert confusion_notices({A: ONE}, IndexSettings(indexes=(ONE,)), never, workers=lambda: pool) == ()

@@ -20,6 +20,7 @@ from provisioner.spec.model import Spec
 from provisioner.versions import Range
 from provisioner.words.conflict import member_words
 from provisioner.words.notation import sources_words
+from provisioner.words.step import action_words
 
 
 def machine(**facts: Any) -> Machine:  # noqa: ANN401 - any fact of a profile
@@ -58,7 +59,10 @@ def test_what_the_end_rests_on_is_asked_for_and_nothing_else() -> None:
 def test_a_step_that_finds_out_changes_nothing() -> None:
     (step,) = find_out_steps(machine(kernel="6.8"), ("driver",))
     assert (step.kind, step.before, step.after, step.is_reboot) == ("find-out", "", "", False)
-    assert step.text == "find out which driver is loaded, if any: the profile does not state it (`provision inspect` there)"
+    assert (
+        action_words(step.action)
+        == "find out which driver is loaded, if any: the profile does not state it (`provision inspect` there)"
+    )
     assert step.state == {"kernel": "6.8"}
 
 

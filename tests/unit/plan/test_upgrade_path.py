@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.grounds.step import ReturnToLock
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.places import Place
 from provisioner.plan.model import PlanRequest
@@ -12,6 +13,7 @@ from provisioner.plan.state import StackSpec
 from provisioner.request import TargetHost
 from provisioner.spec.model import Spec
 from provisioner.words.choice import step_reason_words
+from provisioner.words.step import action_words
 from tests import small
 
 if TYPE_CHECKING:
@@ -92,7 +94,7 @@ def test_a_kernel_in_between_where_no_driver_helps() -> None:
 def test_what_nothing_in_between_helps_is_done_together() -> None:
     found = steps(matrix({"2.0": ">=3,<4", "1.0": ">=1,<2"}), {"kernel": "==3.0"})
     assert [step.is_together for step in found] == [True]
-    assert found[0].text == (
+    assert action_words(found[0].action) == (
         "drain the node, then do together: boot a kernel of the 3.0 series in place of 1.0; "
         "install driver 2.0 with the open kernel modules in place of 1.0"
     )
@@ -104,7 +106,7 @@ def test_the_software_waits_for_the_driver_it_needs() -> None:
     found = steps(matrix({"2.0": ">=1,<4", "1.0": ">=1,<4"}, second_cuda=">=2"), {"cuda": "==2.0"})
     assert moves(found) == ["driver 1.0 -> 2.0", "image cuda 1.0 -> cuda 2.0"]
     assert [step.is_reboot for step in found] == [True, False]
-    assert found[1].details[-1] == "undo: go back to today's lock, which still runs on the machine as it is then"
+    assert isinstance(found[1].undo, ReturnToLock)
 
 
 def test_the_software_goes_first_where_the_new_driver_does_not_run_the_old() -> None:

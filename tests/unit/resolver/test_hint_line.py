@@ -11,10 +11,10 @@ from provisioner.words.conflict import MOST_GIVEN, fix_line
 
 def _hint(name: str, gives: dict[str, str]) -> Fix:
     edits = {
-        "six": DropDistribution(name="six", distribution="six", asked=(wanted("six", "six"),)),
+        "six": DropDistribution(name="six", distribution="six", requests=(wanted("six", "six"),)),
         "driver": SetFact(name="driver", host="host0", sign="==", value="570", today="535"),
         "zope": SetDistribution(
-            name="zope-event", distribution="zope-event", value="5.1", asked=(wanted("zope-event", "zope-event==5.0"),)
+            name="zope-event", distribution="zope-event", value="5.1", requests=(wanted("zope-event", "zope-event==5.0"),)
         ),
     }
     return Fix(edits=(edits[name],), gives=gives)

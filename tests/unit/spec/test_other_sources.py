@@ -14,7 +14,7 @@ def found(text: str, *asked: str, parts: tuple[tuple[str, str], ...] = ()) -> li
 
 def told(text: str, *asked: str, parts: tuple[tuple[str, str], ...] = ()) -> list[tuple[str, ...]]:
     return [
-        (one.tool, one.table, one.name, one.kind, one.place, one.index, f"{one.position.file}:{one.position.line}")
+        (one.tool, one.table, one.name, one.kind, one.address, one.index, f"{one.position.file}:{one.position.line}")
         for one in found(text, *asked, parts=parts)
     ]
 

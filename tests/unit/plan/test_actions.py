@@ -1,4 +1,4 @@
-"""MoveWriter of single moves, with what the shipped matrix knows of distributions and branches."""
+"""The actions of single moves, with what the shipped matrix knows of distributions and branches."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 import pytest
 from msgspec import convert
 
+from provisioner.grounds.step import UsePackage
 from provisioner.host.model import Host
 from provisioner.matrix.cache import cached_matrix
+from provisioner.plan.actions import ActionFinder, support_of
 from provisioner.plan.machine import Machine, machines_of
-from provisioner.plan.step_text import MoveWriter, support_text
 from provisioner.request import TargetHost
 from provisioner.resolver.rules.lifecycle import policy_day
+from provisioner.words.step import action_words, detail_words, undo_words
 
 TODAY = date(2026, 11, 21)
 FACTS = {"os": "ubuntu 22.04", "kernel": "5.15.0-105-generic", "driver": "535.104.05", "driver_module": "open"}
@@ -26,11 +28,11 @@ WITH_FOLLOWERS = (
 NOUVEAU = "keep nouveau off the GPU: blacklist it and reboot"
 
 
-def words(**facts: Any) -> MoveWriter:  # noqa: ANN401 - any fact of a profile
+def actions(**facts: Any) -> ActionFinder:  # noqa: ANN401 - any fact of a profile
     host = convert({"gpus": ({"compute_capability": "8.0"},), **facts}, Host)
     (machine,) = machines_of([TargetHost(label="node", host=host)], [1])
     assert isinstance(machine, Machine)
-    return MoveWriter(cached_matrix(None), machine, today=TODAY)
+    return ActionFinder(cached_matrix(None), machine, today=TODAY)
 
 
 @pytest.mark.parametrize(
@@ -75,13 +77,14 @@ def words(**facts: Any) -> MoveWriter:  # noqa: ANN401 - any fact of a profile
 )
 def test_what_to_do(move: str, before: dict[str, str], after: dict[str, str], text: str) -> None:
     old = {**FACTS, **before}
-    assert words().write(move, old, {**old, **after}).text == text
+    assert action_words(actions().find(move, old, {**old, **after}).action) == text
 
 
 def test_a_driver_comes_with_its_branch_its_packages_and_a_way_back() -> None:
-    text = words().write("driver", FACTS, {**FACTS, "driver": "580.95.05"})
-    assert (text.component, text.before, text.after) == ("driver", "535.104.05", "580.95.05")
-    assert (*text.details, f"undo: {text.undo}") == (
+    found = actions().find("driver", FACTS, {**FACTS, "driver": "580.95.05"})
+    assert found.action.change == ("driver", "535.104.05", "580.95.05")
+    assert found.undo is not None
+    assert (*map(detail_words, found.details), undo_words(found.undo)) == (
         "branch 580: a Long Term Support Branch, supported until 2028-06",
         "as `linux-modules-nvidia-580-open-<flavour>` (precompiled, signed)",
         "as `nvidia-driver-580 with DKMS` (dkms, signed by this host, needs linux-headers-$(uname -r))",
@@ -93,35 +96,41 @@ def test_a_driver_comes_with_its_branch_its_packages_and_a_way_back() -> None:
 
 def test_secure_boot_without_a_key_leaves_only_what_is_signed_already() -> None:
     facts = {**FACTS, "secure_boot": "enforced"}
-    details = words().write("driver", facts, {**facts, "driver": "580.95.05"}).details
-    assert not any("signed by this host" in line for line in details)
-    assert "as `linux-modules-nvidia-580-open-<flavour>` (precompiled, signed)" in details
+    details = actions().find("driver", facts, {**facts, "driver": "580.95.05"}).details
+    packages = [detail for detail in details if isinstance(detail, UsePackage)]
+    assert not any(package.is_signed is False for package in packages)
+    assert "linux-modules-nvidia-580-open-<flavour>" in [package.name for package in packages if package.is_signed]
 
 
 def test_a_flavour_is_not_guessed_where_the_gpus_are_unknown() -> None:
-    text = words(gpus=None).write("driver", {}, {"driver": "580.95.05", "driver_module": "open"})
-    assert text.text == "install driver 580.95.05 with the kernel modules that its GPUs call for"
-    assert text.details[-1] == "`provision inspect` must then report driver 580.95.05"
+    found = actions(gpus=None).find("driver", {}, {"driver": "580.95.05", "driver_module": "open"})
+    assert action_words(found.action) == "install driver 580.95.05 with the kernel modules that its GPUs call for"
+    assert detail_words(found.details[-1]) == "`provision inspect` must then report driver 580.95.05"
 
 
 def test_on_wsl_the_driver_is_windows_own() -> None:
-    text = words(virtualization="wsl2").write("driver", {}, {"driver": "580.95.05"})
-    assert (text.text, text.after) == ("install a driver of branch 580 on Windows; inside WSL no driver is installed", "580")
+    action = actions(virtualization="wsl2").find("driver", {}, {"driver": "580.95.05"}).action
+    assert action_words(action) == "install a driver of branch 580 on Windows; inside WSL no driver is installed"
+    assert action.change.after == "580"
 
 
 def test_the_life_of_a_branch() -> None:
     matrix = cached_matrix(None)
     branches = {name: matrix.branch_of(f"{name}.1") for name in ("580", "535", "455", "999")}
     assert branches["999"] is None
-    told = {name: support_text(branch, TODAY) for name, branch in branches.items() if branch is not None}
-    assert told == {"580": "supported until 2028-06", "535": "ended 2026-06", "455": ""}
+    found = [support_of(branch, TODAY) for branch in branches.values() if branch is not None]
+    assert [(support.branch, support.end, support.is_over) for support in found] == [
+        ("580", "2028-06", False),
+        ("535", "2026-06", True),
+        ("455", "", False),
+    ]
 
 
 def test_a_branch_lives_to_the_end_of_the_month_that_is_named() -> None:
     branch = cached_matrix(None).branch_of("535.1")
     assert branch is not None
-    assert support_text(branch, date(2026, 6, 30)) == "supported until 2026-06"
-    assert support_text(branch, date(2026, 7, 1)) == "ended 2026-06"
+    assert detail_words(support_of(branch, date(2026, 6, 30))).endswith("supported until 2026-06")
+    assert detail_words(support_of(branch, date(2026, 7, 1))).endswith("ended 2026-06")
 
 
 @pytest.mark.parametrize("day", ["20260901", "2026-09-01", "2026-09-01T12:00:00Z"])
@@ -129,4 +138,5 @@ def test_support_is_judged_on_the_day_however_it_is_written(day: str) -> None:
     matrix = cached_matrix(None)
     branch = matrix.branch_of("590.48.01")
     assert branch is not None
-    assert support_text(branch, policy_day(matrix, day)) == "supported until 2026-12-22"
+    support = support_of(branch, policy_day(matrix, day))
+    assert (support.end, support.is_over) == ("2026-12-22", False)

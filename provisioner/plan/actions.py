@@ -1,0 +1,141 @@
+"""Turn the moves of a machine into actions, with the packages to use, how to check the result, and how to undo it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.grounds.step import (
+    Action,
+    BootKernel,
+    BranchSupport,
+    BringsKernel,
+    ChangeComponent,
+    ChangeDriver,
+    ChangeWindowsDriver,
+    ExpectDriver,
+    ExpectKernel,
+    InstallHeaders,
+    ReinstallDriver,
+    UsePackage,
+)
+from provisioner.plan.machine import INSTALLED_WITH_DRIVER
+from provisioner.plan.upgrade_path import MOVES, SOFTWARE
+from provisioner.resolver.requirement import is_of_system
+from provisioner.resolver.rules.lifecycle import has_ended
+from provisioner.versions import Range, Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from datetime import date
+
+    from provisioner.grounds.step import Detail, Undo
+    from provisioner.matrix.model import DriverBranch, DriverPackage, Matrix
+    from provisioner.plan.machine import Machine
+
+MOST_PACKAGES = 3
+"""The number of packages that a step names."""
+
+
+class MoveActions(Struct, frozen=True, kw_only=True):
+    """The action of one move, with its details; `undo` is None if nothing can be undone."""
+
+    action: Action
+    details: tuple[Detail, ...] = ()
+    undo: Undo | None = None
+
+
+class ActionFinder:
+    """Finds the actions of one machine's moves, with the driver packages that the matrix lists for its distribution."""
+
+    def __init__(self, matrix: Matrix, machine: Machine, *, today: date | None) -> None:
+        self._matrix = matrix
+        self._machine = machine
+        self._today = today
+
+    def find(self, move: str, before: Mapping[str, str], after: Mapping[str, str]) -> MoveActions:
+        """Return the action of a move that changes the facts `before` into those `after`, for any move but the software's."""
+        assert move != SOFTWARE, "the software is no fact of a machine"
+        if move == "driver" and "driver" in after:
+            return self._driver(before, after)
+        parts = MOVES.get(move, (move,))
+        component = next((part for part in parts if before.get(part) != after.get(part)), move)
+        return MoveActions(
+            action=ChangeComponent(component=component, before=before.get(component, ""), after=after.get(component, "")),
+            details=tuple(self._details(move, before, after)),
+            undo=BootKernel(before.get("kernel", "")) if move == "kernel" else None,
+        )
+
+    def _details(self, move: str, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Detail]:
+        if before.get("os") != after.get("os"):
+            yield BringsKernel()
+        if move == "kernel":
+            yield from self._headers(before, after)
+            yield ExpectKernel()
+
+    def _headers(self, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[InstallHeaders]:
+        """Yield the kernel headers to install, under the names that the distribution's driver packages depend on."""
+        if before.get("kernel_headers") != after.get("kernel_headers"):
+            names = dict.fromkeys(row.headers for row in self._rows(after) if row.headers)
+            yield InstallHeaders(kernel=after["kernel_headers"], packages=tuple(names))
+
+    def _driver(self, before: Mapping[str, str], after: Mapping[str, str]) -> MoveActions:
+        old, new = before.get("driver", ""), after["driver"]
+        if self._machine.host.virtualization in {"wsl1", "wsl2"}:
+            return MoveActions(action=ChangeWindowsDriver(before=old, branch=new.partition(".")[0]))
+        module, old_module = self._module(after), before.get("driver_module", "")
+        followers = tuple(name for name in INSTALLED_WITH_DRIVER if after.get(name) == new and before.get(name) != new)
+        return MoveActions(
+            action=ChangeDriver(before=old, after=new, module_before=old_module, module=module, followers=followers),
+            details=(
+                *self._headers(before, after),
+                *self._support(new),
+                *self._packages(after),
+                ExpectDriver(driver=new, module=module),
+            ),
+            undo=ReinstallDriver(driver=old, module=old_module) if old else None,
+        )
+
+    def _module(self, facts: Mapping[str, str]) -> str:
+        """Return the flavour of kernel modules, "" if the GPUs, which decide the flavour, are not known."""
+        return facts.get("driver_module", "") if knows_gpus(self._matrix, self._machine) else ""
+
+    def _support(self, driver: str) -> Iterator[BranchSupport]:
+        branch = self._matrix.branch_of(driver)
+        if branch is not None and (branch.designation or branch.end_of_life):
+            yield support_of(branch, self._today)
+
+    def _packages(self, after: Mapping[str, str]) -> Iterator[UsePackage]:
+        branch = after["driver"].partition(".")[0]
+        for row in self._rows(after)[:MOST_PACKAGES]:
+            name = row.name.replace("<branch>", branch)
+            yield UsePackage(name=name, kind=row.kind, is_signed=row.signed, headers=row.headers)
+
+    def _rows(self, after: Mapping[str, str]) -> list[DriverPackage]:
+        """Return the packages of this distribution with such a driver for such a kernel, prebuilt and signed ones first."""
+        branch, module = after.get("driver", "").partition(".")[0], self._module(after)
+        kernel, secure = after.get("kernel"), after.get("secure_boot")
+        found = [
+            row
+            for row in self._matrix.driver_packages
+            if is_of_system(after.get("os", ""), [row.os])
+            and (not row.branches or branch in row.branches)
+            and (not row.modules or not module or module in row.modules)
+            and (not row.kernel or kernel is None or Range.parse(row.kernel).allows(Version.parse(kernel)))
+            and not (secure == "enforced" and row.signed is False)
+        ]
+        return sorted(found, key=lambda row: ("container" in row.name, row.kind != "precompiled", row.signed is not True))
+
+
+def knows_gpus(matrix: Matrix, machine: Machine) -> bool:
+    """Return whether a machine states a target or a listed product for each of its GPUs."""
+    names = {gpu.name for gpu in matrix.gpus}
+    gpus = machine.host.gpus
+    return gpus is not None and all(gpu.target or gpu.name in names for gpu in gpus)
+
+
+def support_of(branch: DriverBranch, today: date | None) -> BranchSupport:
+    """Return the support of a driver branch on a day."""
+    is_over = has_ended(branch.end_of_life, today)
+    return BranchSupport(branch=branch.branch, designation=branch.designation, end=branch.end_of_life, is_over=is_over)
