@@ -173,6 +173,12 @@ class BundlesCuda(Struct, frozen=True):
     because: str
 
 
+class BundlesCompiler(Struct, frozen=True):
+    """The candidate contains the compiler of a CUDA release, with which it compiles for the GPU that it runs on."""
+
+    cuda: str
+
+
 class Bundles(Struct, frozen=True):
     """The candidate bundles one version of a component; `needs` are its requirements on the host, None for none."""
 
@@ -285,6 +291,7 @@ Predicate = (
     | Requires
     | RequiresFile
     | BuiltFor
+    | BundlesCompiler
     | CompiledFor
     | CompiledForOthers
     | Unmeasured
@@ -345,3 +352,8 @@ def joined(predicates: Sequence[Predicate]) -> Predicate:
         )
     bounded = [one for one in predicates if isinstance(one, Needs | NeedsDriver | BuildsOn | Requires | InstalledAs)]
     return replace(bounded[0], bounds=merged([bound for one in bounded for bound in one.bounds]))
+
+
+def without_reason(predicate: Predicate) -> Predicate:
+    """Return a predicate without its reason: the row of the distribution that bundles its subject states a reason of its own."""
+    return replace(predicate, because="") if isinstance(predicate, Needs) else predicate

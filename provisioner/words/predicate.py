@@ -75,6 +75,9 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.BundlesCuda(major=major, needs=needs, because=because):
             verb = "bring" if plural else "brings"
             return f"{verb} CUDA {major}, which{predicate_words(needs)}{_because(because)}"
+        case of.BundlesCompiler(cuda=cuda):
+            verb = "compile" if plural else "compiles"
+            return f"{verb} with the compiler of CUDA {cuda} that it contains, which does not know every GPU"
         case of.Bundles(component=component, version=version, needs=needs):
             verb = "carry" if plural else "carries"
             return f"{verb} {component} {version}{f', which{predicate_words(needs)}' if needs is not None else ''}"

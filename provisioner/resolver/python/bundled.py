@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
-from provisioner.grounds.predicate import Bundles, BundlesCuda, Needs
+from provisioner.grounds.predicate import Bundles, BundlesCuda, without_reason
 from provisioner.grounds.relaxation import MixedCuda
 from provisioner.grounds.requirement import Entails, Relation, Row, SameChoice
 from provisioner.places import Place
@@ -22,7 +22,6 @@ from provisioner.resolver.rules.bundled import BUNDLED, bundled_version, unliste
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from provisioner.grounds.predicate import Predicate
     from provisioner.matrix.model import ImpliedNeed, Matrix, Release
     from provisioner.matrix.need import Need
     from provisioner.resolver.problem import Problem
@@ -88,11 +87,6 @@ def mixed_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[MixedC
     holders = tuple((major, tuple(majors[major])) for major in sorted(majors, key=int))
     last = max(majors, key=int)
     yield MixedCuda(component=CUDA, majors=holders, source=next(iter(majors[last].values())))
-
-
-def without_reason(predicate: Predicate) -> Predicate:
-    """Return a predicate without its reason: the matrix's row of the bundling distribution states a reason of its own."""
-    return replace(predicate, because="") if isinstance(predicate, Needs) else predicate
 
 
 def _oldest(matrix: Matrix, need: Need) -> ReleaseCandidate | None:

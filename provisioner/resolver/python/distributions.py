@@ -20,6 +20,7 @@ from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.python.bundled import CUDA, bundled_cuda_requirements, bundled_library_requirements
+from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import (
     NO_VERSION,
     PACKAGE,
@@ -89,6 +90,7 @@ class DistributionFacts:
     def __init__(self, problem: Problem, variant_index: str) -> None:
         self._problem = problem
         self._variant_index = variant_index
+        self._wheels = GpuWheels(problem, variant_index)
         self._known = {one.name: one for one in problem.matrix.distributions}
         self._glibc = tuple(key for key in problem.domains if key.component == "glibc")
         self._limits = tuple(_limit(problem, row) for row in problem.matrix.limits if _holds(problem, row))
@@ -107,17 +109,21 @@ class DistributionFacts:
 
     @property
     def limited(self) -> frozenset[str]:
-        """The distributions that have a limit on every release of PyTorch that the spec allows."""
-        return frozenset(limit.row.distribution for limit in self._certain)
+        """The distributions some of whose versions may be hopeless: they have measured wheels or a limit on every PyTorch."""
+        return self._wheels.distributions.union(limit.row.distribution for limit in self._certain)
 
     def is_hopeless(self, candidate: Candidate) -> bool:
-        """Return whether a limit excludes a version whatever release of PyTorch is chosen of those that the spec allows.
+        """Return whether a version cannot be chosen, whatever else is: it has no code for a GPU, or a limit excludes it.
+
+        The limit does so whatever release of PyTorch is chosen of those that the spec allows.
 
         Such versions are listed last: a search reads the metadata of a version before it refuses the version, and NumPy 2 has
         dozens.
         """
         name = candidate.key.distribution
-        return any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
+        return self._wheels.is_hopeless(candidate) or any(
+            limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain
+        )
 
     def of(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
         """Return the requirements of a version of a distribution that the matrix adds to its metadata."""
@@ -129,6 +135,7 @@ class DistributionFacts:
             if _is_compiled(known, release):
                 found.append(self._its_build(candidate, release, known))
             found.extend(self._implied(candidate, release, known))
+        found.extend(self._wheels.of(candidate))
         found.extend(bundled_library_requirements(self._problem, candidate))
         found.extend(self._by_limit(limit, candidate) for limit in limits)
         return tuple(found)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.components import FRAMEWORKS
-from provisioner.grounds.predicate import CompiledFor, NeedsNativeDriver, Unmeasured
+from provisioner.grounds.predicate import BundlesCompiler, CompiledFor, NeedsNativeDriver, Unmeasured
 from provisioner.grounds.requirement import Relation
+from provisioner.matrix.model import Build
+from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement
-from provisioner.resolver.rules.coverage import capability, coverage, override_for, runs_on
+from provisioner.resolver.rules.coverage import Target, capability, coverage, override_for, runs_on
 from provisioner.resolver.rules.drivers import NativeDriver
+from provisioner.versions import Range, dotted, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.matrix.model import Build, GfxOverride, Matrix
+    from provisioner.matrix.model import GfxOverride, GpuWheel, Matrix
     from provisioner.places import Place
     from provisioner.request import Request
     from provisioner.resolver.rules.guards import Guards
@@ -54,6 +57,60 @@ class Devices:
         if build.accelerator == "cuda" and targets is not None:
             yield from self._ptx(candidate, build, place)
 
+    def of_wheel(self, candidate: Candidate, wheel: GpuWheel, place: Place) -> Iterator[Requirement]:
+        """Yield the requirements of a distribution's wheel on every GPU of every host, and of its PTX on the drivers.
+
+        A wheel without GPU code for the accelerator has none. A compiler of GPU code in it must know every GPU.
+        """
+        name = candidate.key.project
+        build = self._build_of(wheel)
+        targets = (*(build.gfx or ()), *(build.sass or ()), *(build.ptx or ()))
+        if targets:
+            ground = candidate.entails(CompiledFor(targets), Relation(name, "gpu"), place)
+            served = Labelled(self._served(build))
+            yield from (Requirement(key, served, ground) for key in self._gpus)
+            if build.accelerator == "cuda":
+                yield from self._ptx(candidate, build, place)
+        if wheel.compiler and build.accelerator == "cuda":
+            known = self._known_to_compiler(wheel.compiler)
+            if known is not None:
+                ground = candidate.entails(BundlesCompiler(wheel.compiler), Relation(name, "gpu", "compiler"), place)
+                yield from (Requirement(key, Labelled(known), ground) for key in self._gpus)
+
+    def is_served_by(self, wheel: GpuWheel) -> bool:
+        """Return whether a wheel has code for every GPU that the hosts state, or no GPU code for the accelerator at all."""
+        build = self._build_of(wheel)
+        return not (build.gfx or build.sass or build.ptx) or self._served(build).issuperset(self._all_devices())
+
+    def _build_of(self, wheel: GpuWheel) -> Build:
+        """Return the GPU code of a wheel for the request's accelerator as a build."""
+        if self._request.accelerator == "rocm":
+            return Build(name=wheel.distribution, accelerator="rocm", gfx=wheel.gfx)
+        return Build(
+            name=wheel.distribution,
+            accelerator="cuda",
+            sass=wheel.sass,
+            ptx=wheel.ptx,
+            requires=self._cuda_of_ptx(wheel.ptx_isa),
+        )
+
+    def _cuda_of_ptx(self, ptx_isa: str) -> tuple[Need, ...]:
+        """Return the need of the oldest CUDA release with a PTX ISA; () when the ISA or its release is unknown."""
+        cuda = self._matrix.components.get("cuda")
+        able = [one.version for one in (cuda.releases if cuda else ()) if ptx_isa and one.ptx_isa == ptx_isa]
+        return (Need(component="cuda", range=Range.parse(f"=={dotted(min(able).release[:2])}.*")),) if able else ()
+
+    def _known_to_compiler(self, cuda: str) -> frozenset[str] | None:
+        """Return the GPUs that the compiler of a CUDA release can compile for; None when the matrix does not know them."""
+        nvcc = self._matrix.components.get("nvcc")
+        series = numbers_of(cuda)[:2]
+        releases = [one for one in (nvcc.releases if nvcc else ()) if one.version.release[:2] == series]
+        targets = {target for one in releases for build in one.builds for target in (*(build.sass or ()), *(build.ptx or ()))}
+        if not targets:
+            return None
+        capabilities = {Target.parse(target).capability for target in targets}
+        return frozenset(device for device in self._known_devices() if capability(device) in capabilities)
+
     def overrides(self, build: Build) -> tuple[GfxOverride, ...]:
         """Return the gfx overrides by which an AMD build runs on every GPU; () when it needs none, and when none helps."""
         if build.accelerator != "rocm" or build.gfx is None:
@@ -72,8 +129,10 @@ class Devices:
             overridden = self._all_devices() if self.overrides(build) else []
             return frozenset({device for device in known if runs_on(targets, device)}.union(overridden))
         allowed = {"native", "ptx"} if "ptx-jit" in self._request.allowed else {"native"}
-        known = {*self._capabilities, *(device for device in self._all_devices() if not device.startswith("gfx"))}
-        return frozenset(device for device in known if _how(build, device) in allowed)
+        return frozenset(device for device in self._known_devices() if _how(build, device) in allowed)
+
+    def _known_devices(self) -> set[str]:
+        return {*self._capabilities, *(device for device in self._all_devices() if not device.startswith("gfx"))}
 
     def _ptx(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
         """Yield the requirement of native support of a build's CUDA on each driver whose host runs the build by PTX.
@@ -89,7 +148,7 @@ class Devices:
             if not through_ptx:
                 continue
             predicate = NeedsNativeDriver(tuple(through_ptx), cuda)
-            ground = candidate.entails(predicate, Relation(candidate.key.component, "driver for PTX"), place)
+            ground = candidate.entails(predicate, Relation(candidate.key.shown_name, "driver for PTX"), place)
             yield Requirement(Key("driver", label), NativeDriver(self._matrix, cuda.clauses[0].version), ground)
 
     def _is_requested_by_name(self, build: Build) -> bool:

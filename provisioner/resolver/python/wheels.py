@@ -1,0 +1,118 @@
+"""The GPU code in wheels of ordinary distributions, as the matrix has it measured: requirements on GPUs, drivers and NumPy.
+
+A wheel that has GPU code for none of the target's GPUs, or a CUDA runtime that its driver cannot run, is no answer to a request
+for that GPU. A wheel of such a distribution that was not measured is a doubt.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from packaging.specifiers import SpecifierSet
+
+from provisioner.accelerators import GPU_ACCELERATORS
+from provisioner.grounds.bound import Specifier
+from provisioner.grounds.predicate import BundlesCuda, Requires, without_reason
+from provisioner.grounds.requirement import Entails, Relation
+from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, ReleaseCandidate, Requirement
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.matrix.model import GpuWheel, Matrix, Release
+    from provisioner.places import Place
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
+
+CUDA, DRIVER = "cuda", "driver"
+_ACCELERATORS = frozenset(row.name for row in GPU_ACCELERATORS)
+
+
+class GpuWheels:
+    """The measured wheels of the matrix, for one target.
+
+    `variant_index` is the index of the PyTorch build, whose wheels are not those that were measured; "" for the default index.
+    """
+
+    def __init__(self, problem: Problem, variant_index: str) -> None:
+        self._problem = problem
+        self._variant_index = variant_index
+        self._rows: dict[str, list[tuple[SpecifierSet, GpuWheel]]] = {}
+        if problem.request.accelerator in _ACCELERATORS:
+            for row in problem.matrix.wheels:
+                self._rows.setdefault(row.distribution, []).append((SpecifierSet(row.versions), row))
+
+    @property
+    def distributions(self) -> frozenset[str]:
+        """The distributions of which some wheels were measured."""
+        return frozenset(self._rows)
+
+    def row_of(self, candidate: Candidate) -> GpuWheel | None:
+        """Return the measurement that stands for a version's wheel on the target's platform; None when there is none."""
+        if not self._is_of_default_index(candidate):
+            return None
+        platform = self._problem.request.platform
+        for specifier, row in self._rows.get(candidate.key.project, ()):
+            if (not row.platforms or platform in row.platforms) and specifier.contains(candidate.pep440, prereleases=True):
+                return row
+        return None
+
+    def is_unmeasured(self, candidate: Candidate) -> bool:
+        """Return whether a chosen wheel may have GPU code, as other versions of its distribution have, and was not measured."""
+        if candidate.key.project not in self._rows or not isinstance(candidate, FileCandidate):
+            return False
+        file = candidate.release.file
+        is_compiled = file is not None and file.filename.endswith(".whl") and not file.filename.endswith("-any.whl")
+        row = self.row_of(candidate)
+        return is_compiled and (row is None or row.sass is None)
+
+    def of(self, candidate: Candidate) -> Iterator[Requirement]:
+        """Yield the requirements of a version's wheel on GPUs, on drivers and on NumPy."""
+        row = self.row_of(candidate)
+        if row is None:
+            return
+        place = self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
+        yield from self._problem.needs.devices.of_wheel(candidate, row, place)
+        if row.runtime and self._problem.request.accelerator == CUDA:
+            yield from self._runtime(candidate, row, place)
+        if row.numpy:
+            predicate = Requires("numpy", (Specifier(row.numpy),), "its compiled modules cannot be imported with another NumPy")
+            ground = candidate.entails(predicate, Relation(row.distribution, "numpy", "undeclared"), place)
+            yield Requirement(Key("numpy", PACKAGE), Matching(SpecifierSet(row.numpy)), ground)
+
+    def is_hopeless(self, candidate: Candidate) -> bool:
+        """Return whether a version has no GPU code for a GPU of a host, so that reading its metadata is of no use."""
+        row = self.row_of(candidate)
+        return row is not None and not self._problem.needs.devices.is_served_by(row)
+
+    def _is_of_default_index(self, candidate: Candidate) -> bool:
+        if not isinstance(candidate, FileCandidate) or candidate.pep440.local:
+            return False
+        file = candidate.release.file
+        return file is None or (file.filename.endswith(".whl") and file.index != (self._variant_index or None))
+
+    def _runtime(self, candidate: Candidate, row: GpuWheel, place: Place) -> Iterator[Requirement]:
+        """Yield the requirement on each driver of the CUDA runtime that is linked statically."""
+        runtime = _runtime_release(self._problem.matrix, row.runtime)
+        for one in self._problem.needs.of(runtime) if runtime is not None else ():
+            if one.key.component == DRIVER and isinstance(one.ground, Entails):
+                predicate = BundlesCuda(row.runtime, without_reason(one.ground.predicate), "its runtime is linked statically")
+                yield Requirement(
+                    one.key, one.test, candidate.entails(predicate, Relation(CUDA, DRIVER, row.distribution), place)
+                )
+
+
+def _runtime_release(matrix: Matrix, series: str) -> ReleaseCandidate | None:
+    """Return the newest CUDA release of a series such as `13.3`, else the oldest of its major version; None for none.
+
+    Every driver that runs one release of a major version runs the others by minor-version compatibility.
+    """
+    component = matrix.components.get(CUDA)
+    wanted = Version.parse(series).release
+    of_major = [one for one in (component.releases if component else ()) if one.version.release[:1] == wanted[:1]]
+    of_series = [one for one in of_major if one.version.release[:2] == wanted[:2]]
+    found = max(of_series, key=lambda one: one.version, default=None) or min(
+        of_major, key=lambda one: one.version, default=None
+    )
+    return None if found is None else ReleaseCandidate(Key(CUDA), found.version, str(found.version), found)
