@@ -73,11 +73,15 @@ def matrix_audit(
 
 
 def _selection(matrix: Matrix, text: str) -> tuple[str, str]:
+    from provisioner.curate.derive_wheels import WHEELS
     from provisioner.curate.shared_files import SHARED_FILES
     from provisioner.errors import UsageError
     from provisioner.names import nearest
 
     component, _, version = text.partition("==")
+    if component == WHEELS:
+        _require_distribution(matrix, version)
+        return component, version
     if component == SHARED_FILES:
         _require_shared_file(matrix, version)
         return component, version
@@ -101,6 +105,16 @@ def _require_shared_file(matrix: Matrix, name: str) -> None:
     if name and name not in known:
         near = nearest(name, known)
         raise UsageError(f"the matrix has no shared file `{name}`", hints=(f"did you mean `{near}`?",) if near else ())
+
+
+def _require_distribution(matrix: Matrix, name: str) -> None:
+    from provisioner.errors import UsageError
+    from provisioner.names import nearest
+
+    known = sorted({wheel.distribution for wheel in matrix.wheels})
+    if name and name not in known:
+        near = nearest(name, known)
+        raise UsageError(f"the matrix has no GPU wheels of `{name}`", hints=(f"did you mean `{near}`?",) if near else ())
 
 
 def _rows(matrix: Matrix, selections: Sequence[tuple[str, str]]) -> list[Row]:

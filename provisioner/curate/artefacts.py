@@ -1,7 +1,4 @@
-"""Finding the artefacts (wheels) that matrix rows name on the configured indexes, and measuring each of them once.
-
-Measurements are cached by the artefact's hash, so an interrupted audit continues where it stopped.
-"""
+"""Finding the artefacts (wheels) that matrix rows name on the configured indexes, and measuring each of them once."""
 
 from __future__ import annotations
 
@@ -14,7 +11,6 @@ from provisioner.curate.index_reader import IndexReader
 from provisioner.index.find_links import FindLinks
 from provisioner.index.pages.filename import parse_filename
 from provisioner.measure import UnreadableArtefactError
-from provisioner.measure.artefact import VERSION, Measurement, measure
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
@@ -22,6 +18,7 @@ if TYPE_CHECKING:
 
     from provisioner.index.model import IndexFile
     from provisioner.index.settings import IndexSettings
+    from provisioner.measure.artefact import Measurement
 
 
 class Artefacts(IndexReader):
@@ -34,14 +31,7 @@ class Artefacts(IndexReader):
         self._is_full = is_full
         self._find_links = FindLinks(settings, self._transport)
         self._files: dict[str, tuple[IndexFile, ...]] = {}
-        self._open: set[RemoteWheel] = set()
         self._lock = Lock()
-
-    def close(self) -> None:
-        """Close connections and the cache; reads in other threads end with `UnavailableError`."""
-        for wheel in tuple(self._open):
-            wheel.close()
-        super().close()
 
     def find(self, filename: str) -> IndexFile | None:
         """Return the file of this name; None when neither the index nor find-links have it. Raises `UnavailableError`."""
@@ -67,22 +57,12 @@ class Artefacts(IndexReader):
                 self._files[project] = (*self._find_links.files(project), *self._listed(project))
             return self._files[project]
 
-    def measured(self, file: IndexFile) -> Measurement:
-        """Return the measurement of a wheel, cached or made now; raises `UnavailableError` and `UnreadableArtefactError`."""
-        for depth in ("full",) if self._is_full else ("full", "sample"):
-            kept = self._cache.load(self._key(file, depth), Measurement) if file.sha256 else None
-            if kept is not None:
-                return kept
-        self._require_online(file, f"`{file.filename}` was not measured before")
-        with RemoteWheel(file, self._transport) as wheel:
-            self._open.add(wheel)
-            try:
-                found = measure(wheel, is_full=self._is_full, progress=lambda path: self._progress(f"{file.filename}: {path}"))
-            finally:
-                self._open.discard(wheel)
-        if file.sha256:
-            self._cache.store(self._key(file, "full" if found.is_whole else "sample"), found)
-        return found
+    def measured(self, file: IndexFile, *, is_full: bool = False) -> Measurement:
+        """Return the measurement of a wheel, of all of it with `is_full`, cached or made now.
+
+        Raises `UnavailableError` and `UnreadableArtefactError`.
+        """
+        return self.measurement(file, is_full=is_full or self._is_full)
 
     def record(self, file: IndexFile) -> str:
         """Return the RECORD of a wheel, cached or read by ranges; raises `UnavailableError` and `UnreadableArtefactError`."""
@@ -99,6 +79,3 @@ class Artefacts(IndexReader):
         if file.sha256:
             self._cache.store(key, text)
         return text
-
-    def _key(self, file: IndexFile, depth: str) -> str:
-        return f"measured:{VERSION}:{depth}:{file.sha256}"

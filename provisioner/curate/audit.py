@@ -19,6 +19,8 @@ from provisioner.curate.audit_needs import (
 )
 from provisioner.curate.audit_targets import target_findings
 from provisioner.curate.audit_verdict import Audited, Row, confirmed, refuted, unmeasured
+from provisioner.curate.audit_wheels import wheel_findings, wheel_rows
+from provisioner.curate.derive_wheels import WHEELS
 from provisioner.curate.shared_files import SHARED_FILES, shared_file_findings, shared_file_rows
 from provisioner.errors import UnavailableError
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
@@ -39,11 +41,13 @@ HEADERS_OF = {"nvidia-cuda-nvcc": "nvidia-cuda-crt"}
 
 
 def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row, ...]:
-    """Return the builds that name an artefact, in the order of the matrix, then the owners of shared files.
+    """Return the builds that name an artefact, in the order of the matrix, then the owners of shared files, then GPU wheels.
 
-    `component` and `version` restrict the result, "" for all; the component `shared-files` selects the shared files alone.
+    `component` and `version` restrict the result, "" for all; the component `shared-files` selects the shared files alone, and
+    `wheels` the GPU wheels, whose `version` is a distribution.
     """
     shared = shared_file_rows(matrix, version) if component in {"", SHARED_FILES} else ()
+    wheels = wheel_rows(matrix, version) if component in {"", WHEELS} else ()
     builds = tuple(
         Row(
             component=matrix.components[name],
@@ -58,7 +62,7 @@ def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row
         for build in release.builds
         if build.artefact
     )
-    return (*builds, *shared)
+    return (*builds, *shared, *wheels)
 
 
 def unnamed(matrix: Matrix, *, component: str = "", version: str = "") -> int:
@@ -113,6 +117,8 @@ def audit_row(matrix: Matrix, row: Row, artefacts: Artefacts) -> Audited:
             return Audited(row=row, findings=tuple(found))
         if row.component.name == SHARED_FILES:
             return Audited(row=row, findings=(*found, *shared_file_findings(matrix, row, file, artefacts=artefacts)))
+        if row.component.name == WHEELS:
+            return Audited(row=row, findings=(*found, *wheel_findings(matrix, row, file, artefacts=artefacts)))
         measurement = _measured(file, artefacts)
         found += _judged(matrix, row, measurement)
         found += python_findings(row, _wheels_of(file, artefacts), _pythons(matrix))

@@ -18,7 +18,7 @@ from provisioner.matrix.need import read_needs
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from packaging.version import Version as PackageVersion
 
@@ -43,17 +43,21 @@ class Session(Struct, frozen=True, kw_only=True):
 
         Keeping the artefact keeps the facts that were measured in it valid.
         """
-        known = {(build.artefact, build.sha256) for build in self.old.builds if build.artefact}
-        for wheel in wheels:
-            if (wheel.file.filename, wheel.file.sha256) in known:
-                return wheel
-        ordinary = [wheel for wheel in wheels if is_ordinary(wheel)] or list(wheels)
-        return max(ordinary, key=lambda wheel: (newest_minor([wheel]), len(minors(wheel)), wheel.file.filename))
+        return representative(wheels, {(build.artefact, build.sha256) for build in self.old.builds if build.artefact})
 
     def build(self, name: str, wheels: Sequence[Wheel], **fields: object) -> Build:
         """Return a build with the representative of `wheels` as its artefact and `fields` as further fields of `Build`."""
         wheel = self.representative(wheels)
         return Build(name=name, artefact=wheel.file.filename, sha256=wheel.file.sha256, **fields)  # type: ignore[arg-type]  # fields of a build
+
+
+def representative(wheels: Sequence[Wheel], known: Collection[tuple[str, str]]) -> Wheel:
+    """Return the wheel whose name and hash are `known`, otherwise one for the newest Python."""
+    for wheel in wheels:
+        if (wheel.file.filename, wheel.file.sha256) in known:
+            return wheel
+    ordinary = [wheel for wheel in wheels if is_ordinary(wheel)] or list(wheels)
+    return max(ordinary, key=lambda wheel: (newest_minor([wheel]), len(minors(wheel)), wheel.file.filename))
 
 
 class Source(Struct, frozen=True, kw_only=True):

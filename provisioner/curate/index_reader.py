@@ -1,4 +1,7 @@
-"""Reading of the files of projects from the configured indexes, through the disk cache."""
+"""Reading of the files of projects from the configured indexes, and measuring of wheels, through the disk cache.
+
+Measurements are cached by the artefact's hash, so an interrupted run continues where it stopped.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from provisioner.errors import UnavailableError
 from provisioner.index.cache import Cache
 from provisioner.index.http.transport import Transport
 from provisioner.index.pages.reader import PageReader
+from provisioner.measure.artefact import VERSION, Measurement, measure
+from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +32,7 @@ class IndexReader:
         self._cache = Cache(settings.cache_directory)
         self._transport = Transport(settings)
         self._pages = PageReader(settings, self._cache, self._transport)
+        self._open: set[RemoteWheel] = set()
 
     def __enter__(self) -> Self:
         return self
@@ -35,7 +41,9 @@ class IndexReader:
         self.close()
 
     def close(self) -> None:
-        """Close connections and the cache."""
+        """Close connections and the cache; reads in other threads end with `UnavailableError`."""
+        for wheel in tuple(self._open):
+            wheel.close()
         self._transport.close()
         self._cache.close()
 
@@ -43,6 +51,23 @@ class IndexReader:
     def fetched(self) -> int:
         """The bytes received over the network."""
         return self._transport.received
+
+    def measurement(self, file: IndexFile, *, is_full: bool) -> Measurement:
+        """Return the measurement of a wheel, cached or made now; raises `UnavailableError` and `UnreadableArtefactError`."""
+        for depth in ("full",) if is_full else ("full", "sample"):
+            kept = self._cache.load(_key(file, depth), Measurement) if file.sha256 else None
+            if kept is not None:
+                return kept
+        self._require_online(file, f"`{file.filename}` was not measured before")
+        with RemoteWheel(file, self._transport) as wheel:
+            self._open.add(wheel)
+            try:
+                found = measure(wheel, is_full=is_full, progress=lambda path: self._progress(f"{file.filename}: {path}"))
+            finally:
+                self._open.discard(wheel)
+        if file.sha256:
+            self._cache.store(_key(file, "full" if found.is_whole else "sample"), found)
+        return found
 
     def _listed(self, project: str) -> tuple[IndexFile, ...]:
         """Return the files of the first index that knows a project; empty when none does. Raises `UnavailableError`."""
@@ -57,3 +82,7 @@ class IndexReader:
         """Raise `UnavailableError` with the message `what` when a remote file has to be read in offline mode."""
         if self._settings.offline and not file.path:
             raise UnavailableError(f"offline: {what}; run once without --offline")
+
+
+def _key(file: IndexFile, depth: str) -> str:
+    return f"measured:{VERSION}:{depth}:{file.sha256}"

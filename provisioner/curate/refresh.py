@@ -18,12 +18,13 @@ from provisioner.curate.derive_jax import JAX
 from provisioner.curate.derive_nvidia import NVIDIA
 from provisioner.curate.derive_pytorch import PYTORCH, TRITON
 from provisioner.curate.derive_tensorflow import TENSORFLOW
+from provisioner.curate.derive_wheels import HEADER, WHEELS, derive_wheels
 from provisioner.curate.keep import losses, with_kept_facts
-from provisioner.curate.rows import component_text
+from provisioner.curate.rows import file_text
 from provisioner.document import parse_document, parse_model
 from provisioner.errors import RefusedError, UsageError
 from provisioner.matrix.check import check
-from provisioner.matrix.files import KIND, ComponentFile, Parsed, read_files
+from provisioner.matrix.files import KIND, ComponentFile, Parsed, WheelFile, read_files
 from provisioner.matrix.location import INDEX
 from provisioner.names import nearest
 
@@ -102,7 +103,10 @@ def refresh(
     when the result is inconsistent, and the errors of reading the index.
     """
     files = read_files(directory)
-    found = [_one(files, deriver, index, today=today, measure=measure) for deriver in _wanted(files, components)]
+    wanted = _wanted(files, [name for name in components if name != WHEELS]) if components != [WHEELS] else []
+    found = [_one(files, deriver, index, today=today, measure=measure) for deriver in wanted]
+    if files.index.content.wheels and (not components or WHEELS in components):
+        found.append(_wheels(files, index, today=today, measure=measure))
     lost = [f"{one.name}: {row}" for one in found for row in one.lost]
     if lost and not allow_removals:
         noun = "row" if len(lost) == 1 else "rows"
@@ -164,11 +168,31 @@ def _one(
         path=path,
         name=f"{files.directory.name}/{name}",
         before=before,
-        after=component_text(derived, header=deriver.header),
+        after=file_text(derived, header=deriver.header),
         releases=len(derived.releases),
         builds=len(derived.builds),
         lost=losses(old, derived),
         notes=dropped,
+    )
+
+
+def _wheels(files: MatrixFiles, index: WheelIndex, *, today: str, measure: bool) -> Refreshed:
+    name = files.index.content.wheels
+    path = files.directory / name
+    before = path.read_text(encoding="utf-8")
+    old = files.wheels.content
+    derived, notes = derive_wheels(old, index, today=today, measure=measure)
+    now = {artefact for row in derived.wheels for artefact in row.artefacts.items()}
+    return Refreshed(
+        component=WHEELS,
+        path=path,
+        name=f"{files.directory.name}/{name}",
+        before=before,
+        after=file_text(derived, header=HEADER),
+        releases=len(derived.wheels),
+        builds=len(now),
+        lost=tuple(f"{row.distribution} {row.versions}" for row in old.wheels if not set(row.artefacts.items()) <= now),
+        notes=notes,
     )
 
 
@@ -193,13 +217,17 @@ def _require_loadable(files: MatrixFiles, found: Sequence[Refreshed]) -> None:
 
 
 def _with(files: MatrixFiles, changed: Sequence[Refreshed]) -> MatrixFiles:
-    components = dict(files.components)
+    components, wheels = dict(files.components), files.wheels
     for one in changed:
+        if one.component == WHEELS:
+            document = parse_document(one.after, file=str(one.path), kind=KIND)
+            wheels = Parsed(files.directory, files.wheels.name, document, parse_model(document, WheelFile, kind=KIND))
+            continue
         name = files.index.content.components[one.component].files[0]
         document = parse_document(one.after, file=str(one.path), kind=KIND)
         fresh = Parsed(files.directory, name, document, parse_model(document, ComponentFile, kind=KIND))
         components[one.component] = (fresh, *(part for part in files.components[one.component] if part.name != name))
-    return replace(files, components=components)
+    return replace(files, components=components, wheels=wheels)
 
 
 def _kind(mistake: Mistake) -> tuple[str, str]:

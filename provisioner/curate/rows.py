@@ -14,7 +14,7 @@ from provisioner.strict_model import without_defaults
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.files import ComponentFile
+    from provisioner.matrix.files import ComponentFile, WheelFile
 
 WIDTH = 140
 
@@ -25,6 +25,11 @@ _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"}
 _QUOTED = frozenset(
     {
         "artefact",
+        "artefacts",
+        "compiler",
+        "numpy",
+        "runtime",
+        "versions",
         "because",
         "end_of_life",
         "install",
@@ -41,12 +46,16 @@ _QUOTED = frozenset(
 )
 """Keys whose texts are always quoted, for a uniform look of versions, dates and prose."""
 
-_SPREAD = frozenset({"sources", "releases", "rules", "builds"})
+_SPREAD = frozenset({"sources", "releases", "rules", "builds", "surveys", "wheels"})
 """Keys whose items are always written on lines of their own."""
 
 
-def component_text(content: ComponentFile, *, header: str) -> str:
-    """Return the YAML of a component's file, beginning with `header` (comment lines without `# `)."""
+_MAPPED = frozenset({"artefacts", "requires"})
+"""Keys of mappings, whose values are all written alike, whatever their names."""
+
+
+def file_text(content: ComponentFile | WheelFile, *, header: str) -> str:
+    """Return the YAML of a generated file, beginning with `header` (comment lines without `# `)."""
     lines = [f"# {line}".rstrip() for line in header.splitlines()]
     plain = without_defaults(content)
     if "sources" in plain:
@@ -72,7 +81,7 @@ def _entry(key: str, value: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 
 def _below(key: str, value: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML data
     if isinstance(value, dict):
         for name, inner in value.items():
-            quoted = "requires" if key == "requires" else name
+            quoted = key if key in _MAPPED else name
             if quoted == name:
                 yield from _entry(name, inner, indent)
             else:
@@ -104,12 +113,14 @@ def _holds_prose(value: Any) -> bool:  # noqa: ANN401 - plain YAML data
 def _flow(value: Any, key: str) -> str:  # noqa: ANN401 - plain YAML data
     if isinstance(value, dict):
         inner: Mapping[str, Any] = value
-        pairs = (f"{name}: {_flow(one, key if key == 'requires' else name)}" for name, one in inner.items())
+        pairs = (f"{name}: {_flow(one, key if key in _MAPPED else name)}" for name, one in inner.items())
         return "{" + ", ".join(pairs) + "}"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(_flow(one, key) for one in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
     text = str(value)
     is_plain = key not in _QUOTED and _PLAIN.fullmatch(text) is not None and text not in _WORDS
     return text if is_plain else json.dumps(text, ensure_ascii=False)

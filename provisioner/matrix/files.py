@@ -25,6 +25,7 @@ from provisioner.matrix.model import (
     Rule,
     SharedFile,
     Variables,
+    WheelSurvey,
 )
 from provisioner.strict_model import SpelledModel, StrictModel
 
@@ -127,8 +128,9 @@ class DriverPackageFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class WheelFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of the GPU code in the wheels of Python distributions."""
+    """The file of the GPU code in the wheels of Python distributions; `surveys` say which ones are measured."""
 
+    surveys: tuple[WheelSurvey, ...] = ()
     wheels: tuple[GpuWheel, ...] = ()
 
 

@@ -357,6 +357,19 @@ class SharedFile(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class WheelSurvey(Row, frozen=True, kw_only=True):
+    """A distribution whose wheels `provision matrix refresh wheels --measure` measures: its newest release and older ones.
+
+    `versions` is the PEP 440 specifier of the releases to choose from, "" for all. `most` is the largest number of wheels for
+    amd64 that one run measures; a third of it is measured for arm64. `also` are releases that are measured in any case.
+    """
+
+    distribution: str
+    versions: str = ""
+    most: int = 4
+    also: tuple[str, ...] = ()
+
+
 class GpuWheel(Row, frozen=True, kw_only=True):
     """The GPU code in the wheels of a Python distribution, and the libraries for GPUs that they need and contain, as measured.
 
@@ -365,15 +378,16 @@ class GpuWheel(Row, frozen=True, kw_only=True):
     as in `Build`: those with at least half of the kernels of a library; None means not measured, an empty tuple means none.
     `ptx_isa` is the newest PTX ISA of the PTX listed in `ptx`, "" without PTX.
 
-    `runtime` is the CUDA release whose runtime is linked statically, which needs a driver for its major version; "" when the
-    runtime is a shared library or there is none. `compiler` is the CUDA release of the compiler of GPU code (ptxas, NVRTC) that
-    the wheel contains and runs, whose GPUs are the only ones that it serves; "" when it contains none.
+    `runtime` is the CUDA release of the runtime that the wheel contains, linked statically or as a library, which needs a
+    driver for its major version; "" when it contains none. `compiler` is the CUDA release of the compiler of GPU code (ptxas,
+    NVRTC) that the wheel contains and runs, whose GPUs are the only ones that it serves; "" when it contains none.
 
     `links` are the shared libraries of CUDA, ROCm and PyTorch that its libraries need to load (DT_NEEDED) and that it does not
-    contain, `opens` those that are named in its libraries, to be loaded at run time when they are used. `provides` are such
+    contain; of several versions of one library it needs any one, because it has a library of its own for each. `opens` are
+    those that it loads when they are used, which are named in its libraries. `provides` are such
     libraries that it contains under the name by which others link to them. `numpy` is the specifier of the NumPy releases that
-    its compiled modules can be imported with, "" when not measured. `artefacts` are the measured wheels, newest first, with
-    their SHA-256.
+    its compiled modules can be imported with, "" when they show no limit. `artefacts` are the measured wheels of both ends of
+    `versions`, newest first, with their SHA-256.
     """
 
     distribution: str

@@ -14,13 +14,14 @@ from provisioner.measure import texts
 from provisioner.measure.elf import MAGIC, VersionScanner, newest, read_library
 from provisioner.measure.fatbin import FatBinaryReader, target_key
 from provisioner.measure.offload import OffloadReader
+from provisioner.measure.scan import Scanner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from provisioner.measure.wheel import RemoteWheel
 
-VERSION = 3
+VERSION = 4
 """The version of measurements: a cached measurement of another version is made again."""
 
 MEBIBYTE = 1 << 20
@@ -36,12 +37,20 @@ QUIET = 10 * MEBIBYTE
 IN_MEMORY = 64 * MEBIBYTE
 """The size in bytes above which a library is read piece by piece, because several wheels are measured at once."""
 
+COMPILERS = frozenset({"ptxas", "ptxas-blackwell"})
+"""Programs in wheels that are measured like libraries."""
+
 LARGEST_TEXT = 4 * MEBIBYTE
 """The size in bytes up to which a text member is read."""
 
 
 class Library(Struct, frozen=True, kw_only=True):
     """One shared library of a wheel. `is_whole`: it was read to its end, so that the counts are complete.
+
+    `needed` are the libraries that it links to; of a library that was read piece by piece only those of CUDA, PyTorch and ROCm.
+    `named` are all libraries of these that it names, linked or loaded at run time. `has_runtime`: it contains a CUDA runtime,
+    of the release `runtime`. `compiler` is the CUDA release of the compiler that it contains, `tools` those of the compilers
+    that its GPU code names. `ptx_isa` is the newest PTX ISA of each target in `ptx`.
 
     `sass` and `ptx` count the entries for each target (`sm_90` -> 476), `gfx` the bundles; `packed_bundles` is the number of
     bundles that could not be unpacked.
@@ -59,6 +68,13 @@ class Library(Struct, frozen=True, kw_only=True):
     ptx: Mapping[str, int] = field(default_factory=dict)
     gfx: Mapping[str, int] = field(default_factory=dict)
     packed_bundles: int = 0
+    ptx_isa: Mapping[str, str] = field(default_factory=dict)
+    named: tuple[str, ...] = ()
+    has_runtime: bool = False
+    runtime: str = ""
+    compiler: str = ""
+    tools: tuple[str, ...] = ()
+    needs_numpy_1: bool = False
 
 
 class Measurement(Struct, frozen=True, kw_only=True):
@@ -107,7 +123,7 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
     libraries = []
     for path in wheel.names():
         name = path.rpartition("/")[2]
-        if name.endswith(".so") or ".so." in name:
+        if name.endswith(".so") or ".so." in name or name in COMPILERS:
             progress(path)
             read = _read_library(wheel, path, is_full=is_full)
             libraries += [read.library] if read.library is not None else []
@@ -163,9 +179,9 @@ def _read_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadLibra
 
 
 def _whole_library(content: bytes, path: str) -> Library:
-    reader, bundles = FatBinaryReader(), OffloadReader()
-    reader.feed(content)
-    bundles.feed(content)
+    reader, bundles, scanner = FatBinaryReader(), OffloadReader(), Scanner()
+    for one in (reader, bundles, scanner):
+        one.feed(content)
     bundles.finish()
     found = read_library(content, name=path)
     library = Library(
@@ -177,12 +193,12 @@ def _whole_library(content: bytes, path: str) -> Library:
         needed=found.needed,
         soname=found.soname,
     )
-    return _with_targets(library, reader, bundles)
+    return _with_targets(library, reader, bundles, scanner)
 
 
 def _streamed_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadLibrary:
     """Read a large library piece by piece, and stop a sample when no new targets come."""
-    reader, bundles, scanner = FatBinaryReader(), OffloadReader(), VersionScanner()
+    reader, bundles, versions_scanner, scanner = FatBinaryReader(), OffloadReader(), VersionScanner(), Scanner()
     last_new, known = wheel.fetched, 0
     versions: dict[str, str] = {}
     is_whole, is_first = True, True
@@ -192,28 +208,42 @@ def _streamed_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadL
         if is_first and not piece.startswith(MAGIC):
             return _ReadLibrary()
         is_first = False
-        for one in (reader, bundles, scanner):
+        for one in (reader, bundles, versions_scanner, scanner):
             one.feed(piece)
         versions = versions or dict(texts.nccl_versions(rest + piece))
         rest = piece[-128:]
         if len(reader.targets) + len(bundles.targets) > known:
             known, last_new = len(reader.targets) + len(bundles.targets), wheel.fetched
         limit = QUIET if known else FIRST
-        if may_stop and wheel.fetched - last_new >= limit and reader.position < wheel.size(path):
+        is_quiet = scanner.knows_links and wheel.fetched - last_new >= limit
+        if may_stop and is_quiet and reader.position < wheel.size(path):
             is_whole = False
             break
     bundles.finish()
-    library = Library(path=path, is_whole=is_whole, glibc=scanner.glibc, glibcxx=scanner.glibcxx)
-    return _ReadLibrary(_with_targets(library, reader, bundles), versions)
+    library = Library(
+        path=path,
+        is_whole=is_whole,
+        glibc=versions_scanner.glibc,
+        glibcxx=versions_scanner.glibcxx,
+        needed=scanner.linked,
+    )
+    return _ReadLibrary(_with_targets(library, reader, bundles, scanner), versions)
 
 
-def _with_targets(library: Library, reader: FatBinaryReader, bundles: OffloadReader) -> Library:
+def _with_targets(library: Library, reader: FatBinaryReader, bundles: OffloadReader, scanner: Scanner) -> Library:
     return replace(
         library,
         sass={name: count for name, count in reader.targets.items() if name.startswith("sm_")},
         ptx={name: count for name, count in reader.targets.items() if name.startswith("compute_")},
         gfx=dict(bundles.targets),
         packed_bundles=bundles.unread,
+        ptx_isa=dict(reader.isa),
+        named=scanner.named,
+        has_runtime=scanner.has_runtime,
+        runtime=scanner.runtime,
+        compiler=scanner.compiler,
+        tools=scanner.tools,
+        needs_numpy_1=scanner.needs_numpy_1,
     )
 
 

@@ -32,6 +32,7 @@ ARCHITECTURE_ONLY = 1 << 20
 _KINDS = {1: "compute", 2: "sm", 16: "sm"}
 """PTX; machine code; machine code of newer compilers that is finished when it is loaded. Other kinds are no code for a GPU."""
 
+_PTX = 1
 _ENTRY = struct.Struct("<HHIQIIHHIIIQ")
 _ARCHITECTURES = range(10, 1000)
 
@@ -57,6 +58,7 @@ class FatBinaryReader:
         """The offset of the next byte to read in the buffer."""
         self._container: _Container | None = None
         self._counts: Counter[str] = Counter()
+        self._isa: dict[str, tuple[int, int]] = {}
         self.containers = 0
         """Containers begun so far."""
 
@@ -69,6 +71,11 @@ class FatBinaryReader:
     def targets(self) -> Mapping[str, int]:
         """`sm_90`, `sm_90a` or `compute_90` -> how many entries hold code for it, sorted by architecture."""
         return {name: self._counts[name] for name in sorted(self._counts, key=target_key)}
+
+    @property
+    def isa(self) -> Mapping[str, str]:
+        """`compute_90` -> the newest version of the PTX ISA in which it is written (`8.7`)."""
+        return {name: ".".join(map(str, self._isa[name])) for name in sorted(self._isa, key=target_key)}
 
     def feed(self, piece: bytes) -> None:
         """Read the next bytes."""
@@ -103,14 +110,17 @@ class FatBinaryReader:
             return True
         if self._at + ENTRY_HEAD > len(self._buffer):
             return False
-        kind, _, head, length, _, _, _, _, architecture, _, _, flags = _ENTRY.unpack_from(self._buffer, self._at)
+        kind, _, head, length, _, _, minor, major, architecture, _, _, flags = _ENTRY.unpack_from(self._buffer, self._at)
         after = container.at + head + length
         if not ENTRY_HEAD <= head <= MOST_ENTRY_HEAD or after > container.end or architecture not in _ARCHITECTURES:
             # These bytes are no entry, so the container was none; another one may begin in them.
             self._container = None
             return True
         if kind in _KINDS:
-            self._counts[f"{_KINDS[kind]}_{architecture}{_suffix(flags)}"] += 1
+            name = f"{_KINDS[kind]}_{architecture}{_suffix(flags)}"
+            self._counts[name] += 1
+            if kind == _PTX:
+                self._isa[name] = max(self._isa.get(name, (0, 0)), (major, minor))
         container.at = after
         return True
 

@@ -12,7 +12,7 @@ from packaging.version import Version
 
 from provisioner.curate.keep import losses, with_kept_facts
 from provisioner.curate.readings import arch_flags, string_abi
-from provisioner.curate.rows import WIDTH, component_text
+from provisioner.curate.rows import WIDTH, file_text
 from provisioner.curate.wheel_facts import as_range, cuda_of_runtime, glibc, macos, platforms, pythons, required
 from provisioner.curate.wheel_index import Wheel
 from provisioner.document import parse_document, parse_model
@@ -151,7 +151,7 @@ FILES = st.builds(
 @pytest.mark.property
 @given(FILES)
 def test_what_is_written_reads_back_as_the_same_rows(content: ComponentFile) -> None:
-    text = component_text(content, header="a header")
+    text = file_text(content, header="a header")
     document = parse_document(text, file="x.yaml", kind="matrix")
     assert parse_model(document, ComponentFile, kind="matrix") == content
 
@@ -164,7 +164,7 @@ def test_a_row_stands_on_one_line_where_it_fits_and_never_beyond_the_width() -> 
         builds=(Build(name="cu126", requires=read_needs({"python": versions}), sass=()),),
         source=("wheels",),
     )
-    lines = component_text(ComponentFile(releases=(short, long)), header="h").splitlines()
+    lines = file_text(ComponentFile(releases=(short, long)), header="h").splitlines()
     assert lines[:3] == ["# h", "releases:", '  - {version: "1.10", released: "2026-01-01", source: [wheels]}']
     assert "        sass: []" in lines
     assert max(len(line) for line in lines if "python" not in line) <= WIDTH

@@ -1,0 +1,81 @@
+"""The deriver of the file of GPU wheels: measures the wheels of the distributions that the file itself names under `surveys`.
+
+Without measuring, it only checks that the measured wheels are still on the index.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.curate.derive import GENERATED, by_platform, by_version, representative
+from provisioner.curate.gpu_wheels import SOURCE, Facts, facts, facts_of, survey
+from provisioner.matrix.model import Citation
+from provisioner.measure import UnreadableArtefactError
+from provisioner.platforms import LINUX_PLATFORMS
+
+if TYPE_CHECKING:
+    from provisioner.curate.wheel_index import Wheel, WheelIndex
+    from provisioner.index.model import IndexFile
+    from provisioner.matrix.files import WheelFile
+    from provisioner.matrix.model import GpuWheel, WheelSurvey
+
+WHEELS = "wheels"
+"""The name that selects the file of GPU wheels in a refresh or an audit, used like the name of a component."""
+
+WHOLE_UP_TO = 150 << 20
+"""The size in bytes of a wheel up to which all of it is measured; of the large libraries of larger ones a sample is."""
+
+HEADER = f"""\
+The GPU code in the wheels of Python distributions, and the libraries for GPUs that they link to, load and contain.
+{GENERATED} {WHEELS} --measure`, not by hand, except `surveys`, which say what is measured.
+What was measured in a wheel is kept while its name and hash are the same; without --measure nothing is measured."""
+
+CITATION = Citation(
+    title="wheels on the package index, those named under `artefacts`",
+    where=(
+        "fat binaries, dynamic sections, texts and the stored version of the CUDA runtime in the libraries of the wheels at "
+        "both ends of `versions`, which are equal; releases between them were not read. Libraries above 24 MB of wheels above "
+        "150 MB are read until 10 MB of them bring no further target"
+    ),
+    url="https://pypi.org/",
+    measured=True,
+)
+
+
+def is_read_whole(file: IndexFile) -> bool:
+    """Return whether a wheel is small enough to be measured to the end of each library."""
+    return file.size is not None and file.size <= WHOLE_UP_TO
+
+
+def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: bool) -> tuple[WheelFile, tuple[str, ...]]:
+    """Return the file with its rows derived anew from an index, and messages about wheels that could not be measured."""
+    known = {artefact: facts_of(row) for row in old.wheels for artefact in row.artefacts.items()}
+    notes: list[str] = []
+
+    def rows(asked: WheelSurvey) -> list[GpuWheel]:
+        def measured(wheel: Wheel) -> Facts | None:
+            try:
+                return facts(asked.distribution, index.measurement(wheel.file, is_full=is_read_whole(wheel.file)))
+            except UnreadableArtefactError as error:
+                notes.append(error.message)
+                return None
+
+        found: list[GpuWheel] = []
+        for platform in LINUX_PLATFORMS:
+            releases = by_version(index.wheels(asked.distribution))
+            wheels = [
+                representative(some, known)
+                for release in reversed(releases.values())
+                for _, some in by_platform([wheel for wheel in release if not wheel.tag.endswith("-any")], (platform,))
+            ]
+            most = (asked.most if platform == LINUX_PLATFORMS[0] else asked.most // 3) if measure else 0
+            found += survey(asked, platform, wheels, known, measured, most=most)
+        return found
+
+    wheels = tuple(row for found in index.side_by_side(rows, old.surveys) for row in found)
+    changed = wheels != old.wheels
+    citation = replace(CITATION, read=today) if changed or SOURCE not in old.sources else old.sources[SOURCE]
+    sources = {**old.sources, SOURCE: citation} if wheels else {}
+    return replace(old, sources=sources, wheels=wheels), tuple(sorted(notes))

@@ -1,0 +1,214 @@
+"""GPU code in the wheels of distributions: the facts of a row from the measurement of a wheel, and the rows of a survey.
+
+A release for which a row stands was measured itself, or lies between two measured releases whose facts are equal.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from packaging.specifiers import SpecifierSet
+
+from provisioner.matrix.model import GpuWheel
+from provisioner.measure.fatbin import target_key
+from provisioner.measure.scan import SONAME
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from provisioner.curate.wheel_index import Wheel
+    from provisioner.matrix.model import WheelSurvey
+    from provisioner.measure.artefact import Library, Measurement
+
+SOURCE = "gpu-wheels"
+"""The key of the citation of all rows."""
+
+FEW = 0.5
+"""The fraction of a library's most frequent target below which another target of it is ignored: it covers only some kernels."""
+
+LOADED_ON_USE = {
+    "onnxruntime-gpu": ("libnvinfer", "libnvonnxparser"),
+    "onnxruntime-genai-cuda": ("libnvinfer", "libnvonnxparser"),
+    "cupy": ("libcudnn", "libnccl", "libcutensor", "libcusparseLt"),
+    "dgl": ("libtorch", "libc10"),
+}
+"""Distribution, or the beginning of its name before `-cuda` -> libraries that only parts of it link to, which work without.
+
+Sources: ONNX Runtime, "Execution Providers" (each is a library of its own, loaded when it is asked for); CuPy, "Installation",
+"Additional CUDA Libraries" (optional).
+"""
+
+
+PROFILERS = ("libcupti", "libnvperf", "libpcsamplingutil", "libcheckpoint")
+"""CUPTI's libraries, whose kernels are for measuring: in other wheels, such as Triton's, they do not show the GPUs of these."""
+
+CUDA_OF_ISA = {f"7.{minor}": f"11.{minor}" for minor in range(9)} | {
+    **{f"8.{minor}": f"12.{minor}" for minor in range(5)},
+    "8.5": "12.6",
+    "8.6": "12.7",
+    "8.7": "12.8",
+    "8.8": "12.9",
+    **{f"9.{minor}": f"13.{minor}" for minor in range(6)},
+}
+"""PTX ISA -> the newest CUDA release whose compiler writes it. Source: PTX ISA, "Release Notes"."""
+
+
+class Facts(Struct, frozen=True, kw_only=True):
+    """What the measurement of one wheel says, in the fields of `GpuWheel`."""
+
+    sass: tuple[str, ...] | None = None
+    ptx: tuple[str, ...] | None = None
+    gfx: tuple[str, ...] | None = None
+    ptx_isa: str = ""
+    runtime: str = ""
+    compiler: str = ""
+    links: tuple[str, ...] = ()
+    opens: tuple[str, ...] = ()
+    provides: tuple[str, ...] = ()
+    numpy: str = ""
+
+
+FIELDS = Facts.__struct_fields__
+
+
+def facts(distribution: str, measurement: Measurement) -> Facts:
+    """Return the facts that a measured wheel of a distribution shows."""
+    libraries = measurement.libraries
+    files = {library.path.rpartition("/")[2] for library in libraries}
+    own = files | {library.soname for library in libraries}
+    linked = {name for library in libraries for name in library.needed if SONAME.fullmatch(name)} - own
+    on_use = _on_use(distribution)
+    links = {name for name in linked if not name.startswith(on_use)}
+    named = {name for library in libraries for name in library.named if _VERSIONED.search(name)} - own
+    code = [library for library in libraries if not _is_profiler(library) or "cupti" in distribution]
+    sass, ptx, gfx = (_targets(code, kind) for kind in ("sass", "ptx", "gfx"))
+    is_known = bool(sass or ptx) or measurement.is_whole
+    isa = [version for library in code for name, version in library.ptx_isa.items() if name in ptx]
+    return Facts(
+        sass=sass if is_known else None,
+        ptx=ptx if is_known else None,
+        gfx=gfx or None,
+        ptx_isa=max(isa, key=_numbers, default=""),
+        runtime=_runtime(libraries),
+        compiler=max((library.compiler for library in libraries if library.compiler), key=_numbers, default=""),
+        links=tuple(sorted(links)),
+        opens=tuple(sorted((named | linked) - links)),
+        provides=tuple(sorted(name for name in files if SONAME.fullmatch(name) and _VERSIONED.search(name))),
+        numpy="<2" if any(library.needs_numpy_1 for library in libraries) else "",
+    )
+
+
+def facts_of(row: GpuWheel) -> Facts:
+    """Return the facts of a row."""
+    return Facts(**{name: getattr(row, name) for name in FIELDS})
+
+
+def row(distribution: str, platform: str, found: Facts, wheels: Sequence[Wheel]) -> GpuWheel:
+    """Return the row of facts that are the same in `wheels`, the oldest first."""
+    first, last = wheels[0], wheels[-1]
+    versions = f"=={first.text}" if first.text == last.text else f">={first.text},<={last.text}"
+    return GpuWheel(
+        distribution=distribution,
+        versions=versions,
+        platforms=(platform,),  # type: ignore[arg-type]  # the name of a platform
+        **{name: getattr(found, name) for name in FIELDS},
+        artefacts={wheel.file.filename: wheel.file.sha256 for wheel in (last, first)},
+        source=(SOURCE,),
+    )
+
+
+def survey(
+    asked: WheelSurvey,
+    platform: str,
+    wheels: Sequence[Wheel],
+    old: Mapping[tuple[str, str], Facts],
+    measure: Callable[[Wheel], Facts | None],
+    *,
+    most: int,
+) -> Iterator[GpuWheel]:
+    """Yield the rows of a distribution on a platform, the newest first; `wheels` are one of each release, the oldest first.
+
+    `old` are the facts known before, by name and hash of the artefact. At most `most` further wheels are measured by `measure`,
+    which returns None for a wheel that cannot be measured: the newest, the ones asked for, the oldest, and then one in the
+    middle of the newest gap between two releases whose facts differ.
+    """
+    allowed = SpecifierSet(asked.versions)
+    chosen = [wheel for wheel in wheels if wheel.version in allowed or wheel.text in asked.also]
+    known = {
+        at: old[wheel.file.filename, wheel.file.sha256]
+        for at, wheel in enumerate(chosen)
+        if (wheel.file.filename, wheel.file.sha256) in old
+    }
+    failed: set[int] = set()
+    while chosen and most > 0 and (at := _next(chosen, asked, known, failed)) is not None:
+        most -= 1
+        found = measure(chosen[at])
+        if found is None:
+            failed.add(at)
+        else:
+            known[at] = found
+    group: list[int] = []
+    for at in [*sorted(known, reverse=True), -1]:
+        if group and (at < 0 or known[at] != known[group[0]]):
+            yield row(asked.distribution, platform, known[group[0]], [chosen[one] for one in reversed(group)])
+            group = []
+        group.append(at)
+
+
+def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, Facts], failed: set[int]) -> int | None:
+    """Return the index of the next wheel to measure; None when every gap is closed."""
+    last = len(chosen) - 1
+    wanted = [last, *(at for at, wheel in enumerate(chosen) if wheel.text in asked.also), 0]
+    for at in wanted:
+        if at not in known and at not in failed:
+            return at
+    places = sorted(known, reverse=True)
+    for after, before in pairwise(places):
+        between = [at for at in range(before + 1, after) if at not in failed]
+        if known[after] != known[before] and between:
+            return between[len(between) // 2]
+    return None
+
+
+def _is_profiler(library: Library) -> bool:
+    return library.path.rpartition("/")[2].startswith(PROFILERS)
+
+
+_VERSIONED = re.compile(r"\.so\.\d")
+
+
+def _on_use(distribution: str) -> tuple[str, ...]:
+    return LOADED_ON_USE.get(distribution) or LOADED_ON_USE.get(distribution.partition("-cuda")[0], ())
+
+
+def _targets(libraries: Iterable[Library], kind: str) -> tuple[str, ...]:
+    """Return the targets that have at least `FEW` of the kernels of some library, sorted."""
+    found: set[str] = set()
+    for library in libraries:
+        counts: Mapping[str, int] = getattr(library, kind)
+        most = max((*library.sass.values(), *library.ptx.values(), *library.gfx.values()), default=0)
+        found.update(name for name, count in counts.items() if count >= FEW * most)
+    return tuple(sorted(found, key=target_key))
+
+
+def _runtime(libraries: Iterable[Library]) -> str:
+    """Return the newest CUDA runtime in libraries.
+
+    Where its version was not found, or is another major than that of the PTX beside it, it is that of the compiler of its code.
+    """
+    found = [_runtime_of(library) for library in libraries if library.has_runtime]
+    return max((one for one in found if one), key=_numbers, default="")
+
+
+def _runtime_of(library: Library) -> str:
+    isa = max(library.ptx_isa.values(), key=_numbers, default="")
+    compiler = library.tools[-1] if library.tools else CUDA_OF_ISA.get(isa, "")
+    majors = {_numbers(one)[0] for one in (library.runtime, compiler) if one}
+    return library.runtime if library.runtime and len(majors) == 1 else compiler
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))

@@ -1,0 +1,155 @@
+"""Scan the bytes of a library: the CUDA runtime and compiler that it contains, the libraries that it names, NumPy's ABI.
+
+Everything is found in plain bytes, in a stream, so that libraries too large to keep are read like small ones.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+RUNTIME_MARK = b"cudart.shm.%"
+"""A text that the CUDA runtime has in libcudart.so.* and in libcudart_static.a alike. Measured: CUDA 11.8 to 13.5."""
+
+COMPILER_MARK = b"is not defined for option"
+"""A message that ptxas, NVRTC and nvJitLink have about a GPU that they do not know, and no library without a compiler has."""
+
+SONAME = re.compile(
+    r"lib(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|cutensor|cupti|cufile|nvrtc|nvJitLink|nvToolsExt|nvinfer|nvonnxparser"
+    r"|nvshmem|nvjpeg|npp|nccl|torch|c10|caffe2|amdhip64|hiprtc|hipblas|hipfft|hipsparse|hipsolver|hiprand|rocblas|rocfft|rocsolver"
+    r"|rocsparse|rocrand|MIOpen|rccl|hsa-runtime64|roctx64|roctracer64)[A-Za-z0-9_]*\.so(?:\.\d+)*"
+)
+"""The name by which a library of CUDA, PyTorch or ROCm is linked or loaded; those of the driver are none of them.
+
+A library that a wheel keeps to itself has a hash in its name (`libcudart-d0da41ae.so.11.0`), so that it is none either.
+"""
+
+NEAR = 16 << 10
+"""The bytes around the name of libc in the table of dynamic strings within which the names of other linked libraries lie.
+
+Linkers put names of linked libraries and versions together at the end of the table.
+"""
+
+SYSTEM = frozenset({"libc.so.6", "libstdc++.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libgcc_s.so.1"})
+"""Libraries of the system, to one of which every library links."""
+
+_NAME = re.compile(rb"\0(lib[A-Za-z0-9_+-]+\.so(?:\.\d+)*)(?=\0)")
+_TOOLS = re.compile(rb"release (\d+\.\d+), V\d+\.\d+\.\d+")
+# cudaRuntimeGetVersion stores the runtime's version, 12080 for 12.8, at the address that it is given.
+_STORED_X86 = re.compile(rb"\xc7\x07(..)\x00\x00", re.DOTALL)
+_STORED_ARM = re.compile(rb"[\x80-\x87]\x52(?:.{4})?.[\x00-\x03]\x00\xb9", re.DOTALL)
+_NUMPY_1, _NUMPY_2 = b"numpy.core._multiarray_umath", b"numpy._core._multiarray_umath"
+_OVERLAP = 160
+_AARCH64 = 183
+"""The number of the machine in the head of an ELF file. Source: ELF for the Arm 64-bit Architecture, "ELF Header"."""
+
+
+class Scanner:
+    """Reads a library in a stream that is fed piece by piece, wherever pieces begin and end."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._start = 0
+        self._is_arm = False
+        self._has_runtime = False
+        self._stored: Counter[int] = Counter()
+        self._names: dict[str, set[int]] = {}
+        self._system: list[int] = []
+        self._has_numpy_1 = False
+        self._has_numpy_2 = False
+        self._is_compiler = False
+        self._tools: set[str] = set()
+
+    def feed(self, piece: bytes) -> None:
+        """Read the next bytes."""
+        window = self._rest + piece
+        if not self._start:
+            self._is_arm = int.from_bytes(window[18:20], "little") == _AARCH64
+        new = len(self._rest)
+        self._has_runtime = self._has_runtime or RUNTIME_MARK in window
+        self._is_compiler = self._is_compiler or COMPILER_MARK in window
+        self._has_numpy_2 = self._has_numpy_2 or _NUMPY_2 in window
+        self._has_numpy_1 = self._has_numpy_1 or _NUMPY_1 in window
+        self._tools.update(match[1].decode() for match in _TOOLS.finditer(window))
+        for match in _NAME.finditer(window):
+            name = match[1].decode()
+            if name in SYSTEM:
+                self._system.append(self._start + match.start())
+            elif SONAME.fullmatch(name):
+                self._names.setdefault(name, set()).add(self._start + match.start())
+        for number in _stored_arm(window, new) if self._is_arm else _stored_x86(window, new):
+            if 7000 <= number < 20000 and number % 10 == 0 and number % 1000 < 100:
+                self._stored[number] += 1
+        self._rest = window[-_OVERLAP:]
+        self._start += len(window) - len(self._rest)
+
+    @property
+    def knows_links(self) -> bool:
+        """Whether the table of dynamic strings was read: it names the C library or another one of the system."""
+        return bool(self._system)
+
+    @property
+    def linked(self) -> tuple[str, ...]:
+        """The libraries of `FAMILIES` named in the table of dynamic strings: those that it links to, and its own name."""
+        return tuple(sorted(name for name, places in self._names.items() if self._is_linked(places)))
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """All libraries of `FAMILIES` that are named anywhere, as text of its own."""
+        return tuple(sorted(self._names))
+
+    @property
+    def runtime(self) -> str:
+        """The CUDA release of the runtime that it contains (`12.8`), "" when it contains none or its version was not found."""
+        number = max(self._stored, key=lambda one: (self._stored[one], one), default=0)
+        return f"{number // 1000}.{number % 1000 // 10}" if self._has_runtime and number else ""
+
+    @property
+    def has_runtime(self) -> bool:
+        """Whether it contains a CUDA runtime."""
+        return self._has_runtime
+
+    @property
+    def compiler(self) -> str:
+        """The CUDA release of the compiler of GPU code that it contains, "" for none."""
+        return max(self._tools, key=_numbers, default="") if self._is_compiler else ""
+
+    @property
+    def tools(self) -> tuple[str, ...]:
+        """The CUDA releases of the compilers that its GPU code names, oldest first; code that is packed names none."""
+        return tuple(sorted(self._tools, key=_numbers))
+
+    @property
+    def needs_numpy_1(self) -> bool:
+        """Whether it was compiled against NumPy 1 and uses NumPy's C API, so that NumPy 2 refuses to be imported by it.
+
+        Modules compiled against NumPy 2 look for `numpy._core` first. Source: NumPy 2.0 migration guide, "NumPy C-API".
+        """
+        return self._has_numpy_1 and not self._has_numpy_2
+
+    def _is_linked(self, places: Iterable[int]) -> bool:
+        return any(abs(place - one) <= NEAR for place in places for one in self._system)
+
+
+def _stored_x86(window: bytes, new: int) -> Iterable[int]:
+    """Yield the numbers that `mov dword [rdi], NUMBER` stores; those before `new` were yielded with the bytes before."""
+    return (int.from_bytes(match[1], "little") for match in _STORED_X86.finditer(window) if match.end() > new)
+
+
+def _stored_arm(window: bytes, new: int) -> Iterable[int]:
+    """Yield the numbers that `mov wN, #NUMBER` and `str wN, [xM]` store, next to each other or with an instruction between."""
+    for match in _STORED_ARM.finditer(window):
+        at = match.start() - 2
+        if at < 0 or match.end() <= new:
+            continue
+        move, store = int.from_bytes(window[at : at + 4], "little"), int.from_bytes(match[0][-4:], "little")
+        if move & 31 == store & 31:
+            yield move >> 5 & 0xFFFF
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split("."))
