@@ -36,7 +36,8 @@ def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
     """
     verb = "runs on" if stack.verdict == "yes" else "should run on"
     doubts = f"; {counted(len(stack.doubts), 'point')} unverified" if stack.doubts else ""
-    way = f"  (CUDA {stack.components.get('cuda', '')} through {_WAYS[stack.basis]})" if stack.basis in _WAYS else ""
+    cuda = stack.components.get("cuda", "")  # "" when only packages bring CUDA
+    way = f"  (CUDA{f' {cuda}' if cuda else ''} through {_WAYS[stack.basis]})" if stack.basis in _WAYS else ""
     first = verdict_line(stack.verdict, f"{f'{heading}: ' if heading else ''}{verb} {_machines(stack)}{doubts}{way}")
     named = " · ".join(_named(stack, spec))
     return [first, *([Line(named, indent=2)] if named else [])]

@@ -113,6 +113,16 @@ class UnmeasuredTargets(Doubt, frozen=True, kw_only=True):
     subject: Subject
 
 
+class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
+    """The GPU code of a distribution's wheel was never read, but other versions of the distribution have some."""
+
+    subject: Subject
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+
 class FromSource(Doubt, frozen=True, kw_only=True):
     """A build is compiled from source: no binary is published."""
 

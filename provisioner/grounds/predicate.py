@@ -174,9 +174,13 @@ class BundlesCuda(Struct, frozen=True):
 
 
 class BundlesCompiler(Struct, frozen=True):
-    """The candidate contains the compiler of a CUDA release, with which it compiles for the GPU that it runs on."""
+    """The candidate contains the compiler of a CUDA release, with which it compiles for the GPU that it runs on.
+
+    `newest` is the newest compute capability that the compiler knows.
+    """
 
     cuda: str
+    newest: str
 
 
 class Bundles(Struct, frozen=True):
@@ -355,5 +359,5 @@ def joined(predicates: Sequence[Predicate]) -> Predicate:
 
 
 def without_reason(predicate: Predicate) -> Predicate:
-    """Return a predicate without its reason: the row of the distribution that bundles its subject states a reason of its own."""
+    """Return a predicate without its reason, for the row of a distribution that bundles its subject states its own."""
     return replace(predicate, because="") if isinstance(predicate, Needs) else predicate

@@ -47,6 +47,9 @@ def _words(doubt: Doubt) -> str:
             return f"{reference} is not pinned by digest"
         case of.UnmeasuredTargets(subject=subject):
             return f"nobody has measured which GPUs {subject} is compiled for"
+        case of.UnmeasuredWheel(subject=subject):
+            settle = "`provision matrix refresh wheels --measure` reads it"
+            return f"nobody has measured for which GPUs {subject} has code; {settle}"
         case of.FromSource(subject=subject):
             return f"{subject} is compiled from source: no binary is published"
         case of.UnlistedBundle(carrier=carrier):

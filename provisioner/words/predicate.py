@@ -75,9 +75,9 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.BundlesCuda(major=major, needs=needs, because=because):
             verb = "bring" if plural else "brings"
             return f"{verb} CUDA {major}, which{predicate_words(needs)}{_because(because)}"
-        case of.BundlesCompiler(cuda=cuda):
+        case of.BundlesCompiler(cuda=cuda, newest=newest):
             verb = "compile" if plural else "compiles"
-            return f"{verb} with the compiler of CUDA {cuda} that it contains, which does not know every GPU"
+            return f"{verb} for the GPU with the compiler of CUDA {cuda}, which knows none above {newest}"
         case of.Bundles(component=component, version=version, needs=needs):
             verb = "carry" if plural else "carries"
             return f"{verb} {component} {version}{f', which{predicate_words(needs)}' if needs is not None else ''}"

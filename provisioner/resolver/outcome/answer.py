@@ -71,7 +71,7 @@ def answer(
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
-    every = (*problem.doubts, *doubts(instance, pins), *undated(instance, pins), *built_elsewhere(instance, pins))
+    every = (*problem.doubts, *doubts(instance, pins, beside), *undated(instance, pins), *built_elsewhere(instance, pins))
     found = weighed(every, problem.request)
     return Stack(
         platform=problem.request.platform,

@@ -21,17 +21,19 @@ from provisioner.grounds.doubt import (
     Undecided,
     UndocumentedKernel,
     UnmeasuredTargets,
+    UnmeasuredWheel,
     UnreadLine,
     Unstated,
     UnsupportedGpu,
     UnsupportedOverride,
 )
-from provisioner.grounds.requirement import Constrains
+from provisioner.grounds.requirement import Constrains, Subject
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
+from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
 from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
@@ -60,10 +62,11 @@ if TYPE_CHECKING:
 ACCELERATED = ("cuda", "rocm")
 
 
-def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return the doubts about an answer, without duplicates."""
+def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
+    """Return the doubts about an answer, without duplicates; `beside` are distributions of a lock, which were not searched."""
     found: list[Doubt] = [
         *_unmeasured(instance, pins),
+        *_unmeasured_wheels(instance, {**pins, **beside}),
         *_compiled_from_source(pins),
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),
@@ -131,6 +134,13 @@ def _unmeasured(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
             continue
         if (build.sass if build.accelerator == "cuda" else build.gfx) is None:
             yield UnmeasuredTargets(subject=candidate.subject)
+
+
+def _unmeasured_wheels(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    wheels = GpuWheels(instance.problem, "")
+    for key, candidate in pins.items():
+        if key.is_package and wheels.is_unmeasured(candidate):
+            yield UnmeasuredWheel(subject=Subject(key.project, candidate.label))
 
 
 def _compiled_from_source(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -109,8 +109,12 @@ class DistributionFacts:
 
     @property
     def limited(self) -> frozenset[str]:
-        """The distributions some of whose versions may be hopeless: they have measured wheels or a limit on every PyTorch."""
+        """The distributions with versions that rank below others: some wheels were measured, or a limit is on every PyTorch."""
         return self._wheels.distributions.union(limit.row.distribution for limit in self._certain)
+
+    def rank(self, candidate: Candidate) -> int:
+        """Return 0 for a version as good as its number, 1 for one with GPU code that nobody measured, 2 for a hopeless one."""
+        return 2 if self.is_hopeless(candidate) else int(self._wheels.is_unmeasured(candidate))
 
     def is_hopeless(self, candidate: Candidate) -> bool:
         """Return whether a version cannot be chosen, whatever else is: it has no code for a GPU, or a limit excludes it.

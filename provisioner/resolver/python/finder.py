@@ -211,7 +211,7 @@ class PackageFinder:
         found = [FileCandidate(key, NO_VERSION, str(release.version), release) for release in releases]
         found.extend(self._direct_urls.candidates(key))
         if name in self._facts.limited:
-            found.sort(key=self._facts.is_hopeless)
+            found.sort(key=self._facts.rank)
         return tuple(self._arranged(found, name))
 
     def _arranged(self, found: list[FileCandidate], name: str) -> list[FileCandidate]:

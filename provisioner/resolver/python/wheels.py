@@ -6,9 +6,11 @@ for that GPU. A wheel of such a distribution that was not measured is a doubt.
 
 from __future__ import annotations
 
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import GPU_ACCELERATORS
 from provisioner.grounds.bound import Specifier
@@ -20,12 +22,13 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.matrix.model import GpuWheel, Matrix, Release
+    from provisioner.matrix.model import GpuWheel, Matrix
     from provisioner.places import Place
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
 CUDA, DRIVER = "cuda", "driver"
+_specifier = lru_cache(maxsize=1024)(SpecifierSet)
 _ACCELERATORS = frozenset(row.name for row in GPU_ACCELERATORS)
 
 
@@ -38,10 +41,10 @@ class GpuWheels:
     def __init__(self, problem: Problem, variant_index: str) -> None:
         self._problem = problem
         self._variant_index = variant_index
-        self._rows: dict[str, list[tuple[SpecifierSet, GpuWheel]]] = {}
-        if problem.request.accelerator in _ACCELERATORS:
+        self._rows: dict[str, list[GpuWheel]] = {}
+        if problem.request.accelerator in _ACCELERATORS and problem.needs.devices.gpus:
             for row in problem.matrix.wheels:
-                self._rows.setdefault(row.distribution, []).append((SpecifierSet(row.versions), row))
+                self._rows.setdefault(row.distribution, []).append(row)
 
     @property
     def distributions(self) -> frozenset[str]:
@@ -53,15 +56,20 @@ class GpuWheels:
         if not self._is_of_default_index(candidate):
             return None
         platform = self._problem.request.platform
-        for specifier, row in self._rows.get(candidate.key.project, ()):
-            if (not row.platforms or platform in row.platforms) and specifier.contains(candidate.pep440, prereleases=True):
+        for row in self._rows.get(candidate.key.project, ()):
+            is_of_platform = not row.platforms or platform in row.platforms
+            if is_of_platform and _specifier(row.versions).contains(candidate.pep440, prereleases=True):
                 return row
         return None
 
     def is_unmeasured(self, candidate: Candidate) -> bool:
-        """Return whether a chosen wheel may have GPU code, as other versions of its distribution have, and was not measured."""
-        if candidate.key.project not in self._rows or not isinstance(candidate, FileCandidate):
-            return False
+        """Return whether a chosen wheel may have GPU code, as other versions of its distribution have, and was not measured.
+
+        Libraries for other distributions, and the wheels of components, are held by the rules of their component.
+        """
+        name = candidate.key.project
+        if name not in self._with_gpu_code or not isinstance(candidate, FileCandidate) or candidate.pep440.local:
+            return False  # a local version names the PyTorch build for whose GPUs it was compiled
         file = candidate.release.file
         is_compiled = file is not None and file.filename.endswith(".whl") and not file.filename.endswith("-any.whl")
         row = self.row_of(candidate)
@@ -85,6 +93,19 @@ class GpuWheels:
         """Return whether a version has no GPU code for a GPU of a host, so that reading its metadata is of no use."""
         row = self.row_of(candidate)
         return row is not None and not self._problem.needs.devices.is_served_by(row)
+
+    @cached_property
+    def _with_gpu_code(self) -> frozenset[str]:
+        rows = {name: some for name, some in self._rows.items() if not any(row.provides for row in some)}
+        found = {name for name, some in rows.items() if any(row.sass or row.ptx or row.gfx for row in some)}
+        builds = (
+            build
+            for one in self._problem.matrix.components.values()
+            for release in one.releases
+            for build in release.builds
+            if build.artefact
+        )
+        return frozenset(found.difference(canonicalize_name(build.artefact.partition("-")[0]) for build in builds))
 
     def _is_of_default_index(self, candidate: Candidate) -> bool:
         if not isinstance(candidate, FileCandidate) or candidate.pep440.local:

@@ -29,7 +29,7 @@ class Devices:
     def __init__(self, matrix: Matrix, request: Request, guards: Guards, gpus: tuple[Key, ...]) -> None:
         self._matrix = matrix
         self._request = request
-        self._gpus = gpus
+        self.gpus = gpus
         gpu = matrix.components.get("gpu")
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
         self._devices = {
@@ -44,7 +44,7 @@ class Devices:
         allowed with it unless the spec names the build; an unknown build of another framework has no requirements.
         """
         component = candidate.key.component
-        if component not in FRAMEWORKS or build.accelerator not in {"cuda", "rocm"} or not self._gpus:
+        if component not in FRAMEWORKS or build.accelerator not in {"cuda", "rocm"} or not self.gpus:
             return
         targets = build.sass if build.accelerator == "cuda" else build.gfx
         if targets is None and (component != "pytorch" or self._is_requested_by_name(build)):
@@ -52,7 +52,7 @@ class Devices:
         predicate = Unmeasured() if targets is None else CompiledFor((*targets, *(build.ptx or ())))
         ground = candidate.entails(predicate, Relation(component, "gpu"), place)
         test = Labelled(frozenset() if targets is None else self._served(build))
-        for key in self._gpus:
+        for key in self.gpus:
             yield Requirement(key, test, ground)
         if build.accelerator == "cuda" and targets is not None:
             yield from self._ptx(candidate, build, place)
@@ -68,14 +68,15 @@ class Devices:
         if targets:
             ground = candidate.entails(CompiledFor(targets), Relation(name, "gpu"), place)
             served = Labelled(self._served(build))
-            yield from (Requirement(key, served, ground) for key in self._gpus)
+            yield from (Requirement(key, served, ground) for key in self.gpus)
             if build.accelerator == "cuda":
                 yield from self._ptx(candidate, build, place)
         if wheel.compiler and build.accelerator == "cuda":
             known = self._known_to_compiler(wheel.compiler)
             if known is not None:
-                ground = candidate.entails(BundlesCompiler(wheel.compiler), Relation(name, "gpu", "compiler"), place)
-                yield from (Requirement(key, Labelled(known), ground) for key in self._gpus)
+                newest = max(known, key=capability, default="")
+                ground = candidate.entails(BundlesCompiler(wheel.compiler, newest), Relation(name, "gpu", "compiler"), place)
+                yield from (Requirement(key, Labelled(known), ground) for key in self.gpus)
 
     def is_served_by(self, wheel: GpuWheel) -> bool:
         """Return whether a wheel has code for every GPU that the hosts state, or no GPU code for the accelerator at all."""

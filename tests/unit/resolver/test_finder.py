@@ -279,7 +279,7 @@ def guarded(package: str, *hosts: dict[str, str]) -> tuple[str, ...]:
     found = ProblemInstance(problem, PackageFinder(problem, Shelf(NUMPY), ENVIRONMENT))
     pins = decide(found)
     assert pins is not None
-    return tuple(doubt_words(one) for one in doubts(found, pins))
+    return tuple(doubt_words(one) for one in doubts(found, pins, {}))
 
 
 def test_a_limit_that_turns_on_an_unstated_fact_is_named_where_the_chosen_version_is_outside_it() -> None:
