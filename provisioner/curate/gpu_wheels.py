@@ -42,6 +42,20 @@ Sources: ONNX Runtime, "Execution Providers" (each is a library of its own, load
 """
 
 
+PROFILERS = ("libcupti", "libnvperf", "libpcsamplingutil", "libcheckpoint")
+"""CUPTI's libraries, whose kernels are for measuring: in other wheels, such as Triton's, they do not show the GPUs of these."""
+
+CUDA_OF_ISA = {f"7.{minor}": f"11.{minor}" for minor in range(9)} | {
+    **{f"8.{minor}": f"12.{minor}" for minor in range(5)},
+    "8.5": "12.6",
+    "8.6": "12.7",
+    "8.7": "12.8",
+    "8.8": "12.9",
+    **{f"9.{minor}": f"13.{minor}" for minor in range(6)},
+}
+"""PTX ISA -> the newest CUDA release whose compiler writes it. Source: PTX ISA, "Release Notes"."""
+
+
 class Facts(Struct, frozen=True, kw_only=True):
     """What the measurement of one wheel says, in the fields of `GpuWheel`."""
 
@@ -63,14 +77,16 @@ FIELDS = Facts.__struct_fields__
 def facts(distribution: str, measurement: Measurement) -> Facts:
     """Return the facts that a measured wheel of a distribution shows."""
     libraries = measurement.libraries
-    own = {library.path.rpartition("/")[2] for library in libraries} | {library.soname for library in libraries}
+    files = {library.path.rpartition("/")[2] for library in libraries}
+    own = files | {library.soname for library in libraries}
     linked = {name for library in libraries for name in library.needed if SONAME.fullmatch(name)} - own
     on_use = _on_use(distribution)
     links = {name for name in linked if not name.startswith(on_use)}
     named = {name for library in libraries for name in library.named if _VERSIONED.search(name)} - own
-    sass, ptx, gfx = (_targets(libraries, kind) for kind in ("sass", "ptx", "gfx"))
+    code = [library for library in libraries if not _is_profiler(library) or "cupti" in distribution]
+    sass, ptx, gfx = (_targets(code, kind) for kind in ("sass", "ptx", "gfx"))
     is_known = bool(sass or ptx) or measurement.is_whole
-    isa = [version for library in libraries for name, version in library.ptx_isa.items() if name in ptx]
+    isa = [version for library in code for name, version in library.ptx_isa.items() if name in ptx]
     return Facts(
         sass=sass if is_known else None,
         ptx=ptx if is_known else None,
@@ -80,7 +96,7 @@ def facts(distribution: str, measurement: Measurement) -> Facts:
         compiler=max((library.compiler for library in libraries if library.compiler), key=_numbers, default=""),
         links=tuple(sorted(links)),
         opens=tuple(sorted((named | linked) - links)),
-        provides=tuple(sorted(name for name in own if SONAME.fullmatch(name) and _VERSIONED.search(name))),
+        provides=tuple(sorted(name for name in files if SONAME.fullmatch(name) and _VERSIONED.search(name))),
         numpy="<2" if any(library.needs_numpy_1 for library in libraries) else "",
     )
 
@@ -157,6 +173,10 @@ def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, Facts
     return None
 
 
+def _is_profiler(library: Library) -> bool:
+    return library.path.rpartition("/")[2].startswith(PROFILERS)
+
+
 _VERSIONED = re.compile(r"\.so\.\d")
 
 
@@ -175,9 +195,19 @@ def _targets(libraries: Iterable[Library], kind: str) -> tuple[str, ...]:
 
 
 def _runtime(libraries: Iterable[Library]) -> str:
-    """Return the newest CUDA runtime in libraries; where its version was not found, that of the compiler of its code."""
-    found = [library.runtime or (library.tools[-1] if library.tools else "") for library in libraries if library.has_runtime]
+    """Return the newest CUDA runtime in libraries.
+
+    Where its version was not found, or is another major than that of the PTX beside it, it is that of the compiler of its code.
+    """
+    found = [_runtime_of(library) for library in libraries if library.has_runtime]
     return max((one for one in found if one), key=_numbers, default="")
+
+
+def _runtime_of(library: Library) -> str:
+    isa = max(library.ptx_isa.values(), key=_numbers, default="")
+    compiler = library.tools[-1] if library.tools else CUDA_OF_ISA.get(isa, "")
+    majors = {_numbers(one)[0] for one in (library.runtime, compiler) if one}
+    return library.runtime if library.runtime and len(majors) == 1 else compiler
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -119,6 +119,8 @@ def _flow(value: Any, key: str) -> str:  # noqa: ANN401 - plain YAML data
         return "[" + ", ".join(_flow(one, key) for one in value) + "]"
     if isinstance(value, bool):
         return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
     text = str(value)
     is_plain = key not in _QUOTED and _PLAIN.fullmatch(text) is not None and text not in _WORDS
     return text if is_plain else json.dumps(text, ensure_ascii=False)

@@ -76,6 +76,24 @@ def test_the_newest_runtime_and_compiler_of_a_wheel() -> None:
     assert (found.runtime, found.compiler, found.numpy) == ("12.9", "12.4", "<2")
 
 
+def test_a_stored_number_of_another_major_than_the_ptx_beside_it_is_no_runtime() -> None:
+    library = Library(path="a.so", has_runtime=True, runtime="14.9", ptx={"compute_90": 9}, ptx_isa={"compute_90": "7.8"})
+    assert facts("demo", measured(library)).runtime == "11.8"
+
+
+def test_the_kernels_of_a_bundled_profiler_say_nothing_of_the_wheel() -> None:
+    cupti = Library(path="triton/backends/nvidia/lib/cupti/libcupti.so.12", sass={"sm_50": 9})
+    assert facts("triton", measured(cupti)).sass == ()
+    assert facts("nvidia-cuda-cupti-cu12", measured(cupti)).sass == ("sm_50",)
+
+
+def test_a_library_with_a_hash_in_its_file_name_is_for_nobody_else() -> None:
+    library = Library(path="torchvision.libs/libcudart.06e1a4c4.so.13", soname="libcudart.so.13")
+    user = Library(path="torchvision/_C.so", needed=("libcudart.so.13",))
+    found = facts("torchvision", measured(library, user))
+    assert (found.links, found.provides) == ((), ())
+
+
 def wheels(*versions: str) -> list[Wheel]:
     return [
         Wheel(
