@@ -11,17 +11,19 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from provisioner.curate.derive import Deriver, Session, Source, by_platform, by_version, joined, needs, release
 from provisioner.curate.readings import CUDNN_TARGETS, NCCL_TARGETS
-from provisioner.curate.wheel_facts import floor, glibc
+from provisioner.curate.wheel_facts import glibc
 from provisioner.platforms import LINUX_PLATFORMS
 from provisioner.versions import dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
+
+    from packaging.version import Version
 
     from provisioner.curate.derive import Reading
     from provisioner.curate.wheel_index import WheelIndex
@@ -106,7 +108,7 @@ def _of_toolkit(component: str) -> Deriver:
             for version, wheels in by_version(session.index.wheels(project)).items():
                 numbers = version.release
                 level = f"{numbers[0]}.{numbers[1]}" if is_numbered else str(numbers[0] if not ending else major)
-                cuda = toolkits.get((project, version), f"=={level}.*")
+                cuda = _pinning(toolkits[project], version) or f"=={level}.*"
                 builds = [
                     session.build(
                         "wheel",
@@ -130,21 +132,26 @@ def _of_toolkit(component: str) -> Deriver:
     )
 
 
-def _toolkits(index: WheelIndex) -> dict[tuple[str, Version], tuple[str, ...]]:
-    """Return (project, release) -> the versions of the cuda-toolkit metapackages that pin it, oldest first."""
+Pins = dict[str, list[tuple[str, SpecifierSet]]]
+"""Project -> the version of each cuda-toolkit metapackage that requires it, oldest first, and the releases that it allows."""
+
+
+def _toolkits(index: WheelIndex) -> Pins:
+    """Return what the metapackages require: an exact release (`==13.1.1.3.*`) or, of nvJitLink, a range (`>=13.0.88,<14`)."""
     metapackages = index.wheels(METAPACKAGE)
     index.read_ahead(metapackages)
-    found: dict[tuple[str, Version], list[str]] = defaultdict(list)
+    found: Pins = defaultdict(list)
     for wheel in metapackages:
         toolkit = dotted(wheel.version.release[:3])
         for requirement in index.requires(wheel):
-            # `==13.1.1.3.*` or, from 13.0 on for nvJitLink, `>=13.0.88,<14`: the toolkit's own release is where it starts
-            text = floor(requirement.specifier)
-            if text:
-                key = (canonicalize_name(requirement.name), Version(text))
-                if toolkit not in found[key]:
-                    found[key].append(toolkit)
-    return {key: tuple(toolkits) for key, toolkits in found.items()}
+            if len(requirement.specifier):
+                found[canonicalize_name(requirement.name)].append((toolkit, requirement.specifier))
+    return found
+
+
+def _pinning(pins: Iterable[tuple[str, SpecifierSet]], version: Version) -> tuple[str, ...]:
+    """Return the toolkits of `pins` whose specifiers allow a release, each once."""
+    return tuple(dict.fromkeys(toolkit for toolkit, allowed in pins if version in allowed))
 
 
 NVIDIA = (

@@ -39,6 +39,9 @@ def platforms(wheel: Wheel) -> tuple[PlatformName, ...]:
         return PLATFORM_NAMES
     if "macos/universal2" in found:
         found |= set(MACOS_PLATFORMS)
+    if "macos/intel" in found:
+        # x86_64 and i386 in one file, which Macs with x86_64 install. Source: PEP 425 and packaging.tags.mac_platforms
+        found.add("macos/x86_64")
     return tuple(platform for platform in PLATFORM_NAMES if platform in found)
 
 

@@ -123,6 +123,19 @@ class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
         return self.subject.name
 
 
+class MissingLibraries(Doubt, frozen=True, kw_only=True):
+    """A wheel needs shared libraries of CUDA that nothing chosen is known to provide; `providers` are distributions that do."""
+
+    subject: Subject
+    sonames: tuple[str, ...]
+    providers: tuple[str, ...]
+    in_container: bool
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+
 class FromSource(Doubt, frozen=True, kw_only=True):
     """A build is compiled from source: no binary is published."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.grounds import doubt as of
 from provisioner.words.ground import request_words
-from provisioner.words.notation import bounds_words
+from provisioner.words.notation import bounds_words, listed
 
 if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
@@ -50,6 +50,11 @@ def _words(doubt: Doubt) -> str:
         case of.UnmeasuredWheel(subject=subject):
             settle = "`provision matrix refresh wheels --measure` reads it"
             return f"nobody has measured for which GPUs {subject} has code; {settle}"
+        case of.MissingLibraries(subject=subject, sonames=sonames, providers=providers, in_container=in_container):
+            where = "nor the image has" if in_container else "is known to have, unless the host has it"
+            lead = "neither the lock" if in_container else "nothing in the lock"
+            way = f"add {listed(providers)} to `packages`" + (", or take `image: {base: cuda-runtime}`" if in_container else "")
+            return f"{subject.label} needs {listed(sonames)}, which {lead} {where}; {way}"
         case of.FromSource(subject=subject):
             return f"{subject} is compiled from source: no binary is published"
         case of.UnlistedBundle(carrier=carrier):

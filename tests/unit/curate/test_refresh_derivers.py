@@ -53,7 +53,9 @@ def test_a_library_belongs_to_the_toolkits_whose_metapackage_names_it(index: Loo
     serve(index, "nvidia-cublas-cu12", "12.8.4.1", tag=f"py3-none-{LINUX}")
     serve(index, "nvidia-cublas-cu12", "12.8.4.1", tag=f"py3-none-{ARM}")
     serve(index, "nvidia-cublas-cu11", "11.10.3.66", tag="py3-none-manylinux1_x86_64")
-    serve(index, "nvidia-nvjitlink", "13.0.88", tag=f"py3-none-{LINUX}")
+    serve(index, "cuda-toolkit", "13.0.0", tag="py3-none-any", requires=["nvidia-nvjitlink==13.0.39.*; extra == 'nvjitlink'"])
+    for version in ("13.0.39", "13.0.88", "13.5.37"):
+        serve(index, "nvidia-nvjitlink", version, tag=f"py3-none-{LINUX}")
     serve(index, "nvidia-nvjitlink-cu12", "12.1.105", tag="py3-none-manylinux1_x86_64")
 
     cublas = derived(index, "cublas", tmp_path)
@@ -64,7 +66,10 @@ def test_a_library_belongs_to_the_toolkits_whose_metapackage_names_it(index: Loo
     assert (both.platforms, required(both)["cuda"]) == (("linux/amd64", "linux/arm64"), ("12.8.0",))
     assert required(cublas["11.10.3.66"][0]) == {"cuda": "==11.*"}
     nvjitlink = derived(index, "nvjitlink", tmp_path)
-    assert required(nvjitlink["13.0.88"][0])["cuda"] == ("13.0.1", "13.0.3")
+    assert required(nvjitlink["13.0.39"][0])["cuda"] == ("13.0.0",)
+    # a metapackage that pins a range takes every release in it
+    for version in ("13.0.88", "13.5.37"):
+        assert required(nvjitlink[version][0])["cuda"] == ("13.0.1", "13.0.3")
     # numbered like the toolkit, so a wheel that no metapackage names still says its series
     assert required(nvjitlink["12.1.105"][0])["cuda"] == "==12.1.*"
 

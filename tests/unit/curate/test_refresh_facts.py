@@ -70,6 +70,8 @@ def test_platforms_and_macos_floor() -> None:
     universal = wheel("cp312-cp312-macosx_11_0_universal2")
     assert platforms(universal) == ("macos/x86_64", "macos/arm64")
     assert macos([universal], "macos/arm64") == ">=11.0"
+    intel = wheel("cp35-cp35m-macosx_10_6_intel")
+    assert (platforms(intel), macos([intel], "macos/x86_64")) == (("macos/x86_64",), ">=10.6")
     assert platforms(wheel("cp312-cp312-win_amd64")) == ()
     assert platforms(wheel("cp312-cp312-musllinux_1_2_x86_64")) == ()
 

@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
-from provisioner.matrix.model import GpuWheel
+from provisioner.matrix.model import GpuWheel, ImageFacts
 from provisioner.resolver.explain.conflict import explain_conflict
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.stack import Stack
 
 ENVIRONMENT = Environment(platform="linux/amd64", python="3.11", glibc=(2, 36))
-VERSIONS = {"boost": ("4.0", "3.1", "3.0", "2.0"), "numpy": ("2.1", "1.26"), "plain": ("1.0",)}
+VERSIONS = {"boost": ("4.0", "3.1", "3.0", "2.0"), "numpy": ("2.1", "1.26"), "plain": ("1.0",), "blas-cu12": ("12.4",)}
 FACTS: dict[str, Any] = {"platforms": ("linux/amd64",), "artefacts": {"a": "0" * 64}, "source": ("invented",)}
 WHEELS = (
     GpuWheel(distribution="boost", versions="==4.*", sass=("sm_80", "sm_90"), ptx=(), runtime="13.0", **FACTS),
@@ -162,3 +162,39 @@ def test_what_has_no_gpu_code_and_a_host_whose_gpus_are_unknown_are_asked_nothin
     pins = decide(found)
     assert pins is not None
     assert chosen(answer(found, pins))["boost"] == "4.0"
+
+
+LINKING = (
+    GpuWheel(distribution="boost", versions="==4.*", sass=("sm_90",), links=("libcublas.so.12", "libodd.so.1"), **FACTS),
+    GpuWheel(distribution="blas-cu12", versions="", provides=("libcublas.so.12",), **FACTS),
+)
+CUDA_IMAGE = {"base": "vendor/cuda:12.4"}
+
+
+def linked(*packages: str, image: dict[str, str] | None = None, **spec: Any) -> Stack:  # noqa: ANN401 - any key
+    images = (
+        ImageFacts(reference="python:3.11", kind="slim", glibc="2.39", source=("invented",)),
+        ImageFacts(reference="vendor/cuda:12.4", kind="cuda-runtime", glibc="2.39", cuda="12.4.1", source=("invented",)),
+    )
+    order = ("cuda", "python", "image", "driver", "gpu")
+    matrix = replace(MATRIX, wheels=LINKING, images=images, order=order)
+    host = {"gpus": [{"compute_capability": "9.0"}], "driver": {"version": "580.65.06"}, "container_toolkit": "1.17.4"}
+    request = small.request(
+        {}, host, packages=list(packages), accelerator="cuda", image=image or {"base": "python:3.11"}, **spec
+    )
+    found = ProblemInstance(join(matrix, request), PackageFinder(join(matrix, request), Index(), ENVIRONMENT))
+    pins = decide(found)
+    assert pins is not None
+    return answer(found, pins)
+
+
+def test_a_library_that_neither_the_lock_nor_the_image_has_is_named_with_who_provides_it() -> None:
+    """Nobody is known to provide `libodd.so.1`, so nothing is said about it."""
+    stack = linked("boost")
+    (text,) = unverified(stack)
+    assert text == (
+        "boost: 4.0 needs libcublas.so.12, which neither the lock nor the image has; "
+        "add blas-cu12 to `packages`, or take `image: {base: cuda-runtime}`"
+    )
+    assert unverified(linked("boost", "blas-cu12")) == ()
+    assert unverified(linked("boost", image=CUDA_IMAGE)) == ()
