@@ -1,7 +1,7 @@
 """CUDA libraries that chosen wheels need to be there and that nothing chosen is known to provide.
 
-A wheel either contains the libraries that its own link to, or another wheel, the framework or the base image does. A library
-that is missing makes an import fail, or, opened at run time, makes the program fall back to the CPU or stop at its first kernel.
+A wheel either contains the libraries that its own link to, or another wheel, the framework or the base image does. Without one
+an import fails; if it is opened at run time, the program falls back to the CPU or stops at its first kernel.
 """
 
 from __future__ import annotations
