@@ -71,7 +71,7 @@ def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: boo
                 for _, some in by_platform([wheel for wheel in release if not wheel.tag.endswith("-any")], (platform,))
             ]
             most = (asked.most if platform == LINUX_PLATFORMS[0] else asked.most // 3) if measure else 0
-            found += survey(asked, platform, wheels, known, measured, most=most)
+            found += survey(asked, platform, wheels, old=known, measure=measured, most=most)
         return found
 
     wheels = tuple(row for found in index.side_by_side(rows, old.surveys) for row in found)

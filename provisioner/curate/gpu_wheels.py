@@ -106,7 +106,7 @@ def facts_of(row: GpuWheel) -> Facts:
     return Facts(**{name: getattr(row, name) for name in FIELDS})
 
 
-def row(distribution: str, platform: str, found: Facts, wheels: Sequence[Wheel]) -> GpuWheel:
+def row(distribution: str, platform: str, found: Facts, *, wheels: Sequence[Wheel]) -> GpuWheel:
     """Return the row of facts that are the same in `wheels`, the oldest first."""
     first, last = wheels[0], wheels[-1]
     versions = f"=={first.text}" if first.text == last.text else f">={first.text},<={last.text}"
@@ -124,9 +124,9 @@ def survey(
     asked: WheelSurvey,
     platform: str,
     wheels: Sequence[Wheel],
+    *,
     old: Mapping[tuple[str, str], Facts],
     measure: Callable[[Wheel], Facts | None],
-    *,
     most: int,
 ) -> Iterator[GpuWheel]:
     """Yield the rows of a distribution on a platform, the newest first; `wheels` are one of each release, the oldest first.
@@ -143,7 +143,7 @@ def survey(
         if (wheel.file.filename, wheel.file.sha256) in old
     }
     failed: set[int] = set()
-    while chosen and most > 0 and (at := _next(chosen, asked, known, failed)) is not None:
+    while chosen and most > 0 and (at := _next(chosen, asked, known, failed=failed)) is not None:
         most -= 1
         found = measure(chosen[at])
         if found is None:
@@ -153,12 +153,13 @@ def survey(
     group: list[int] = []
     for at in [*sorted(known, reverse=True), -1]:
         if group and (at < 0 or known[at] != known[group[0]]):
-            yield row(asked.distribution, platform, known[group[0]], [chosen[one] for one in reversed(group)])
+            same = [chosen[one] for one in reversed(group)]
+            yield row(asked.distribution, platform, known[group[0]], wheels=same)
             group = []
         group.append(at)
 
 
-def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, Facts], failed: set[int]) -> int | None:
+def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, Facts], *, failed: set[int]) -> int | None:
     """Return the index of the next wheel to measure; None when every gap is closed."""
     last = len(chosen) - 1
     wanted = [last, *(at for at, wheel in enumerate(chosen) if wheel.text in asked.also), 0]

@@ -129,7 +129,7 @@ class Measuring:
     def rows(self, found: Sequence[Wheel], most: int, old: Sequence[GpuWheel] = (), **asked: object) -> list[GpuWheel]:
         known = {artefact: facts_of(row) for row in old for artefact in row.artefacts.items()}
         demo = WheelSurvey(distribution="demo", **asked)  # type: ignore[arg-type]  # fields of a survey
-        return list(survey(demo, LINUX, found, known, self, most=most))
+        return list(survey(demo, LINUX, found, old=known, measure=self, most=most))
 
 
 TEN = wheels(*(f"1.{minor}" for minor in range(10)))
