@@ -377,10 +377,11 @@ class GpuNames:
         words = words_of(name)
         if candidates:
             vendor = next(one.vendor for one in self._listed if one.target == candidates[0].target)
-            # One product of each target, the one with the shortest name, is what tells the targets apart.
-            shortest = sorted(candidates, key=lambda one: (len(one.product or ""), one))
-            of_target = {one.target: one for one in reversed(shortest)}
-            return UnreadName(text, vendor=vendor, candidates=tuple(one for one in shortest if one in of_target.values()))
+            # First one product of each target, the one with the shortest name, then the others.
+            shortest = sorted(set(candidates), key=lambda one: (len(one.product or ""), one))
+            first = {one.target: one for one in reversed(shortest)}.values()
+            listed = (*(one for one in shortest if one in first), *(one for one in shortest if one not in first))
+            return UnreadName(text, vendor=vendor, candidates=listed)
         if words & _OTHERS:
             return UnreadName(text, is_other=True)
         vendor = _vendor(text, words)

@@ -45,7 +45,7 @@ def test_only_the_toolkit_can_be_present_without_a_version() -> None:
     assert [mistake.text for mistake in caught.value.mistakes] == [
         "`present` is not a version: it must start with a number such as 12.6; write `none` when it is known to be missing",
         (
-            "`yes-it-is` is not a version: it must start with a number such as 12.6; write `none` when it is known to be missing;"
-            " write `present` when it is installed in an unknown version"
+            "`yes-it-is` is not a version: it must start with a number such as 12.6;"
+            " write `none` when it is known to be missing; write `present` when it is installed in an unknown version"
         ),
     ]
