@@ -256,14 +256,11 @@ class GpuNames:
         return found
 
     @cached_property
-    def _chips(self) -> list[tuple[re.Pattern[str], str]]:
-        """A pattern for the name of each chip, with the letters that pci.ids adds to NVIDIA's, and its target."""
-        return [
-            (re.compile(rf"(?<![0-9a-z]){re.escape(row.name)}{suffix}(?![0-9a-z])", re.IGNORECASE), target)
-            for row in self._chip_rows
-            for target, vendor in [_target(row)]
-            for suffix in ["[BGLM]*" if vendor == "NVIDIA" else ""]
-        ]
+    def _chips(self) -> tuple[re.Pattern[str], dict[str, str]]:
+        """A pattern for the names of all chips, with the letters that pci.ids adds to NVIDIA's, and the target of each."""
+        targets = {row.name.lower(): _target(row)[0] for row in self._chip_rows}
+        names = "|".join(re.escape(name) for name in sorted(targets, key=len, reverse=True))
+        return re.compile(rf"(?<![0-9a-z])({names or '(?!)'})[bglm]*(?![0-9a-z])"), targets
 
     def read(self, text: str) -> NamedGpu | UnreadName:
         """Return the GPU that a text names, or the reason why it names none."""
@@ -310,11 +307,17 @@ class GpuNames:
         name = re.sub(r"\(rev [0-9a-f]+\)", "", brackets[-1] if brackets else whole)
         name = _VIRTUAL.sub("", name.strip())
         candidates = self._fitting(name)
-        before = _BRACKETS.sub(" ", whole)
-        chip = known.target if known else next((target for pattern, target in self._chips if pattern.search(before)), None)
+        chip = known.target if known is not None else None
+        if chip is None and (brackets or not candidates):
+            chip = self._of_chip(_BRACKETS.sub(" ", whole))
         if chip is not None:
             return self._one([one for one in candidates if one.target == chip]) or known or NamedGpu(chip, None)
         return self._one(candidates) or self._unread(text, name, candidates)
+
+    def _of_chip(self, text: str) -> str | None:
+        pattern, targets = self._chips
+        match = pattern.search(text.lower())
+        return targets[match[1]] if match is not None else None
 
     def _of_identity(self, text: str) -> NamedGpu | None:
         pci = _PCI.search(text)

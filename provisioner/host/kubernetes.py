@@ -207,7 +207,7 @@ class _Facts:
             kernel=parse.kernel_release(
                 _text(self._info, "kernelVersion") or self._labels.get(f"{_NFD}kernel-version.full", "")
             ),
-            driver=self._driver(),
+            driver=self._driver() or self._driver_of_some_version(is_nvidia=bool(nvidia) or has_slices, is_amd=bool(amd)),
             gpus=gpus,
             container_toolkit=PRESENT if nvidia or has_slices else None,
             virtualization="vm" if f"{_NFD}cpu-cpuid.HYPERVISOR" in signs or self._is_virtual_gpu() else None,
@@ -246,6 +246,15 @@ class _Facts:
             self.mistakes.append((f"{_AMD}gpu.driver-version", f"`{amd}` is not the version of a driver"))
             return None
         return Driver(version=amd, kind="amdgpu")
+
+    def _driver_of_some_version(self, *, is_nvidia: bool, is_amd: bool) -> Driver | None:
+        """Return the driver without which the vendor's device plugin finds no GPU to offer; None for a node that offers none.
+
+        A Jetson, whose driver is labelled `unknown`, has none of a version of its own.
+        """
+        if "unknown" in {self._labels.get(f"{_NVIDIA}cuda.{name}") for name in (*_DRIVER, *_OLD_DRIVER)}:
+            return None
+        return Driver() if is_nvidia else Driver(kind="amdgpu") if is_amd else None
 
     def _is_virtual_gpu(self) -> bool:
         return self._labels.get(f"{_NVIDIA}vgpu.present") == "true"

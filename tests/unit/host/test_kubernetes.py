@@ -282,6 +282,7 @@ def listed(*nodes: tuple[str, dict[str, str], dict[str, str]]) -> list[Host]:
     return [node.host for _, node in NodeReader(catalogue_of(PRODUCTS)).read({"kind": "List", "items": items})]
 
 
+UNKNOWN_DRIVER = tuple(f"nvidia.com/cuda.driver.{part}" for part in ("major", "minor", "rev"))
 GPU_NODE = ("gpu", {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "1"}, {"nvidia.com/gpu": "1"})
 
 
@@ -323,3 +324,17 @@ def test_both_prefixes_of_amds_labeller_are_read(prefix: str) -> None:
 def test_a_product_names_the_target_that_no_label_tells() -> None:
     host, _ = read({"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "7"})
     assert host.gpus == (HostGpu(name="NVIDIA A100-SXM4-40GB", compute_capability="8.0", count=1),)
+
+
+@pytest.mark.parametrize(
+    ("labels", "capacity", "driver"),
+    [
+        ({}, {"nvidia.com/gpu": "1"}, Driver()),
+        ({}, {"amd.com/gpu": "8"}, Driver(kind="amdgpu")),
+        (dict.fromkeys(UNKNOWN_DRIVER, "unknown"), {"nvidia.com/gpu": "1"}, None),
+        ({"nvidia.com/gpu.present": "true"}, {}, None),
+    ],
+    ids=["nvidia", "amd", "jetson", "no device plugin"],
+)
+def test_a_node_that_offers_gpus_has_a_driver(labels: dict[str, str], capacity: dict[str, str], driver: Driver | None) -> None:
+    assert read(labels, capacity=capacity)[0].driver == driver
