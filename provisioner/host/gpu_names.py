@@ -118,7 +118,7 @@ _VIRTUAL = re.compile(r"-\d{1,3}(?:-\d{1,3})?[QCAB](?:ME)?$", re.IGNORECASE)
 """The profile of a virtual GPU: `NVIDIA A40-48Q`, `GRID A100-3-20C`."""
 
 _GFX = re.compile(r"(?<![0-9a-z])gfx[0-9a-f]{3,5}(?![0-9a-z])", re.IGNORECASE)
-_SM = re.compile(r"(?:sm|compute|compute capability|cc)[ _]?(\d{1,2})\.?(\d)[af]?|(\d{1,2})\.(\d)", re.IGNORECASE)
+_SM = re.compile(r"(?:sm|compute(?:[ _]capability)?|cc)[ _]?(\d{1,2})\.?(\d)[af]?|(\d{1,2})\.(\d)", re.IGNORECASE)
 _PCI = re.compile(r"(?<![0-9a-f:])(10de|1002):([0-9a-f]{4})(?![0-9a-f])", re.IGNORECASE)
 _HEX = re.compile(r"0x([0-9a-f]{4})(10de|1002)?", re.IGNORECASE)
 """A device id alone (`0x740c`, as the card model of `rocm-smi`), or with the vendor below it, as NVML writes `0x233010DE`."""
