@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 ABSENT = "none"
 """The value of a fact that is known to be missing, such as headers that are not installed; an omitted fact is unknown."""
 
+PRESENT = "present"
+"""The value of a fact of which it is known that the part is installed, but not in which version."""
+
 
 class Supplier(Enum):
     """Who provides a component, which decides whether a host's value of the component constrains a stack."""

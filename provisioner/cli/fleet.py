@@ -97,13 +97,12 @@ def fleet(
 
 def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[InventoryHost]:
     """Return the hosts of the fleet: those in `paths`, else those that the spec names; raises `UsageError` without any."""
-    from provisioner.cli.inspect import known_products
     from provisioner.errors import UsageError
     from provisioner.host.inventory import InventoryHost, read_inventory
-    from provisioner.workflow.inputs import hosts_of
+    from provisioner.workflow.inputs import catalogue_of, hosts_of
 
     if paths:
-        listed = read_inventory(paths, products=known_products(inputs.matrix))
+        listed = read_inventory(paths, catalogue=catalogue_of(inputs.matrix))
         if not listed:
             raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
         return listed

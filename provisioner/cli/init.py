@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def init(
     profile: Annotated[
         str | None,
-        typer.Option("--profile", metavar="NAME", help="A kind of machine, such as h100 or cpu, instead of this one."),
+        typer.Option(
+            "--profile", metavar="NAME", help="A kind of machine, such as h100, cpu or p5.48xlarge, instead of this one."
+        ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = DEFAULT_SPEC,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,

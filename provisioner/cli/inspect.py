@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 
 if TYPE_CHECKING:
     from provisioner.host.inspect import Inspection
     from provisioner.host.inventory import InventoryHost
-    from provisioner.matrix.model import Matrix
 
 
 class ProfileFormat(StrEnum):
@@ -64,33 +64,27 @@ def inspected(root: Path = Path("/")) -> Inspection:
     from provisioner.cli.display import warn
     from provisioner.host.inspect import inspect_host
     from provisioner.matrix.cache import cached_matrix
+    from provisioner.workflow.inputs import catalogue_of
 
+    matrix = cached_matrix(None)
     names = {
-        identity: (gpu.name, gpu.compute_capability)
-        for gpu in cached_matrix(None).gpus
-        for identity in (*gpu.pci_device_ids, gpu.name)
+        identity: (gpu.name, gpu.compute_capability) for gpu in matrix.gpus for identity in (*gpu.pci_device_ids, gpu.name)
     }
-    inspection = inspect_host(root, gpu_names=names)
+    found = inspect_host(root, gpu_names=names)
+    # What the machine says of itself is printed as it is, and a system that the matrix knows needs no system it is like.
+    inspection = replace(found, host=replace(found.host, os=catalogue_of(matrix).identify(found.host).os))
     for note in inspection.notes:
         warn(note)
     return inspection
-
-
-def known_products(matrix: Matrix) -> dict[str, str]:
-    """Return the compute capability or gfx target of each GPU of the matrix, by its product name and its PCI device ids."""
-    return {
-        identity: gpu.compute_capability or gpu.gfx
-        for gpu in reversed(matrix.gpus)
-        for identity in (*gpu.pci_device_ids, gpu.name)
-    }
 
 
 def _chosen(path: Path, name: str | None) -> tuple[InventoryHost, ...]:
     from provisioner.host.inventory import read_inventory
     from provisioner.matrix.cache import cached_matrix
     from provisioner.names import nearest
+    from provisioner.workflow.inputs import catalogue_of
 
-    listed = read_inventory((path,), products=known_products(cached_matrix(None)))
+    listed = read_inventory((path,), catalogue=catalogue_of(cached_matrix(None)))
     if name is None:
         return listed
     found = tuple(one for one in listed if one.name == name)

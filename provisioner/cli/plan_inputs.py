@@ -179,11 +179,11 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
         return inputs.hosts, tuple(1 for _ in inputs.hosts)
     from provisioner.cli.display import warn
     from provisioner.cli.fleet_report import notes
-    from provisioner.cli.inspect import known_products
     from provisioner.host.inventory import read_inventory
     from provisioner.request import TargetHost
+    from provisioner.workflow.inputs import catalogue_of
 
-    listed = read_inventory(paths, products=known_products(inputs.matrix))
+    listed = read_inventory(paths, catalogue=catalogue_of(inputs.matrix))
     if not listed:
         raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
     for note in notes(listed):

@@ -13,7 +13,7 @@ from provisioner.fleet.groups import Grouping
 from provisioner.fleet.model import FleetAnswer
 from provisioner.fleet.stacks import VERIFIED, stack_of
 from provisioner.fleet.unserved import Explaining
-from provisioner.names import nearest
+from provisioner.host.gpu_names import GpuNames, UnreadName
 from provisioner.resolver.problem import UnknownGpuError
 
 if TYPE_CHECKING:
@@ -63,14 +63,19 @@ def _require_known_gpus(matrix: Matrix, listed: Sequence[InventoryHost]) -> None
     if not strange:
         return
     causes = []
+    hints: dict[str, None] = {}
+    names = GpuNames(matrix.gpus, matrix.chips)
     for name, places in sorted(strange.items()):
-        near = nearest(name, filter(None, known))
         more = f" and {len(places) - 1:,} more" if len(places) > 1 else ""
-        causes.append(f"`{name}`  ({places[0]}{more}){f'; did you mean `{near}`?' if near else ''}")
+        read = names.read(name)
+        assert isinstance(read, UnreadName), "the hosts of an inventory have the names and targets of the matrix"
+        *nearer, stating = read.hints
+        causes.append(f"`{name}`  ({places[0]}{more}){''.join(f'; {hint}' for hint in nearer)}")
+        hints[stating] = None
     raise UnknownGpuError(
         f"{'a GPU' if len(strange) == 1 else f'{len(strange)} GPUs'} the matrix does not know, without a compute_capability",
         causes=tuple(causes),
-        hints=('state the compute_capability, such as "9.0"',),
+        hints=tuple(hints),
     )
 
 

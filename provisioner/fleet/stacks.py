@@ -17,6 +17,7 @@ from provisioner.request import TargetHost
 from provisioner.resolver.outcome.answer import BASES, answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Key
+from provisioner.resolver.rules.facts import has_driver_of_some_version
 from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.resolve import decide
 from provisioner.versions import Version
@@ -147,11 +148,11 @@ class _Block:
         return answer(self._instance, pins), pins
 
     def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, InstallDriver]]:
-        """Yield each GPU driver that must be installed, because the host states none, with the index of the host's class."""
+        """Yield each GPU driver that must be installed, because the host has none, with the index of the host's class."""
         for key, candidate in pins.items():
             if key.scope in self._hosts and key.name in GPU_DRIVERS:
                 index, one = self._hosts[key.scope]
-                if stated(one.host, key.name) is None:
+                if stated(one.host, key.name) is None and not has_driver_of_some_version(one.host, key.name):
                     module = pins.get(Key(f"{key.name}_module", key.scope))
                     flavour = module.label if module is not None else ""
                     yield index, InstallDriver(component=key.name, version=candidate.label, module=flavour, host=THE_HOST)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from provisioner.components import COMPONENTS
+from provisioner.components import COMPONENTS, PRESENT
 from provisioner.host.model import Driver, Host, Jetson, OperatingSystem, SecureBoot
 
 if TYPE_CHECKING:
@@ -116,10 +116,12 @@ def _write_python_arch(host: Host, value: str | None) -> Host:
 def _read_os(host: Host) -> str | None:
     """Return a Linux distribution with its release, such as `ubuntu 22.04`; None for macOS or an unknown system.
 
-    A distribution without releases is its name alone, such as `arch`.
+    A distribution without releases is its name alone, such as `arch`; a derivative counts as the system it is derived from.
     """
     if host.os is None or host.os.id == "macos":
         return None
+    if host.os.like:
+        return host.os.like
     return f"{host.os.id} {host.os.version}" if host.os.version else host.os.id
 
 
@@ -144,6 +146,11 @@ def _write_macos(host: Host, value: str | None) -> Host:
     return replace(host, os=OperatingSystem(id="macos", version=version or None, build=build or None))
 
 
+def _read_toolkit(host: Host) -> str | None:
+    """Return the version of the container toolkit, `none` if it is missing; None if its version is unknown."""
+    return None if host.container_toolkit == PRESENT else host.container_toolkit
+
+
 _SPELLED_IN_ITS_OWN_WAY = {
     **{row.name: _driver(row.driver_kind) for row in COMPONENTS.values() if row.driver_kind},
     "driver_module": Fact(_read_module, _write_module),
@@ -151,6 +158,7 @@ _SPELLED_IN_ITS_OWN_WAY = {
     "secure_boot": Fact(_read_secure_boot, _write_secure_boot),
     "loaded_modules": Fact(_read_loaded_modules, _write_loaded_modules),
     "python_arch": Fact(_read_python_arch, _write_python_arch),
+    "container_toolkit": Fact(_read_toolkit, lambda host, value: replace(host, container_toolkit=value)),
     "os": Fact(_read_os, _write_os),
     "macos": Fact(_read_macos, _write_macos),
 }

@@ -148,8 +148,11 @@ class _Linux:
     def _operating_system(self) -> OperatingSystem | None:
         # /usr/lib/os-release is where os-release(5) says to look when /etc has none.
         texts = (self._machine.text(path) for path in ("etc/os-release", "usr/lib/os-release"))
-        found = next((release for text in texts if (release := parse.os_release(text))), None)
-        return OperatingSystem(id=found[0], version=found[1]) if found else None
+        found = next(((release, text) for text in texts if (release := parse.os_release(text))), None)
+        if found is None:
+            return None
+        (name, version), text = found
+        return OperatingSystem(id=name, version=version, like=parse.os_like(text))
 
     def _glibc(self) -> str | None:
         if self._machine.is_live:

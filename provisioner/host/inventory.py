@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from provisioner.document import Document, KeyPath, Position, dotted, parse_document, read_text
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
+from provisioner.host.catalogue import Catalogue
 from provisioner.host.inventory_csv import KIND as KIND_OF_TABLE
 from provisioner.host.inventory_csv import read_table
-from provisioner.host.kubernetes import NodeReader, Products, is_kubernetes
+from provisioner.host.kubernetes import NodeReader, is_kubernetes
 from provisioner.host.profile import KIND, host_from_document
 from provisioner.places import Place
 
@@ -48,25 +49,26 @@ class InventoryHost(Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
 
 
-def read_inventory(paths: Sequence[Path], *, products: Mapping[str, str] | None = None) -> tuple[InventoryHost, ...]:
+def read_inventory(paths: Sequence[Path], *, catalogue: Catalogue | None = None) -> tuple[InventoryHost, ...]:
     """Return the hosts of files and directories, in the order of `paths`.
 
     A file is a host profile (.yaml, .json), a list of profiles (.json), a table (.csv), or the output of `kubectl get nodes`
     with `-o json` or `-o yaml`; `-` is stdin. A directory stands for all such files in and below it, sorted by name, without
-    hidden ones. `products` maps known GPU products and their PCI device ids to targets, for labels without a target.
+    hidden ones. `catalogue` has the names of the matrix, into which those of the files are translated.
 
     Raises `FileError` when a file cannot be read, `UsageError` for a directory without hosts or two hosts of one name, and
     `InvalidDocumentError` with the mistakes of all files.
     """
-    reader = _Reader(NodeReader(Products(products or {})))
+    reader = _Reader(catalogue or Catalogue())
     for path in paths:
         reader.read(path)
     return reader.inventory()
 
 
 class _Reader:
-    def __init__(self, nodes: NodeReader) -> None:
-        self._nodes = nodes
+    def __init__(self, catalogue: Catalogue) -> None:
+        self._catalogue = catalogue
+        self._nodes = NodeReader(catalogue)
         self._hosts: dict[Host, Host] = {}
         self._found: list[InventoryHost] = []
         self._mistakes: list[Mistake] = []
@@ -121,7 +123,11 @@ class _Reader:
                 yield InventoryHost(name=name, host=self._shared(host_from_document(document)), place=Place(file))
 
     def _shared(self, host: Host) -> Host:
-        return self._hosts.setdefault(host, host)
+        """Return a host as the matrix names it, one value for all equal hosts."""
+        if host not in self._hosts:
+            identified = self._catalogue.identify(host)
+            self._hosts[host] = self._hosts.setdefault(identified, identified)
+        return self._hosts[host]
 
     def _kubernetes(self, data: Mapping[str, Any], file: str, places: Callable[[], Document]) -> Iterator[InventoryHost]:
         for path, node in self._nodes.read(data):

@@ -2,9 +2,10 @@
 
 Labels were read in NVIDIA/k8s-device-plugin v0.20.0 (docs/gpu-feature-discovery/README.md, internal/lm/nvml.go, resource.go,
 mig-strategy.go, vgpu.go), NVIDIA/gpu-operator (controllers/state_manager.go), kubernetes-sigs/node-feature-discovery
-(docs/usage/features.md) and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21. No label shows the flavour of
-the kernel module, the container toolkit or the C library: they stay unknown, and so does a GPU that only a cloud provider's own
-labels name.
+(docs/usage/features.md) and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21, and Google's own label in
+"Run GPUs in GKE Standard node pools", 2026-11-22. A node that offers `nvidia.com/gpu` runs the device plugin with its GPUs in a
+container, so that it has a container toolkit, of an unknown version. A node that shows nothing of a GPU, in a list in which
+others do, has none. No label shows the flavour of the kernel module or the C library: they stay unknown.
 """
 
 from __future__ import annotations
@@ -14,9 +15,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS
+from provisioner.components import PRESENT
 from provisioner.host import parse
+from provisioner.host.gpu_names import NamedGpu
+from provisioner.host.instance_types import instance_type
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.platforms import platform_of
 
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.document import KeyPath
+    from provisioner.host.catalogue import Catalogue
 
     Mistakes = list[tuple[KeyPath, str]]
 
@@ -36,7 +42,7 @@ _VENDORS = "|".join(row.pci_vendor.lower() for row in GPU_ACCELERATORS)
 _PCI_GPU = re.compile(rf"{re.escape(_NFD)}pci-(?:(?P<class>03|12)[0-9a-f]{{2}}_)?(?P<vendor>{_VENDORS})(?:[_.].*)?\.present")
 _KEPT = re.compile(
     r"kubernetes\.io/(?:arch|os)|node\.kubernetes\.io/instance-type"
-    r"|nvidia\.com/(?:cuda|gpu|mig|mps|vgpu)\..*|amd\.com/gpu\..*"
+    r"|nvidia\.com/(?:cuda|gpu|mig|mps|vgpu)\..*|(?:beta\.)?amd\.com/gpu\..*|cloud\.google\.com/gke-accelerator"
     r"|feature\.node\.kubernetes\.io/(?:kernel-version|system-os_release)\..*"
 )
 _OF_ONE_NODE = frozenset({"nvidia.com/gfd.timestamp", "nvidia.com/gpu.clique"})
@@ -46,35 +52,23 @@ _PRETTY = (
     (re.compile(r"Amazon Linux (\d+)"), "amzn"),
     (re.compile(r"Red Hat Enterprise Linux (\d+\.\d+)"), "rhel"),
     (re.compile(r"Rocky Linux (\d+\.\d+)"), "rocky"),
+    (re.compile(r"AlmaLinux (\d+\.\d+)"), "almalinux"),
+    (re.compile(r"Oracle Linux Server (\d+\.\d+)"), "ol"),
+    (re.compile(r"CentOS (?:Linux|Stream) (\d+)"), "centos"),
+    (re.compile(r"Fedora Linux (\d+)"), "fedora"),
+    (re.compile(r"(?:Microsoft )?Azure Linux (\d+\.\d+)"), "azurelinux"),
+    (re.compile(r"CBL-Mariner/Linux ?(\d+\.\d+)?"), "mariner"),
+    (re.compile(r"Bottlerocket OS (\d+\.\d+\.\d+)"), "bottlerocket"),
+    (re.compile(r"Talos \(v(\d+\.\d+\.\d+)"), "talos"),
 )
 """`status.nodeInfo.osImage` is the PRETTY_NAME of /etc/os-release: `Ubuntu 22.04.5 LTS`, `Amazon Linux 2023.5.20240916`."""
 
-_AMD_FORMS = re.compile(r"(?: (?:OAM|VF|HF))+$")
-"""Suffixes of AMD product names in libdrm's amdgpu.ids and on boards: form factor and virtual function, not another chip."""
+_CORE_OS = re.compile(r"Red Hat Enterprise Linux CoreOS (\d+\.(\d)(\d+)\.[\d-]+)")
+"""`Red Hat Enterprise Linux CoreOS 416.94.202410172137-0` is built of RHEL 9.4 (OpenShift documentation, RHCOS versions)."""
 
-
-class Products:
-    """The known GPU products; `targets` maps each name and PCI device id (`74A1`) to the target (`8.0`, `gfx942`)."""
-
-    def __init__(self, targets: Mapping[str, str]) -> None:
-        self._targets = targets
-        self._by_label = {product_label(name): name for name in targets}
-
-    def find(self, label: str) -> str | None:
-        """Return the product that GPU feature discovery labels `NVIDIA-A100-SXM4-80GB`; None if it is not known.
-
-        Older drivers omit the vendor.
-        """
-        return self._by_label.get(label) or self._by_label.get(f"NVIDIA-{label}")
-
-    def find_amd(self, label: str) -> str | None:
-        """Return the product that AMD's node labeller labels `AMD_Instinct_MI300X_OAM`; None if it is not known."""
-        name = label.replace("_", " ")
-        return next((one for one in (name, _AMD_FORMS.sub("", name)) if one in self._targets), None)
-
-    def target(self, name: str) -> str | None:
-        """Return the target of a product, None for an unknown one."""
-        return self._targets.get(name)
+_INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+_GOOGLE = "cloud.google.com/gke-accelerator"
+_MIG_RESOURCE = f"{_NVIDIA}mig-"
 
 
 def product_label(name: str) -> str:
@@ -105,14 +99,30 @@ class NodeReader:
     `mistakes` has key paths in the document with messages; a mistake that nodes with equal labels share is recorded once.
     """
 
-    def __init__(self, products: Products) -> None:
+    def __init__(self, catalogue: Catalogue) -> None:
         self.mistakes: Mistakes = []
-        self._products = products
+        self._catalogue = catalogue
         self._labels: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
         self._facts: dict[tuple[object, ...], tuple[Host, tuple[str, ...]]] = {}
 
     def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Node]]:
-        """Yield the nodes of `kubectl get nodes -o json`, or a single node, each with its key path in the document."""
+        """Yield the nodes of `kubectl get nodes -o json`, or a single node, each with its key path in the document.
+
+        Nodes that show nothing of a GPU have none if others of the list show one: what labels those would have labelled these.
+        """
+        found = list(self._listed(data))
+        if not any(node.host.gpus for _, node in found):
+            yield from found
+            return
+        without: dict[int, tuple[Host, Host]] = {}
+        for path, node in found:
+            if node.host.gpus is None and not _is_of_gpus(node.labels):
+                _, host = without.setdefault(id(node.host), (node.host, replace(node.host, gpus=())))
+                yield path, replace(node, host=host)
+            else:
+                yield path, node
+
+    def _listed(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Node]]:
         kind, items = data.get("kind"), data.get("items")
         if kind == "Node":
             yield from self._node(data, ())
@@ -141,11 +151,13 @@ class NodeReader:
         info, capacity = (self._mapping(status, key, (*path, "status")) for key in ("nodeInfo", "capacity"))
         seen = tuple(_text(info, key) for key in ("architecture", "kernelVersion", "osImage"))
         amounts = (_text(capacity, f"{_NVIDIA}gpu"), _text(capacity, f"{_AMD}gpu"))
+        has_slices = any(_count(_text(capacity, key)) for key in capacity if key.startswith(_MIG_RESOURCE))
         signs = tuple(sorted(key for key in given if _is_sign(key)))
-        identity = (id(labels), seen, amounts, signs)
+        identity = (id(labels), seen, amounts, has_slices, signs)
         if identity not in self._facts:
-            facts = _Facts(labels, info, self._products)
-            self._facts[identity] = (facts.host(signs, amounts), tuple(facts.notes))
+            facts = _Facts(labels, info, self._catalogue)
+            host = facts.host(signs, amounts, has_slices=has_slices)
+            self._facts[identity] = (self._catalogue.identify(host), tuple(facts.notes))
             self.mistakes += (((*path, "metadata", "labels", label), text) for label, text in facts.mistakes)
         host, notes = self._facts[identity]
         yield path, Node(name=name, host=host, labels=labels, notes=(*notes, *_condition(item, status)))
@@ -172,21 +184,21 @@ class NodeReader:
 class _Facts:
     """The facts of one node, read from its labels and its kubelet's report; `mistakes` are messages about wrong labels."""
 
-    def __init__(self, labels: Mapping[str, str], info: Mapping[str, Any], products: Products) -> None:
+    def __init__(self, labels: Mapping[str, str], info: Mapping[str, Any], catalogue: Catalogue) -> None:
         self._labels = labels
         self._info = info
-        self._products = products
+        self._gpus = catalogue.gpus
         self.notes: list[str] = []
         self.mistakes: list[tuple[str, str]] = []
 
-    def host(self, signs: tuple[str, ...], amounts: tuple[str, str]) -> Host:
+    def host(self, signs: tuple[str, ...], amounts: tuple[str, str], *, has_slices: bool) -> Host:
         """Return the facts of the node.
 
         `signs` are the labels of PCI devices and of a hypervisor, `amounts` the numbers of NVIDIA and AMD GPUs that kubelet
-        reports.
+        reports, and `has_slices` is whether it reports MIG slices.
         """
         nvidia, amd = (_count(amount) for amount in amounts)
-        gpus = self._nvidia(nvidia, signs) or self._amd(amd, signs)
+        gpus = self._nvidia(nvidia, signs, has_slices=has_slices) or self._amd(amd, signs)
         if gpus is None and _says_none(self._labels, signs):
             gpus = ()
         return Host(
@@ -195,8 +207,9 @@ class _Facts:
             kernel=parse.kernel_release(
                 _text(self._info, "kernelVersion") or self._labels.get(f"{_NFD}kernel-version.full", "")
             ),
-            driver=self._driver(),
+            driver=self._driver() or self._driver_of_some_version(is_nvidia=bool(nvidia) or has_slices, is_amd=bool(amd)),
             gpus=gpus,
+            container_toolkit=PRESENT if nvidia or has_slices else None,
             virtualization="vm" if f"{_NFD}cpu-cpuid.HYPERVISOR" in signs or self._is_virtual_gpu() else None,
         )
 
@@ -205,6 +218,9 @@ class _Facts:
         if identity:
             return OperatingSystem(id=identity, version=self._labels.get(f"{_NFD}system-os_release.VERSION_ID") or None)
         image = _text(self._info, "osImage")
+        core_os = _CORE_OS.match(image)
+        if core_os is not None:
+            return OperatingSystem(id="rhcos", version=core_os[1], like=f"rhel {core_os[2]}.{core_os[3]}")
         matches = ((pattern.match(image), name) for pattern, name in _PRETTY)
         return next((OperatingSystem(id=name, version=match[1]) for match, name in matches if match), None)
 
@@ -231,19 +247,34 @@ class _Facts:
             return None
         return Driver(version=amd, kind="amdgpu")
 
+    def _driver_of_some_version(self, *, is_nvidia: bool, is_amd: bool) -> Driver | None:
+        """Return the driver without which the vendor's device plugin finds no GPU to offer; None for a node that offers none.
+
+        A Jetson, whose driver is labelled `unknown`, has none of a version of its own.
+        """
+        if "unknown" in {self._labels.get(f"{_NVIDIA}cuda.{name}") for name in (*_DRIVER, *_OLD_DRIVER)}:
+            return None
+        return Driver() if is_nvidia else Driver(kind="amdgpu") if is_amd else None
+
     def _is_virtual_gpu(self) -> bool:
         return self._labels.get(f"{_NVIDIA}vgpu.present") == "true"
 
-    def _nvidia(self, amount: int | None, signs: tuple[str, ...]) -> tuple[HostGpu, ...] | None:
+    def _nvidia(self, amount: int | None, signs: tuple[str, ...], *, has_slices: bool) -> tuple[HostGpu, ...] | None:
         capability, product = self._capability(), self._labels.get(f"{_NVIDIA}gpu.product", "")
+        google = self._labels.get(_GOOGLE, "")
+        if not capability and not product and google:
+            return self._of_google(google, amount)
+        if not capability and not product and (amount or has_slices) and (found := self._of_instance(amount)):
+            return found
         if not capability and not product:
-            if amount or self._labels.get(f"{_NVIDIA}gpu.present") == "true" or _has_gpu(signs, "10de"):
+            if amount or has_slices or self._labels.get(f"{_NVIDIA}gpu.present") == "true" or _has_gpu(signs, "10de"):
                 self.notes.append(
                     "gpu: no label tells which GPU it is; GPU feature discovery writes nvidia.com/gpu.compute.major"
                 )
                 return (HostGpu(count=amount or 1),)
             return None
-        plain, slice_, is_shared = _product_parts(product)
+        slice_ = product.removesuffix("-SHARED").partition("-MIG-")[2]
+        is_shared = product.endswith("-SHARED")
         count = _count(self._labels.get(f"{_NVIDIA}gpu.count"))
         if slice_:
             self.notes.append(f"gpu: MIG {slice_}: nvidia.com/gpu.count counts its slices, not GPUs")
@@ -251,11 +282,29 @@ class _Facts:
             self.notes.append(
                 "gpu: a virtual GPU; its host's driver is " + self._labels.get(f"{_NVIDIA}vgpu.host-driver-version", "?")
             )
-        known = self._products.find(plain)
+        read = self._gpus.read(product) if product else None
         # A name that the matrix does not list is useful only beside a compute capability: alone it would stop the solver.
-        name = known or (plain if capability else None)
-        gpu = HostGpu(name=name or None, compute_capability=capability or None, count=count if count and not slice_ else 1)
+        name = read.product if isinstance(read, NamedGpu) else product.removesuffix("-SHARED").partition("-MIG-")[0]
+        known = read.target if isinstance(read, NamedGpu) and "." in read.target else None
+        target = capability or known
+        gpu = HostGpu(
+            name=(name or None) if target else None, compute_capability=target, count=count if count and not slice_ else 1
+        )
         return (gpu, *self._others(amount, count, is_divided=bool(slice_) or is_shared))
+
+    def _of_google(self, label: str, amount: int | None) -> tuple[HostGpu, ...]:
+        """Return the GPUs that GKE labels `cloud.google.com/gke-accelerator: nvidia-tesla-t4`, for nodes without discovery."""
+        read = self._gpus.read(label)
+        if not isinstance(read, NamedGpu):
+            self.notes.append(f"gpu: the label {_GOOGLE} names {label}, which is no GPU the matrix knows")
+            return (HostGpu(count=amount or 1),)
+        return (HostGpu(name=read.product, compute_capability=read.target, count=amount or 1),)
+
+    def _of_instance(self, amount: int | None) -> tuple[HostGpu, ...] | None:
+        """Return the GPUs of the instance type, for nodes whose other labels tell no product; None if it is not listed."""
+        found = instance_type(self._labels.get(_INSTANCE_TYPE, ""))
+        gpus = found.host.gpus if found is not None else None
+        return tuple(replace(gpu, count=min(gpu.count, amount or gpu.count)) for gpu in gpus) if gpus else None
 
     def _capability(self) -> str:
         names = [f"{_NVIDIA}gpu.compute.{part}" for part in ("major", "minor")]
@@ -279,13 +328,15 @@ class _Facts:
     def _amd(self, amount: int | None, signs: tuple[str, ...]) -> tuple[HostGpu, ...] | None:
         products, devices = self._counted("product-name"), self._counted("device-id")
         if not products and not devices:
+            if amount and (found := self._of_instance(amount)):
+                return found
             if amount or _has_gpu(signs, "1002"):
                 self.notes.append("gpu: no label tells which GPU it is; AMD's node labeller writes amd.com/gpu.product-name")
                 return (HostGpu(count=amount or 1),)
             return None
-        if len(devices) == 1 and len(products) <= 1:
-            only = next(iter(products), "")
-            return (self._amd_gpu(only, device=next(iter(devices)), count=amount or 1),)
+        if len(devices) <= 1 and len(products) <= 1:
+            (_, counted), *_ = (*devices.items(), *products.items())
+            return (self._amd_gpu(next(iter(products), ""), device=next(iter(devices), ""), count=amount or counted),)
         return tuple(self._amd_gpu(name, device="", count=count) for name, count in sorted(products.items())) or (
             HostGpu(count=amount or 1),
         )
@@ -295,22 +346,26 @@ class _Facts:
 
         A virtual function has no product name, so that its target is found by its device id.
         """
-        known = self._products.find_amd(label)
         identity = device.upper() if re.fullmatch(r"[0-9a-fA-F]{4}", device) else None
-        found = (self._products.target(key) for key in (known, identity) if key)
-        gfx = next((target for target in found if target and target.startswith("gfx")), None)
-        return HostGpu(name=known, gfx=gfx, pci_device_id=identity, count=count)
+        read = self._gpus.read(label) if label else None
+        named = read if isinstance(read, NamedGpu) else None
+        known = named or (self._gpus.by_device(identity, vendor="AMD") if identity else None)
+        gfx = known.target if known is not None and known.target.startswith("gfx") else None
+        return HostGpu(name=named.product if named else None, gfx=gfx, pci_device_id=identity, count=count)
 
     def _counted(self, kind: str) -> dict[str, int]:
         """Return the values of an AMD label with the number of GPUs of each.
 
         The label is `amd.com/gpu.device-id: 74a1` if all GPUs are alike, else `amd.com/gpu.device-id.74a1: "8"` for each kind.
+        The labeller wrote `beta.amd.com/…` first, and still does.
         """
-        prefix = f"{_AMD}gpu.{kind}"
-        if prefix in self._labels:
-            return {self._labels[prefix]: 1}
-        own = {key.removeprefix(f"{prefix}."): value for key, value in self._labels.items() if key.startswith(f"{prefix}.")}
-        return {name: _count(value) or 1 for name, value in own.items()}
+        for prefix in (f"{_AMD}gpu.{kind}", f"beta.{_AMD}gpu.{kind}"):
+            if prefix in self._labels:
+                return {self._labels[prefix]: 1}
+            own = {key.removeprefix(f"{prefix}."): value for key, value in self._labels.items() if key.startswith(f"{prefix}.")}
+            if own:
+                return {name: _count(value) or 1 for name, value in own.items()}
+        return {}
 
 
 def _is_sign(key: str) -> bool:
@@ -335,11 +390,10 @@ def _says_none(labels: Mapping[str, str], signs: tuple[str, ...]) -> bool:
     return labels.get(f"{_NVIDIA}gpu.present") == "false" or any(_is_pci(sign) for sign in signs)
 
 
-def _product_parts(product: str) -> tuple[str, str, bool]:
-    """Split `A100-SXM4-40GB-MIG-1g.5gb` into product and slice, `Tesla-T4-SHARED` into product and whether it is shared."""
-    plain = product.removesuffix("-SHARED")
-    base, mark, profile = plain.partition("-MIG-")
-    return base, profile if mark else "", plain != product
+def _is_of_gpus(labels: Mapping[str, str]) -> bool:
+    """Return whether a node has labels about GPUs from which none could be read, or is of an instance type with GPUs."""
+    is_labelled = any(key.startswith((_NVIDIA, _AMD, f"beta.{_AMD}", _GOOGLE)) for key in labels)
+    return is_labelled or instance_type(labels.get(_INSTANCE_TYPE, "")) is not None
 
 
 def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str]:

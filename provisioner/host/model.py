@@ -28,6 +28,7 @@ class Holds(Enum):
     TEXT = "text"
     VERSION = "a version"
     VERSION_OR_ABSENT = "a version, or `none`"
+    VERSION_OR_PRESENCE = "a version, `present` or `none`"
     TEXTS = "a list of texts"
     FLAG = "true or false"
 
@@ -38,13 +39,20 @@ VersionText = Annotated[str, Meta(extra={"holds": Holds.VERSION})]
 VersionOrAbsent = Annotated[str, Meta(extra={"holds": Holds.VERSION_OR_ABSENT})]
 """A version, or `none` for a part that is known to be missing."""
 
+VersionOrPresence = Annotated[str, Meta(extra={"holds": Holds.VERSION_OR_PRESENCE})]
+"""A version, `present` for a part that is installed in an unknown version, or `none`."""
+
 
 class OperatingSystem(StrictModel, frozen=True, kw_only=True):
-    """An operating system as /etc/os-release (`id`, `version`) or macOS (`version`, `build`) names it."""
+    """An operating system as /etc/os-release (`id`, `version`) or macOS (`version`, `build`) names it.
+
+    `like` is the distribution and release it is derived from (`ubuntu 22.04`), which counts where the matrix lacks its own.
+    """
 
     id: str
     version: str | None = None
     build: str | None = None
+    like: str | None = None
 
 
 class Driver(StrictModel, frozen=True, kw_only=True):
@@ -118,7 +126,7 @@ class Host(StrictModel, frozen=True, kw_only=True):
     glibc: VersionText | None = None
     driver: Driver | None = None
     gpus: tuple[HostGpu, ...] | None = None
-    container_toolkit: VersionOrAbsent | None = None
+    container_toolkit: VersionOrPresence | None = None
     secure_boot: SecureBoot | None = None
     kernel_headers: VersionOrAbsent | None = None
     kernel_gcc: VersionText | None = None

@@ -23,6 +23,13 @@ _VERSION = r"\d{2,4}(?:\.\d+){1,2}"
 _MODINFO = re.compile(rb"\0(license|version)=([^\0]{1,80})(?=\0)")
 _MACHINES = {3: "i686", 40: "armv7l", 62: "x86_64", 183: "aarch64", 21: "ppc64le", 243: "riscv64"}
 
+_UBUNTU = {
+    "xenial": "16.04", "bionic": "18.04", "focal": "20.04", "jammy": "22.04", "noble": "24.04", "questing": "25.10",
+    "resolute": "26.04",
+}  # fmt: skip
+_DEBIAN = {"buster": "10", "bullseye": "11", "bookworm": "12", "trixie": "13"}
+"""Releases by the codename that derivatives keep. Source: distro-info-data, ubuntu.csv and debian.csv."""
+
 GPU_HOLDERS = ("nouveau", "nova_core", "nvidiafb", "rivafb", "vfio_pci")
 """Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own; while one of them has it, the driver cannot use it."""
 
@@ -78,6 +85,29 @@ def os_release(text: str) -> tuple[str, str | None] | None:
             fields[key] = value.strip().strip("\"'")
     identity = fields.get("ID", "")
     return (identity, fields.get("VERSION_ID") or None) if identity else None
+
+
+def os_like(text: str) -> str | None:
+    """Read the system that a distribution is derived from out of /etc/os-release; None for one that is not, or an unknown base.
+
+    Linux Mint: `ID_LIKE="ubuntu debian"`, `UBUNTU_CODENAME=jammy` -> `ubuntu 22.04`. Pop!_OS has `VERSION_ID="22.04"`. Rocky
+    Linux: `ID_LIKE="rhel centos fedora"`, `PLATFORM_ID="platform:el9"`, `VERSION_ID="9.4"` -> `rhel 9.4`.
+    """
+    fields = dict(re.findall(r"(?m)^\s*([A-Z_]+)=[\"']?(.*?)[\"']?\s*$", text))
+    bases, version = fields.get("ID_LIKE", "").split(), fields.get("VERSION_ID", "")
+    platform = re.fullmatch(r"platform:(el|f)(\d+)", fields.get("PLATFORM_ID", ""))
+    if platform is not None:
+        release = version if version.partition(".")[0] == platform[2] else platform[2]
+        return f"rhel {release}" if platform[1] == "el" else f"fedora {platform[2]}"
+    if "ubuntu" in bases:
+        release = _UBUNTU.get(fields.get("UBUNTU_CODENAME", ""), version if re.fullmatch(r"\d\d\.\d\d", version) else "")
+        return f"ubuntu {release}" if release else None
+    codename = fields.get("DEBIAN_CODENAME") or fields.get("VERSION_CODENAME", "")
+    if "debian" in bases and codename in _DEBIAN:
+        return f"debian {_DEBIAN[codename]}"
+    if {"rhel", "centos"} & set(bases) and re.fullmatch(r"\d(?:\.\d+)?", version):
+        return f"rhel {version}"
+    return "arch" if "arch" in bases else None
 
 
 def glibc_banner(content: bytes) -> str | None:

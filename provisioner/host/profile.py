@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from provisioner.accelerators import GPU_ACCELERATORS
-from provisioner.components import ABSENT, COMPONENTS
+from provisioner.components import ABSENT, COMPONENTS, PRESENT
 from provisioner.document import parse_document, parse_model, read_text
 from provisioner.errors import UsageError
+from provisioner.host.instance_types import instance_type
 from provisioner.host.model import Driver, Holds, Host, profile_keys
 from provisioner.names import nearest
 from provisioner.strict_model import plain_data
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from provisioner.document import Document
     from provisioner.errors import Mistake
+    from provisioner.host.model import ProfileKey
 
 KIND = "host profile"
 
@@ -48,12 +50,17 @@ def profile_names() -> tuple[str, ...]:
 
 
 def load_profile(name: str) -> Profile:
-    """Return a shipped profile; raises `UsageError` with the nearest name when there is no profile `name`."""
+    """Return a shipped profile, or that of an instance type; raises `UsageError` with the nearest name for another name."""
     known = profile_names()
     if name not in known:
+        found = instance_type(name)
+        if found is not None:
+            description = f"{found.cloud} {found.name}; driver and kernel are left for the solver to choose"
+            return Profile(name=found.name, description=description, host=found.host)
         near = nearest(name.lower(), known)
         hints = (f"did you mean `{near}`?",) if near else ()
-        raise UsageError(f"there is no profile `{name}`", hints=(*hints, f"profiles: {', '.join(known)}"))
+        listed = f"profiles: {', '.join(known)}; instance types of clouds, such as p5.48xlarge or a3-highgpu-8g"
+        raise UsageError(f"there is no profile `{name}`", hints=(*hints, listed))
     text = read_text(_DIRECTORY / f"{name}.yaml", kind=KIND)
     description = text.splitlines()[0].removeprefix("#").strip()
     host = host_from_document(parse_document(text, file=f"{name}.yaml", kind=KIND))
@@ -116,22 +123,30 @@ def _mistakes(document: Document) -> Iterator[Mistake]:
 
 
 def _wrong_versions(document: Document, data: Mapping[str, Any]) -> Iterator[Mistake]:
-    for path, may_be_absent in _version_keys():
+    for key in _version_keys():
+        path, words = key.path, _WORDS_FOR_VERSION[key.holds]
         value = data.get(path[0]) if len(path) == 1 else _mapping(data, path[0]).get(path[1])
-        if not isinstance(value, str) or (value == ABSENT and may_be_absent):
+        if not isinstance(value, str) or value in words:
             continue
         try:
             Version.parse(value)
         except ValueError as error:
-            advice = f"; write `{ABSENT}` when it is known to be missing" if may_be_absent else ""
+            advice = "".join(f"; write `{word}` when it is {meaning}" for word, meaning in words.items())
             yield document.mistake(path, f"{error}{advice}")
 
 
+_WORDS_FOR_VERSION = {
+    Holds.VERSION: {},
+    Holds.VERSION_OR_ABSENT: {ABSENT: "known to be missing"},
+    Holds.VERSION_OR_PRESENCE: {ABSENT: "known to be missing", PRESENT: "installed in an unknown version"},
+}
+"""The words that may stand in place of a version, with their meanings."""
+
+
 @cache
-def _version_keys() -> tuple[tuple[tuple[str, ...], bool], ...]:
-    """Return the path of every key with a version, and whether `none` (the part is missing) is allowed there."""
-    kinds = {Holds.VERSION: False, Holds.VERSION_OR_ABSENT: True}
-    return tuple((key.path, kinds[key.holds]) for key in profile_keys() if key.holds in kinds)
+def _version_keys() -> tuple[ProfileKey, ...]:
+    """Return every key with a version."""
+    return tuple(key for key in profile_keys() if key.holds in _WORDS_FOR_VERSION)
 
 
 def _wrong_gpus(document: Document, gpus: object, *, kind: str | None) -> Iterator[Mistake]:

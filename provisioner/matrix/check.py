@@ -155,6 +155,11 @@ class _Checker:
                 yield at.at("name").mistake(text)
             yield from self.rows.version(at.at("first_driver"), gpu.first_driver)
             yield from self.rows.cited(at, gpu.source, f"GPU `{gpu.name}`")
+        yield from twice(at_top, "chips", content.chips, kind="chip")
+        for at, chip in at_top.each("chips", content.chips):
+            if bool(chip.compute_capability) == bool(chip.gfx):
+                yield at.at("name").mistake(f"chip `{chip.name}` needs one of compute_capability (NVIDIA) and gfx (AMD)")
+            yield from self.rows.cited(at, chip.source, f"chip `{chip.name}`")
         yield from twice(at_top, "overrides", content.overrides, kind="override")
         for at, override in at_top.each("overrides", content.overrides):
             yield from self.rows.condition(at.at("when"), override.when)

@@ -11,6 +11,7 @@ from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.matrix.location import INDEX
 from provisioner.matrix.model import (
     Build,
+    Chip,
     Citation,
     Distribution,
     DistributionLimit,
@@ -88,9 +89,10 @@ class ComponentFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class GpuFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of GPU products, and of AMD targets that can run code of other targets (`overrides`)."""
+    """The file of GPU products, of the chips on them, and of AMD targets that can run code of other targets (`overrides`)."""
 
     gpus: tuple[Gpu, ...] = ()
+    chips: tuple[Chip, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
 
 

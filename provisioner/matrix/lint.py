@@ -179,6 +179,7 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from (("rules", rule.source) for rule in matrix.rules)
     yield from (("driver branches", branch.source) for branch in matrix.branches)
     yield from (("gpus", gpu.source) for gpu in matrix.gpus)
+    yield from (("gpu chips", chip.source) for chip in matrix.chips)
     yield from (("gfx overrides", override.source) for override in matrix.overrides)
     yield from (("images", image.source) for image in matrix.images)
     for distribution in matrix.distributions:

@@ -48,6 +48,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         limits=files.distributions.content.limits,
         shared_files=files.hazards.content.shared_files,
         overrides=files.gpus.content.overrides,
+        chips=files.gpus.content.chips,
         variables=files.knowledge.content.variables,
         failures=files.knowledge.content.failures,
         driver_packages=files.driver_packages.content.packages,

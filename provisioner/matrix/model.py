@@ -171,9 +171,11 @@ class Gpu(Row, frozen=True, kw_only=True):
     """One GPU product: NVIDIA's has a `compute_capability`, AMD's a `gfx` target; the other field is "".
 
     `kind` decides whether CUDA forward compatibility is supported. `first_driver` is the oldest driver that supports the GPU.
+    `aliases` are other names under which the product is sold or reported.
     """
 
     name: str
+    aliases: tuple[str, ...] = ()
     compute_capability: Capability = ""
     gfx: MaybeGfx = ""
     architecture: str
@@ -181,6 +183,19 @@ class Gpu(Row, frozen=True, kw_only=True):
     pci_device_ids: tuple[DeviceId, ...] = ()
     first_driver: WrittenVersion | None = None
     modules: tuple[ModuleFlavour, ...] = ()
+    source: Cited = ()
+
+
+class Chip(Row, frozen=True, kw_only=True):
+    """One GPU chip, named as the PCI ID repository spells it (`GA100`, `Navi 31`), and the PCI ids of all boards with it.
+
+    It has the target of a board that is no row of `gpus`: `compute_capability` for NVIDIA's, `gfx` for AMD's.
+    """
+
+    name: str
+    compute_capability: Capability = ""
+    gfx: MaybeGfx = ""
+    pci_device_ids: tuple[DeviceId, ...] = ()
     source: Cited = ()
 
 
@@ -446,6 +461,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     limits: tuple[DistributionLimit, ...] = ()
     shared_files: tuple[SharedFile, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
+    chips: tuple[Chip, ...] = ()
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()
     driver_packages: tuple[DriverPackage, ...] = ()

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from provisioner.document import load_document
 from provisioner.errors import UsageError
+from provisioner.host.catalogue import Catalogue
+from provisioner.host.gpu_names import GpuNames
 from provisioner.host.model import Host
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
@@ -99,6 +101,13 @@ def read_inputs(
     """
     found = _read(spec_path, exclude_newer=exclude_newer, matrix=matrix)
     return _with_hosts(_only(found, None if is_target_optional and not found.spec.targets else target), hosts)
+
+
+def catalogue_of(matrix: Matrix) -> Catalogue:
+    """Return the names of GPUs and systems that a matrix knows, into which the names in host profiles are translated."""
+    system = matrix.components.get("os")
+    systems = [str(release.version) for release in system.releases] if system is not None else []
+    return Catalogue(GpuNames(matrix.gpus, matrix.chips), systems=systems)
 
 
 def platform_of(inputs: Inputs, wanted: str | None) -> str:
@@ -224,7 +233,9 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
         hosts = tuple(_profile(path, inputs.path) for path in host_paths(inputs.spec, inputs.path))
     for host in hosts:
         _require_platform(host, inputs)
-    return replace(inputs, hosts=hosts, notices=notices)
+    catalogue = catalogue_of(inputs.matrix)
+    identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in hosts)
+    return replace(inputs, hosts=identified, notices=notices)
 
 
 def _profile(path: Path, spec_path: Path) -> TargetHost:

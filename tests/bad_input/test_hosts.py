@@ -31,11 +31,50 @@ REFUSED = {
         ),
     ),
     "a GPU nobody knows": (
+        "gpus: [{name: NVIDIA RTX 4095}]\n",
+        (
+            "error: `NVIDIA RTX 4095` (host.yaml:1) is not a GPU the matrix knows, "
+            "and its compute_capability is not stated  [unknown-gpu]\n"
+            '\nhint: did you mean `NVIDIA GeForce RTX 4090`?\nhint: state its compute_capability, such as "9.0"\n'
+        ),
+    ),
+    "a GPU newer than the matrix": (
         "gpus: [{name: NVIDIA RTX 9999}]\n",
         (
-            "error: `NVIDIA RTX 9999` (host.yaml:1) is not a GPU the matrix knows, "
+            "error: `NVIDIA RTX 9999` (host.yaml:1) is newer than the GPUs the matrix knows, "
             "and its compute_capability is not stated  [unknown-gpu]\n"
-            '\nhint: did you mean `NVIDIA RTX A400`?\nhint: state its compute_capability, such as "9.0"\n'
+            '\nhint: state its compute_capability, such as "9.0"\n'
+        ),
+    ),
+    "an AMD GPU nobody knows": (
+        "driver: {kind: amdgpu}\ngpus: [{name: Instinct MI301X}]\n",
+        (
+            "error: `Instinct MI301X` (host.yaml:2) is not a GPU the matrix knows, and its gfx is not stated  [unknown-gpu]\n"
+            "\nhint: did you mean `AMD Instinct MI300X`?\nhint: state its gfx, such as gfx942\n"
+        ),
+    ),
+    "a name of several GPUs": (
+        "gpus: [{name: TITAN X}]\n",
+        (
+            "error: `TITAN X` (host.yaml:1) is the name of several GPUs, which run different code  [unknown-gpu]\n"
+            "\nhint: write the whole name: NVIDIA TITAN X (Pascal) (6.1), NVIDIA GeForce GTX TITAN X (5.2)\n"
+            'hint: state its compute_capability, such as "9.0"\n'
+        ),
+    ),
+    "a slice without its GPU": (
+        "gpus: [{name: MIG 1g.10gb}]\n",
+        (
+            "error: `MIG 1g.10gb` (host.yaml:1) is a slice of a GPU and does not name the GPU  [unknown-gpu]\n"
+            "\nhint: name the GPU it is cut from, such as `NVIDIA A100-SXM4-40GB MIG 1g.5gb`\n"
+            'hint: state its compute_capability, such as "9.0"\n'
+        ),
+    ),
+    "a GPU of another vendor": (
+        "gpus: [{name: Intel Arc A770}]\n",
+        (
+            "error: `Intel Arc A770` (host.yaml:1) is not a GPU of NVIDIA or AMD, "
+            "and runs neither CUDA nor ROCm  [unknown-gpu]\n"
+            "\nhint: leave it out of `gpus`; a machine without other GPUs states `gpus: []`\n"
         ),
     ),
     "another platform": (

@@ -261,7 +261,7 @@ def test_gpus_nobody_knows_are_named_all_at_once(fleet: Project) -> None:
         "error: 2 GPUs the matrix does not know, without a compute_capability  [unknown-gpu]\n"
         "  `NVIDIA H10O`  (odd.csv:2 and 1 more); did you mean `NVIDIA H100`?\n"
         "  `Voodoo 5`  (odd.csv:4)\n\n"
-        'hint: state the compute_capability, such as "9.0"\n'
+        'hint: state its compute_capability, such as "9.0"\n'
     )
 
 

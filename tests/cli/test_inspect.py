@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from provisioner.cli.app import main
-from provisioner.cli.inspect import known_products
 from provisioner.document import parse_document
 from provisioner.host.inventory import read_inventory
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
+from provisioner.workflow.inputs import catalogue_of
 
 HOSTS = Path(__file__).parents[1] / "fixtures/hosts"
 NODES = Path(__file__).parents[1] / "fixtures/nodes/cluster.json"
@@ -87,6 +87,7 @@ def test_one_node_of_a_cluster_is_printed_as_yaml(capsys: pytest.CaptureFixture[
         "driver: {version: 470.256.02}\n"
         "gpus:\n"
         '  - {name: Tesla V100-SXM2-32GB, compute_capability: "7.0", count: 4}\n'
+        "container_toolkit: present\n"
     )
     assert printed.err == "warning: rack1-v100: the node is not ready\n"
 
@@ -98,7 +99,7 @@ def test_all_nodes_are_printed_as_json_that_reads_back(capsys: pytest.CaptureFix
     again = read_inventory((saved,))
     assert len(again) == 12
     assert [(one.name, one.host) for one in again] == [
-        (one.name, one.host) for one in read_inventory((NODES,), products=known_products(cached_matrix(None)))
+        (one.name, one.host) for one in read_inventory((NODES,), catalogue=catalogue_of(cached_matrix(None)))
     ]
 
 

@@ -17,6 +17,7 @@ from provisioner.fleet.labels import labels_of
 from provisioner.host.inventory import read_inventory
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.host.profile import host_document
+from tests.named_gpus import catalogue_of
 from tests.strategies import examples
 
 pytestmark = pytest.mark.property
@@ -55,7 +56,7 @@ def read(text: str, suffix: str) -> tuple[Any, ...] | None:
         path = Path(folder, f"fleet{suffix}")
         path.write_text(text, encoding="utf-8", errors="replace")
         try:
-            return read_inventory((path,), products={"Tesla T4": "7.5"})
+            return read_inventory((path,), catalogue=catalogue_of({"Tesla T4": "7.5"}))
         except ProvisionError:
             return None
 
@@ -113,9 +114,9 @@ def hosts(draw: st.DrawFn) -> Host:
 def test_labels_of_a_host_are_read_back_as_its_facts(host: Host) -> None:
     """What the fleet half takes a host's labels to be, and what the reading half makes of labels, are the same thing."""
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n", "labels": labels_of(host)}}
-    products = dict.fromkeys(("Tesla T4", "NVIDIA A100-SXM4-80GB", "NVIDIA RTX A6000"), "")
+    catalogue = catalogue_of({"Tesla T4": "7.5", "NVIDIA A100-SXM4-80GB": "8.0", "NVIDIA RTX A6000": "8.6"})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "node.json")
         path.write_text(json.dumps(node), encoding="utf-8")
-        (found,) = read_inventory((path,), products=products)
-    assert host_document(found.host) == host_document(host)
+        (found,) = read_inventory((path,), catalogue=catalogue)
+    assert host_document(found.host) == host_document(catalogue.identify(host))

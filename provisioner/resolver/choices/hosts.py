@@ -13,7 +13,7 @@ from provisioner.errors import ProvisionError
 from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, Unstated, UnstatedGpus
 from provisioner.grounds.requirement import HostFact, HostGpu, NeedsSomeDriver, NoGpu
 from provisioner.host.facts import stated
-from provisioner.names import nearest
+from provisioner.host.gpu_names import GpuNames, UnreadName
 from provisioner.resolver.choices.candidates import candidates_of
 from provisioner.resolver.requirement import (
     Candidate,
@@ -179,17 +179,15 @@ class HostRequirements:
     def _unknown_gpu(self, target: TargetHost, name: str | None, index: int) -> None:
         """Record a doubt about a GPU without name, compute capability and gfx target.
 
-        Raises `UnknownGpuError` when the GPU has a name that the matrix does not list, which is likely misspelt.
+        Raises `UnknownGpuError` when the GPU has a name that fits no product of the matrix, or products of several targets.
         """
         place = target.place(f"gpus.{index}")
         if name is None:
             self.doubts.append(NamelessGpu(host=target.label, index=index))
             return
-        near = nearest(name, self._known)
-        raise UnknownGpuError(
-            f"`{name}` ({place.place}) is not a GPU the matrix knows, and its compute_capability is not stated",
-            hints=(*((f"did you mean `{near}`?",) if near else ()), 'state its compute_capability, such as "9.0"'),
-        )
+        read = GpuNames(self._matrix.gpus, self._matrix.chips).read(name)
+        assert isinstance(read, UnreadName), "the hosts of a request have the names and targets of the matrix"
+        raise UnknownGpuError(f"`{name}` ({place.place}) {read.reason}", hints=read.hints)
 
 
 def is_shared(name: str, component: Component, request: Request) -> bool:

@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from provisioner.host.inventory import read_inventory
-from provisioner.host.kubernetes import NodeReader, Products, is_kubernetes
+from provisioner.host.kubernetes import NodeReader, is_kubernetes
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.host.profile import host_document
+from tests.named_gpus import catalogue_of
 
 NODES = Path(__file__).parents[2] / "fixtures/nodes"
 PRODUCTS = {
     "NVIDIA A100-SXM4-40GB": "8.0",
     "NVIDIA GeForce RTX 4090": "8.9",
     "NVIDIA H100 80GB HBM3": "9.0",
+    "NVIDIA L4": "8.9",
     "Tesla T4": "7.5",
     "Tesla V100-SXM2-32GB": "7.0",
     "AMD Instinct MI300X": "gfx942",
@@ -27,7 +29,7 @@ COMPUTE = {"nvidia.com/gpu.compute.major": "8", "nvidia.com/gpu.compute.minor": 
 
 def test_twelve_kinds_of_node_are_read_as_written_beside_them() -> None:
     shown = []
-    for one in read_inventory((NODES / "cluster.json",), products=PRODUCTS):
+    for one in read_inventory((NODES / "cluster.json",), catalogue=catalogue_of(PRODUCTS)):
         shown.append(f"# {one.name}\n{host_document(one.host)}")
         shown += [f"#  note: {note}\n" for note in one.notes]
     assert "".join(shown) == (NODES / "cluster.txt").read_text(encoding="utf-8")
@@ -41,7 +43,7 @@ def read(
         "metadata": {"name": "n", "labels": labels},
         "status": {"capacity": capacity or {}, "nodeInfo": info},
     }
-    reader = NodeReader(Products(PRODUCTS))
+    reader = NodeReader(catalogue_of(PRODUCTS))
     ((_, node),) = reader.read({"kind": "Node", **item})
     if wrong is None:
         assert reader.mistakes == []
@@ -67,9 +69,14 @@ def test_the_kubelet_tells_platform_kernel_and_system() -> None:
         ("Debian GNU/Linux 12 (bookworm)", ("debian", "12")),
         ("Red Hat Enterprise Linux 9.4 (Plow)", ("rhel", "9.4")),
         ("Rocky Linux 9.3 (Blue Onyx)", ("rocky", "9.3")),
-        ("Red Hat Enterprise Linux CoreOS 416.94.202410172137-0", None),
+        ("Red Hat Enterprise Linux CoreOS 416.94.202410172137-0", ("rhcos", "416.94.202410172137-0")),
+        ("AlmaLinux 9.4 (Seafoam Ocelot)", ("almalinux", "9.4")),
+        ("Oracle Linux Server 8.10", ("ol", "8.10")),
+        ("CentOS Stream 9", ("centos", "9")),
+        ("Microsoft Azure Linux 3.0", ("azurelinux", "3.0")),
+        ("Bottlerocket OS 1.26.2 (aws-k8s-1.31-nvidia)", ("bottlerocket", "1.26.2")),
         ("Container-Optimized OS from Google", None),
-        ("Talos (v1.9.1)", None),
+        ("Talos (v1.9.1)", ("talos", "1.9.1")),
     ],
 )
 def test_a_pretty_name_is_read_where_its_form_is_known(image: str, system: tuple[str, str] | None) -> None:
@@ -207,7 +214,7 @@ def test_a_label_that_is_edited_by_hand_is_named(labels: dict[str, str], sentenc
 
 
 def test_nodes_that_say_the_same_share_their_facts_and_their_labels() -> None:
-    reader = NodeReader(Products({}))
+    reader = NodeReader(catalogue_of({}))
     items = [{"metadata": {"name": name, "labels": {**COMPUTE, "nvidia.com/gfd.timestamp": name}}} for name in ("1", "2")]
     (_, first), (_, second) = reader.read({"kind": "List", "items": items})
     assert first.host is second.host
@@ -225,7 +232,7 @@ def test_nodes_that_say_the_same_share_their_facts_and_their_labels() -> None:
     ],
 )
 def test_what_is_no_node_is_named(data: dict[str, Any], told: list[str]) -> None:
-    reader = NodeReader(Products({}))
+    reader = NodeReader(catalogue_of({}))
     found = list(reader.read(data))
     assert sentences(reader) == told
     assert len(found) == (0 if told else 1)
@@ -248,7 +255,7 @@ def test_a_profile_is_no_kubernetes_object() -> None:
     ],
 )
 def test_a_node_of_another_form_is_named(item: dict[str, Any], sentence: str) -> None:
-    reader = NodeReader(Products({}))
+    reader = NodeReader(catalogue_of({}))
     list(reader.read({"kind": "Node", **item}))
     assert sentences(reader)[0] == sentence
 
@@ -263,5 +270,71 @@ def test_a_node_of_another_form_is_named(item: dict[str, Any], sentence: str) ->
     ],
 )
 def test_a_node_that_takes_no_work_is_listed_with_a_note(extra: dict[str, Any], notes: tuple[str, ...]) -> None:
-    ((_, node),) = NodeReader(Products({})).read({"kind": "Node", "metadata": {"name": "n"}, **extra})
+    ((_, node),) = NodeReader(catalogue_of({})).read({"kind": "Node", "metadata": {"name": "n"}, **extra})
     assert node.notes == notes
+
+
+def listed(*nodes: tuple[str, dict[str, str], dict[str, str]]) -> list[Host]:
+    """The hosts of a list of nodes, each with its name, labels and capacity."""
+    items = [
+        {"kind": "Node", "metadata": {"name": n, "labels": labels}, "status": {"capacity": own}} for n, labels, own in nodes
+    ]
+    return [node.host for _, node in NodeReader(catalogue_of(PRODUCTS)).read({"kind": "List", "items": items})]
+
+
+UNKNOWN_DRIVER = tuple(f"nvidia.com/cuda.driver.{part}" for part in ("major", "minor", "rev"))
+GPU_NODE = ("gpu", {"nvidia.com/gpu.product": "Tesla-T4", "nvidia.com/gpu.count": "1"}, {"nvidia.com/gpu": "1"})
+
+
+def test_a_node_without_a_sign_of_a_gpu_among_nodes_with_gpus_has_none() -> None:
+    gpu, cpu = listed(GPU_NODE, ("cpu", {"kubernetes.io/arch": "amd64"}, {"cpu": "8"}))
+    assert gpu.gpus == (HostGpu(name="Tesla T4", compute_capability="7.5", count=1),)
+    assert cpu.gpus == ()
+
+
+def test_a_node_alone_may_have_a_gpu_that_nothing_labels() -> None:
+    (cpu,) = listed(("cpu", {"kubernetes.io/arch": "amd64"}, {"cpu": "8"}))
+    assert cpu.gpus is None
+
+
+def test_a_node_of_an_instance_type_with_gpus_is_no_cpu_node() -> None:
+    _, bare = listed(GPU_NODE, ("bare", {"node.kubernetes.io/instance-type": "g4dn.xlarge"}, {"cpu": "8"}))
+    assert bare.gpus is None
+
+
+def test_the_instance_type_names_a_gpu_that_kubelet_counts() -> None:
+    host, notes = read({"node.kubernetes.io/instance-type": "g4dn.12xlarge"}, capacity={"nvidia.com/gpu": "4"})
+    assert host.gpus == (HostGpu(name="Tesla T4", compute_capability="7.5", count=4),)
+    assert notes == ()
+
+
+def test_a_node_that_offers_gpus_or_slices_has_a_container_toolkit() -> None:
+    assert read({}, capacity={"nvidia.com/gpu": "1"})[0].container_toolkit == "present"
+    assert read({}, capacity={"nvidia.com/mig-1g.5gb": "7"})[0].container_toolkit == "present"
+    assert read({}, capacity={"nvidia.com/gpu": "0"})[0].container_toolkit is None
+    assert read({}, capacity={"amd.com/gpu": "8"})[0].container_toolkit is None
+
+
+@pytest.mark.parametrize("prefix", ["amd.com/gpu", "beta.amd.com/gpu"])
+def test_both_prefixes_of_amds_labeller_are_read(prefix: str) -> None:
+    labels = {f"{prefix}.product-name": "AMD_Instinct_MI300X_OAM", f"{prefix}.family": "AI"}
+    assert read(labels, capacity={"amd.com/gpu": "8"})[0].gpus == (HostGpu(name="AMD Instinct MI300X", gfx="gfx942", count=8),)
+
+
+def test_a_product_names_the_target_that_no_label_tells() -> None:
+    host, _ = read({"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-1g.5gb", "nvidia.com/gpu.count": "7"})
+    assert host.gpus == (HostGpu(name="NVIDIA A100-SXM4-40GB", compute_capability="8.0", count=1),)
+
+
+@pytest.mark.parametrize(
+    ("labels", "capacity", "driver"),
+    [
+        ({}, {"nvidia.com/gpu": "1"}, Driver()),
+        ({}, {"amd.com/gpu": "8"}, Driver(kind="amdgpu")),
+        (dict.fromkeys(UNKNOWN_DRIVER, "unknown"), {"nvidia.com/gpu": "1"}, None),
+        ({"nvidia.com/gpu.present": "true"}, {}, None),
+    ],
+    ids=["nvidia", "amd", "jetson", "no device plugin"],
+)
+def test_a_node_that_offers_gpus_has_a_driver(labels: dict[str, str], capacity: dict[str, str], driver: Driver | None) -> None:
+    assert read(labels, capacity=capacity)[0].driver == driver

@@ -293,3 +293,30 @@ def test_the_release_of_a_jetson_joins_release_and_revision() -> None:
 def test_an_amd_target_is_spelled_as_its_compiler_does(number: int, target: str | None) -> None:
     text = f"simd_count 304\ngfx_target_version {number}\n"
     assert parse.kfd_target(text) == target
+
+
+@pytest.mark.parametrize(
+    ("text", "like"),
+    [
+        (
+            'ID=linuxmint\nID_LIKE="ubuntu debian"\nVERSION_ID="21.3"\nVERSION_CODENAME=virginia\nUBUNTU_CODENAME=jammy\n',
+            "ubuntu 22.04",
+        ),
+        ('ID=pop\nID_LIKE="ubuntu debian"\nVERSION_ID="22.04"\nUBUNTU_CODENAME=jammy\n', "ubuntu 22.04"),
+        ('ID=pop\nID_LIKE="ubuntu debian"\nVERSION_ID="24.04"\n', "ubuntu 24.04"),
+        ('ID=zorin\nID_LIKE="ubuntu debian"\nVERSION_ID="17"\n', None),
+        ('ID=linuxmint\nID_LIKE=debian\nVERSION_ID="6"\nDEBIAN_CODENAME=bookworm\n', "debian 12"),
+        ('ID=ubuntu\nID_LIKE=debian\nVERSION_ID="24.04"\nVERSION_CODENAME=noble\nUBUNTU_CODENAME=noble\n', None),
+        ('ID="rocky"\nID_LIKE="rhel centos fedora"\nVERSION_ID="9.4"\nPLATFORM_ID="platform:el9"\n', "rhel 9.4"),
+        ('ID="centos"\nID_LIKE="rhel fedora"\nVERSION_ID="9"\nPLATFORM_ID="platform:el9"\n', "rhel 9"),
+        ('ID="ol"\nID_LIKE="fedora"\nVERSION_ID="8.10"\nPLATFORM_ID="platform:el8"\n', "rhel 8.10"),
+        ('ID="scientific"\nID_LIKE="rhel centos fedora"\nVERSION_ID="7.9"\n', "rhel 7.9"),
+        ('ID=nobara\nID_LIKE="rhel centos fedora"\nVERSION_ID=41\nPLATFORM_ID="platform:f41"\n', "fedora 41"),
+        ('ID="amzn"\nID_LIKE="fedora"\nVERSION_ID="2023"\nPLATFORM_ID="platform:al2023"\n', None),
+        ("ID=manjaro\nID_LIKE=arch\n", "arch"),
+        ("ID=debian\nVERSION_ID=12\nVERSION_CODENAME=bookworm\n", None),
+        ("", None),
+    ],
+)
+def test_a_derivative_names_the_system_it_is_derived_from(text: str, like: str | None) -> None:
+    assert parse.os_like(text) == like

@@ -1,0 +1,488 @@
+"""Read the names that people and programs give to GPUs: find the product, or at least the target of its code.
+
+The forms are those of `nvidia-smi` with and without `-L`, of NVML, GPU feature discovery, AMD's node labeller, `lspci` with and
+without `-nn`, `rocm-smi` and `amd-smi`, the vendors' marketing, and the target itself (`sm_90`, `gfx90a`). The products and
+chips are rows of the matrix; this module knows the forms only. A name that fits products of several targets is never guessed.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from msgspec.structs import replace
+
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, accelerator_of_target
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from provisioner.host.model import HostGpu
+
+
+class ChipRow(Protocol):
+    """A chip of the matrix: its name as the PCI ID repository spells it, its target, and the ids of boards with it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def compute_capability(self) -> str: ...
+    @property
+    def gfx(self) -> str: ...
+    @property
+    def pci_device_ids(self) -> tuple[str, ...]: ...
+
+
+class ProductRow(ChipRow, Protocol):
+    """A product of the matrix; `aliases` are other names of it."""
+
+    @property
+    def aliases(self) -> tuple[str, ...]: ...
+
+
+class NamedGpu(NamedTuple):
+    """The target of a named GPU, and its product as the matrix spells it; None for a family, a chip or a target alone."""
+
+    target: str
+    product: str | None
+
+
+class UnreadName(NamedTuple):
+    """A name without a single target.
+
+    `candidates` are the products it fits, with targets that differ; `near` is a similar product of the same vendor and
+    generation. `is_newer` is whether its number is above those of all products of its line, `is_slice` whether it names a MIG
+    profile without its GPU, and `is_other` whether it is a device of another vendor than NVIDIA and AMD.
+    """
+
+    text: str
+    vendor: str = ""
+    candidates: tuple[NamedGpu, ...] = ()
+    near: str | None = None
+    is_newer: bool = False
+    is_slice: bool = False
+    is_other: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why the name has no target, as the end of a sentence whose subject is the name."""
+        if self.is_slice:
+            return "is a slice of a GPU and does not name the GPU"
+        if self.is_other:
+            return "is not a GPU of NVIDIA or AMD, and runs neither CUDA nor ROCm"
+        if self.candidates:
+            return "is the name of several GPUs, which run different code"
+        if self.is_newer:
+            return f"is newer than the GPUs the matrix knows, and its {self._target_key} is not stated"
+        return f"is not a GPU the matrix knows, and its {self._target_key} is not stated"
+
+    @property
+    def hints(self) -> tuple[str, ...]:
+        """The changes that name the GPU or state its target, the nearest first."""
+        if self.is_other:
+            return ("leave it out of `gpus`; a machine without other GPUs states `gpus: []`",)
+        row = next((row for row in GPU_ACCELERATORS if row.vendor == self.vendor), ACCELERATORS["cuda"])
+        example = "gfx942" if row.name == "rocm" else '"9.0"'
+        stating = f"state its {row.target_key}, such as {example}"
+        if self.is_slice:
+            return ("name the GPU it is cut from, such as `NVIDIA A100-SXM4-40GB MIG 1g.5gb`", stating)
+        if self.candidates:
+            listed = ", ".join(f"{one.product} ({one.target})" for one in self.candidates[:_MOST_CANDIDATES])
+            more = len(self.candidates) - _MOST_CANDIDATES
+            return (f"write the whole name: {listed}{f' and {more} more' if more > 0 else ''}", stating)
+        return (*((f"did you mean `{self.near}`?",) if self.near else ()), stating)
+
+    @property
+    def _target_key(self) -> str:
+        return next((row.target_key for row in GPU_ACCELERATORS if row.vendor == self.vendor), "compute_capability")
+
+
+_MOST_CANDIDATES = 6
+
+_UUID = re.compile(r"^GPU \d+:\s*|\s*\(UUID:.*$", re.IGNORECASE)
+"""The frame of a line of `nvidia-smi -L`: `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5c1e…)`."""
+
+_FIELD = re.compile(
+    r"^(?:GPU\s*\[?\d+\]?\s*:\s*)?"
+    r"(?:(?:card|gpu|product|market|marketing|device|asic)[ _]?(?:series|model|name|sku|id)|name)\s*:\s*",
+    re.IGNORECASE,
+)
+"""The field of a line of `rocm-smi` or `amd-smi`: `GPU[0] : Card Series: AMD Instinct MI300X OAM`, `MARKET_NAME: …`."""
+
+_SLICE = re.compile(r"(?:^|[\s/-])MIG[\s-]+(?:\d+c\.)?\d+g\.\d+gb\S*.*$", re.IGNORECASE)
+"""A MIG profile at the end: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`, `NVIDIA-A100-SXM4-80GB-MIG-1g.10gb`, `MIG 1g.5gb` alone."""
+
+_VIRTUAL = re.compile(r"-\d{1,3}(?:-\d{1,3})?[QCAB](?:ME)?$", re.IGNORECASE)
+"""The profile of a virtual GPU: `NVIDIA A40-48Q`, `GRID A100-3-20C`."""
+
+_GFX = re.compile(r"(?<![0-9a-z])gfx[0-9a-f]{3,5}(?![0-9a-z])", re.IGNORECASE)
+_SM = re.compile(r"(?:sm|compute(?:[ _]capability)?|cc)[ _]?(\d{1,2})\.?(\d)[af]?|(\d{1,2})\.(\d)", re.IGNORECASE)
+_PCI = re.compile(r"(?<![0-9a-f:])(10de|1002):([0-9a-f]{4})(?![0-9a-f])", re.IGNORECASE)
+_HEX = re.compile(r"0x([0-9a-f]{4})(10de|1002)?", re.IGNORECASE)
+"""A device id alone (`0x740c`, as the card model of `rocm-smi`), or with the vendor below it, as NVML writes `0x233010DE`."""
+
+_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
+_NO_NAME = re.compile(r"[0-9a-f]{4}(?::[0-9a-f]{4})?|AMD/ATI", re.IGNORECASE)
+"""What `lspci` writes in brackets besides the name: the class, the ids, the vendor's short name."""
+
+_JOINED = re.compile(r"(rtx|gtx|gts|gt|rx|mx|titan|jetson|quadro|tesla|geforce|radeon|instinct)(a?\d.*)")
+_SUFFIXED = re.compile(r"(\d{3,4})(ti|super|xtx|xt|gre|d)")
+_SAME_WORDS = {"mobile": "laptop", "notebook": "laptop", "geforcertx": "rtx"}
+_SILENT = frozenset(
+    {
+        *(
+            "nvidia",
+            "corporation",
+            "corp",
+            "amd",
+            "ati",
+            "advanced",
+            "micro",
+            "devices",
+            "inc",
+            "r",
+            "tm",
+            "grid",
+            "vgpu",
+            "nvgpu",
+        ),
+        *("gpu", "graphics", "generation", "edition", "design", "with"),
+    }
+)
+"""Words that say nothing about the product."""
+
+_BRANDS = frozenset({"geforce", "tesla", "quadro", "instinct", "radeon"})
+"""Words that people leave out or mistake: a T4 is a Tesla, an RTX A6000 is no Quadro."""
+
+_OTHERS = frozenset(
+    {
+        *("intel", "apple", "arc", "habana", "gaudi", "ascend", "huawei", "qualcomm", "adreno", "mali", "tpu", "inferentia"),
+        *("trainium", "matrox", "aspeed", "virtio", "qxl", "vmware"),
+    }
+)
+"""Words of devices of other vendors."""
+
+_PORTABLE = frozenset({"laptop", "maxq", "embedded"})
+"""Words of products that share their number with another chip in a desktop, and are never left out."""
+
+_DETAIL = re.compile(
+    r"\d+(?:gb|mb)|sxm\d*|pcie|oam|hbm\d?e?|nvl\d*|lc|ac|vf|hf|fhhl|mcm|mba|dgxs|hgx|dgx|ls|mega|mxgpu|accelerator|adapter|superchip|tensor"
+    r"|core|card|series|lite|hash|rate|lhr|oem|rev|developer|kit|module|memory"
+    r"|grace|hopper|ampere|turing|volta|lovelace|blackwell|rubin"
+)
+"""Words about memory, form and generation, which a product's row may lack."""
+
+_MODEL = re.compile(r"([a-z]*?)(\d+)([a-z]*)")
+
+
+def words_of(name: str) -> frozenset[str]:
+    """Return the words of a name that identify a product: `NVIDIA-GeForce-RTX-4090` -> geforce, rtx, 4090."""
+    text = re.sub(r"\((?:r|tm)\)|[®™]", " ", name.lower())
+    text = re.sub(r"(\d+)\s*(?:gib|gb|g)(?![a-z0-9])", r"\1gb", re.sub(r"(\d)\s*mi?b\b", r"\1mb", text))
+    text = re.sub(r"max-?q", "maxq", text)
+    found: list[str] = []
+    for part in re.split(r"[^a-z0-9.+]+", text):
+        word = part.strip(".")
+        joined = _JOINED.fullmatch(word)
+        for one in joined.groups() if joined else (word,):
+            suffixed = _SUFFIXED.fullmatch(one)
+            found += suffixed.groups() if suffixed else (one,)
+    return frozenset(_SAME_WORDS.get(word, word) for word in found if word and word not in _SILENT)
+
+
+class _Listed(NamedTuple):
+    """A row of the matrix under one of its names, with the words of that name."""
+
+    product: str
+    target: str
+    vendor: str
+    words: frozenset[str]
+
+    @property
+    def named(self) -> NamedGpu:
+        return NamedGpu(self.target, self.product)
+
+
+class GpuNames:
+    """The names of the GPUs of a matrix.
+
+    Names as the matrix spells them are found at once; the tables for others are built when they are first needed.
+    """
+
+    def __init__(self, products: Iterable[ProductRow] = (), chips: Iterable[ChipRow] = ()) -> None:
+        self._products = tuple(products)
+        self._chip_rows = tuple(chips)
+        self._read: dict[str, NamedGpu | UnreadName] = {
+            name: NamedGpu(_target(row)[0], row.name) for row in reversed(self._products) for name in (*row.aliases, row.name)
+        }
+
+    @cached_property
+    def _by_words(self) -> dict[tuple[str, frozenset[str]], _Listed]:
+        """Every product by its target and words; of two names with the same words the one that begins with the vendor."""
+        found: dict[tuple[str, frozenset[str]], _Listed] = {}
+        for row in self._products:
+            target, vendor = _target(row)
+            for name in (row.name, *row.aliases):
+                words = words_of(name)
+                own = found.setdefault((target, words), _Listed(row.name, target, vendor, words))
+                if row.name.startswith(vendor) and not own.product.startswith(vendor):
+                    # Drivers before R470 leave the vendor out: `GeForce GTX 1080` is the same board.
+                    found[target, words] = own._replace(product=row.name)
+        return found
+
+    @cached_property
+    def _listed(self) -> tuple[_Listed, ...]:
+        return tuple(self._by_words.values())
+
+    @cached_property
+    def _words(self) -> dict[str, frozenset[str]]:
+        """The words of the name of each product."""
+        return {row.name: words_of(row.name) for row in self._products}
+
+    @cached_property
+    def _by_id(self) -> dict[tuple[str, str], list[NamedGpu]]:
+        """The products of each vendor and PCI device id, else the chip alone."""
+        found: dict[tuple[str, str], list[NamedGpu]] = {}
+        for row in self._products:
+            target, vendor = _target(row)
+            for identity in row.pci_device_ids:
+                found.setdefault((vendor, identity.upper()), []).append(self._by_words[target, self._words[row.name]].named)
+        for chip in self._chip_rows:
+            target, vendor = _target(chip)
+            for identity in chip.pci_device_ids:
+                found.setdefault((vendor, identity.upper()), [NamedGpu(target, None)])
+        return found
+
+    @cached_property
+    def _chips(self) -> tuple[re.Pattern[str], dict[str, str]]:
+        """A pattern for the names of all chips, with the letters that pci.ids adds to NVIDIA's, and the target of each."""
+        targets = {row.name.lower(): _target(row)[0] for row in self._chip_rows}
+        names = "|".join(re.escape(name) for name in sorted(targets, key=len, reverse=True))
+        return re.compile(rf"(?<![0-9a-z])({names or '(?!)'})[bglm]*(?![0-9a-z])"), targets
+
+    def read(self, text: str) -> NamedGpu | UnreadName:
+        """Return the GPU that a text names, or the reason why it names none."""
+        if text not in self._read:
+            self._read[text] = self._parsed(text)
+        return self._read[text]
+
+    def by_device(self, identity: str, *, vendor: str | None = None) -> NamedGpu | None:
+        """Return the GPU with a PCI device id such as `20B2`; None for an unknown id, and for one of GPUs of two vendors.
+
+        Of boards of several names with the id it is the one whose name the others complete (`NVIDIA A100`), else no product.
+        """
+        vendors = [row.vendor for row in GPU_ACCELERATORS if vendor is None or row.vendor == vendor]
+        return self._one([one for name in vendors for one in self._by_id.get((name, identity.upper()), ())])
+
+    def identify(self, gpu: HostGpu) -> HostGpu:
+        """Return a GPU of a profile with the name of the matrix and its target.
+
+        A GPU that is not known is returned as it is; so is one whose stated target is another than that of its name.
+        """
+        if gpu.name is not None:
+            read = self.read(gpu.name)
+            found = read if isinstance(read, NamedGpu) else None
+        else:
+            vendor = next((row.vendor for row in GPU_ACCELERATORS if row.name == gpu.accelerator), None)
+            found = self.by_device(gpu.pci_device_id, vendor=vendor) if gpu.pci_device_id else None
+        if found is None or gpu.target not in {None, found.target}:
+            return gpu
+        accelerator = accelerator_of_target(found.target)
+        assert accelerator is not None, "the matrix and the forms have targets only"
+        return replace(gpu, name=found.product, **{accelerator.target_key: found.target})
+
+    def _parsed(self, text: str) -> NamedGpu | UnreadName:
+        """Take the name out of its frame, the most telling part first: a target, a PCI id, a name beside a chip, a name."""
+        plain = _FIELD.sub("", _UUID.sub("", text.strip())).strip().removesuffix("-SHARED")
+        target = _target_itself(plain)
+        if target is not None:
+            return NamedGpu(target, None)
+        whole = _SLICE.sub("", plain).strip()
+        if not whole.removeprefix("nvidia.com"):
+            return UnreadName(text, vendor="NVIDIA", is_slice=True)
+        known = self._of_identity(whole)
+        brackets = [part for part in _BRACKETS.findall(whole) if not _NO_NAME.fullmatch(part)]
+        name = re.sub(r"\(rev [0-9a-f]+\)", "", brackets[-1] if brackets else whole)
+        name = _VIRTUAL.sub("", name.strip())
+        candidates = self._fitting(name)
+        chip = known.target if known is not None else None
+        if chip is None and (brackets or not candidates):
+            chip = self._of_chip(_BRACKETS.sub(" ", whole))
+        if chip is not None:
+            return self._one([one for one in candidates if one.target == chip]) or known or NamedGpu(chip, None)
+        return self._one(candidates) or self._unread(text, name, candidates)
+
+    def _of_chip(self, text: str) -> str | None:
+        pattern, targets = self._chips
+        match = pattern.search(text.lower())
+        return targets[match[1]] if match is not None else None
+
+    def _of_identity(self, text: str) -> NamedGpu | None:
+        pci = _PCI.search(text)
+        if pci is not None:
+            return self.by_device(pci[2], vendor=_VENDOR_OF[pci[1].upper()])
+        number = _HEX.fullmatch(text)
+        return self.by_device(number[1], vendor=_VENDOR_OF.get((number[2] or "").upper())) if number is not None else None
+
+    def _one(self, found: Iterable[NamedGpu]) -> NamedGpu | None:
+        """Return the one GPU of a list; None for several targets.
+
+        Of several products it is the one whose words all others have, else no product.
+        """
+        distinct = set(found)
+        if len(distinct) == 1:
+            return distinct.pop()
+        if len({one.target for one in distinct}) != 1:
+            return None
+        words = {one: self._words[one.product] - _BRANDS for one in distinct if one.product}
+        general = [one for one, own in words.items() if all(own <= other for other in words.values())]
+        return min(general or [NamedGpu(next(iter(distinct)).target, None)])
+
+    def _fitting(self, name: str) -> list[NamedGpu]:
+        """Return the products that a name fits; of `Instinct MI250X/MI250` those of each alternative."""
+        if "/" not in name:
+            return self._of_words(words_of(name))
+        first, *others = (part.strip() for part in name.split("/"))
+        found = self._of_words(words_of(first))
+        leading = first.split()
+        for part in others:
+            # An alternative leaves out words that it shares with the first: `Radeon RX 7900 XT/7900 XTX`.
+            tried = [" ".join((*leading[:count], part)) for count in range(len(leading) - 1, -1, -1)]
+            found += next((fits for one in tried if (fits := self._of_words(words_of(one)))), [])
+        # Several products, of which the text names none alone.
+        return found if len({one.target for one in found}) > 1 else [NamedGpu(one.target, None) for one in found[:1]]
+
+    def _of_words(self, words: frozenset[str]) -> list[NamedGpu]:
+        """Return the products with these words, by rules that leave out more and more of them."""
+        exact = [one.named for one in self._listed if one.words == words]
+        if exact:
+            return exact
+        details = {word for word in words if _DETAIL.fullmatch(word)}
+        for asked, has_portable in ((words, False), (words - details, False), (words - details - _PORTABLE, True)):
+            family = self._family(asked, has_portable=has_portable)
+            if family:
+                wide = self._family(words - details - _BRANDS, has_portable=has_portable)
+                return _narrowed(family, wide, words)
+        return []
+
+    def _family(self, words: frozenset[str], *, has_portable: bool) -> list[_Listed]:
+        """Return the rows that have all words besides brands, narrowed by the brands if some row has them."""
+        needed = words - _BRANDS
+        if needed <= _LINES:
+            return []
+        found = [one for one in self._listed if needed <= one.words and (has_portable or one.words & _PORTABLE <= needed)]
+        branded = [one for one in found if words <= one.words]
+        return branded if words & _BRANDS and branded else found
+
+    def _unread(self, text: str, name: str, candidates: list[NamedGpu]) -> UnreadName:
+        words = words_of(name)
+        if candidates:
+            vendor = next(one.vendor for one in self._listed if one.target == candidates[0].target)
+            # First one product of each target, the one with the shortest name, then the others.
+            shortest = sorted(set(candidates), key=lambda one: (len(one.product or ""), one))
+            first = {one.target: one for one in reversed(shortest)}.values()
+            listed = (*(one for one in shortest if one in first), *(one for one in shortest if one not in first))
+            return UnreadName(text, vendor=vendor, candidates=listed)
+        if words & _OTHERS:
+            return UnreadName(text, is_other=True)
+        vendor = _vendor(text, words)
+        line, number = _generation(words)
+        siblings: list[tuple[_Listed, int]] = []
+        for one in self._listed:
+            own, other = _generation(one.words)
+            if line and own == line and vendor in {"", one.vendor} and other is not None:
+                siblings.append((one, other))
+        same = [one for one, other in siblings if other == number]
+        newest = max((other for _, other in siblings), default=None)
+        is_newer = number is not None and newest is not None and number > newest
+        vendor = vendor or next((one.vendor for one, _ in siblings), "")
+        return UnreadName(text, vendor=vendor, near=_most_similar(words, same), is_newer=is_newer)
+
+
+_LINES = frozenset({"rtx", "gtx", "gts", "gt", "rx", "mx", "pro", "titan", "jetson", "quadro"})
+"""Words for a line of products, which with a number name one."""
+
+_VENDOR_OF = {row.pci_vendor: row.vendor for row in GPU_ACCELERATORS}
+
+
+def _target(row: ChipRow) -> tuple[str, str]:
+    """Return the target of a row and its vendor."""
+    accelerator = ACCELERATORS["cuda"] if row.compute_capability else ACCELERATORS["rocm"]
+    return row.compute_capability or row.gfx, accelerator.vendor
+
+
+def _target_itself(text: str) -> str | None:
+    """Return the target that a text is or holds: `sm_90a` -> `9.0`, `gfx90a:sramecc+:xnack-` -> `gfx90a`."""
+    gfx = _GFX.search(text)
+    if gfx is not None:
+        return gfx[0].lower()
+    match = _SM.fullmatch(text)
+    return ".".join(part for part in match.groups() if part) if match is not None else None
+
+
+def _narrowed(family: list[_Listed], wide: list[_Listed], words: frozenset[str]) -> list[NamedGpu]:
+    """Return the product of a family of one target that says most of what the name says and nothing else.
+
+    `wide` is the family without words about memory and form: `A100 80GB` is two boards, which are both an A100. Without such a
+    product it is the target alone. Of a family of several targets every product is returned.
+    """
+    targets = {one.target for one in family}
+    if len(targets) > 1:
+        return list(dict.fromkeys(one.named for one in family))
+    loose = _BRANDS | _LINES
+    described = [one for one in (*family, *wide) if one.target in targets and one.words - loose <= words]
+    most = max((len(one.words - loose) for one in described), default=0)
+    best = {one.named for one in described if len(one.words - loose) == most} or {one.named for one in family}
+    return list(best) if len(best) == 1 else [NamedGpu(family[0].target, None)]
+
+
+def _vendor(text: str, words: frozenset[str]) -> str:
+    """Return the vendor that a name shows by its words; "" if it shows none."""
+    lower = text.lower()
+    if re.search(r"\b(?:amd|ati|radeon|instinct|ryzen|firepro|rx|1002:)", lower) or any(
+        re.match(r"mi\d{2}", one) for one in words
+    ):
+        return "AMD"
+    if re.search(r"\b(?:nvidia|geforce|rtx|gtx|quadro|tesla|jetson|titan|10de:)", lower):
+        return "NVIDIA"
+    return ""
+
+
+def _generation(words: frozenset[str]) -> tuple[str, int | None]:
+    """Return the line of a product and the number of its generation in it.
+
+    `RTX 4090` -> rtx, 40. `Quadro RTX 6000` -> rtx 00, 60: workstation cards have round numbers. `Instinct MI300X` -> mi, 3.
+    `H100` -> h, 0: a letter of its own is a generation. ("", None) for a name without a number.
+    """
+    for word in sorted(words):
+        model = _MODEL.fullmatch(word)
+        if model is None or _DETAIL.fullmatch(word):
+            continue
+        letters, digits, _ = model.groups()
+        if letters == "mi":
+            return "mi", int(digits) // 100
+        if letters:
+            return letters, 0
+        line = next((one for one in sorted(words) if one in _LINES), "")
+        round_number = " 00" if line == "rtx" and digits.endswith("00") else ""
+        return (line or "".join(sorted(words & _BRANDS))) + round_number, int(digits) // 100
+    return "", None
+
+
+def _most_similar(words: frozenset[str], rows: list[_Listed]) -> str | None:
+    """Return the product with the most similar model number, then words, the shortest of equals; None without products."""
+    from difflib import SequenceMatcher
+
+    def model(of: frozenset[str]) -> str:
+        return next((word for word in sorted(of) if _MODEL.fullmatch(word) and not _DETAIL.fullmatch(word)), "")
+
+    wanted = " ".join(sorted(words - _BRANDS))
+
+    def likeness(one: _Listed) -> tuple[int, float, int, str]:
+        ratio = SequenceMatcher(None, wanted, " ".join(sorted(one.words - _BRANDS))).ratio()
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(model(words), model(one.words), strict=False)))
+        return -shared, -ratio, len(one.product), one.product
+
+    return min(rows, key=likeness).product if rows else None
