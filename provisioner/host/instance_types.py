@@ -85,7 +85,7 @@ def _host(family: Family, name: str, count: int) -> Host:
         platform=family.platform,
         driver=Driver(kind="amdgpu") if gpu.gfx else None,
         gpus=(gpu,),
-        virtualization=None if name.endswith(".metal") else "vm",
+        virtualization=None if name.endswith(("-metal", ".metal")) else "vm",
     )
 
 

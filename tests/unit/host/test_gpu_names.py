@@ -425,6 +425,10 @@ def test_the_gpus_of_instance_types_are_products_of_the_matrix() -> None:
         ("g6e.12xlarge", "NVIDIA L40S", 4),
         ("a2-ultragpu-2g", "NVIDIA A100-SXM4-80GB", 2),
         ("g2-standard-96", "NVIDIA L4", 8),
+        ("g4-standard-96", "NVIDIA RTX PRO 6000 Blackwell Server Edition", 2),
+        ("a3-edgegpu-8g", "NVIDIA H100 80GB HBM3", 8),
+        ("NDv2", "Tesla V100-SXM2-32GB", 8),
+        ("ND_GB300_v6", "NVIDIA GB300", 4),
         ("Standard_NC24ads_A100_v4", "NVIDIA A100 80GB PCIe", 1),
         ("nd96isr_mi300x_v5", "AMD Instinct MI300X", 8),
         ("ND_H100_v5", "NVIDIA H100 80GB HBM3", 8),
@@ -436,6 +440,21 @@ def test_an_instance_type_has_its_gpus(name: str, product: str, count: int) -> N
     assert found.host.gpus is not None
     ((gpu),) = found.host.gpus
     assert (gpu.name, gpu.count) == (product, count)
+
+
+@pytest.mark.parametrize(
+    ("name", "virtualization"),
+    [("g4dn.xlarge", "vm"), ("a4x-highgpu-4g", "vm"), ("g4dn.metal", None), ("a4x-maxgpu-4g-metal", None)],
+)
+def test_an_instance_type_of_bare_metal_is_no_virtual_machine(name: str, virtualization: str | None) -> None:
+    found = instance_type(name)
+    assert found is not None
+    assert found.host.virtualization == virtualization
+
+
+def test_every_source_of_the_instance_types_is_cited_by_a_family() -> None:
+    table = instance_file()
+    assert {key for family in table.families for key in family.source} == table.sources.keys()
 
 
 def test_an_instance_type_without_gpus_is_not_listed() -> None:
