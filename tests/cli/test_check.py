@@ -43,15 +43,15 @@ def test_a_yes_as_json(project: Project) -> None:
     assert outcome.json == {"status": "checked", "verdict": "yes", "locks": [{"lock": LOCK, "verdict": "yes", "findings": []}]}
 
 
-def test_what_cannot_be_verified_is_neither_yes_nor_no(project: Project) -> None:
+def test_a_base_image_without_a_digest_is_a_warning_and_an_error_where_nothing_is_taken_for_granted(project: Project) -> None:
     project.index.status = None
     project.write(changed("image: {base: slim}"))
     assert project.run("solve", "--offline", "--upgrade").code == 0
     outcome = project.run("check")
-    assert outcome.code == 3
-    assert outcome.out == (
-        f"{LOCK}: unverified\n  unverified: image: python:3.12-slim-trixie is not pinned by digest  [unverified]\n"
-    )
+    finding = "python:3.12-slim-trixie is not pinned by digest: another build of its tag may be another image  [unpinned-image]"
+    assert (outcome.code, outcome.out) == (0, f"{LOCK}: yes\n  warning: {finding}\n")
+    strict = project.run("check", "--strict")
+    assert (strict.code, strict.out) == (1, f"{LOCK}: no\n  no: {finding}\n{NOTHING_AGAIN}")
 
 
 def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
@@ -90,11 +90,14 @@ def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
             ("accelerator: cuda",),
             "  no: the spec and its hosts call for accelerator cuda, the lock is for cpu  [stale-accelerator]\n",
             (
-                "  solving the system half again would change 2 things:\n"
+                "  solving the system half again would change 3 things:\n"
                 "    accelerator cpu -> cuda\n"
                 "      because the spec says `accelerator: cuda`, it said `cpu`  (provision.yaml:9)\n"
                 "    a GPU is required now\n"
-                "      because the accelerator is cuda now\n" + ASK_INDEXES + NEXT
+                "      because the accelerator is cuda now\n"
+                "    assumed now: container_toolkit: the target does not state it, and is taken to have what the stack needs\n"
+                + ASK_INDEXES
+                + NEXT
             ),
         ),
         (

@@ -119,6 +119,9 @@ def test_hosts_no_stack_serves_are_told_why_and_the_rest_is_covered_all_the_same
 
 
 def test_missing_facts_are_named_once_for_all_hosts_that_lack_them(fleet: Project) -> None:
+    assumed = fleet.run("fleet", "--hosts", "machines.csv", "--format", "json")
+    assert [stack["unverified"] for stack in assumed.json["stacks"]] == [[], []]
+    fleet.write(SPEC + "policy: {strict: true}\n")
     outcome = fleet.run("fleet", "--hosts", "machines.csv", "--format", "json")
     assert outcome.code == 1
     (noted,) = [note for stack in outcome.json["stacks"] for note in stack["unverified"]]

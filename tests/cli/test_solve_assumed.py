@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 LINES = ("accelerator: cpu", "runs: host", "image: {}", "outputs: []")
+ASSUMED = "glibc: the target does not state it, and is taken to have what the stack needs"
 UNSTATED = "glibc: the target does not state it; state `glibc` in its profile (`provision inspect` writes one)"
 
 
@@ -40,9 +41,11 @@ def test_a_stated_glibc_is_nothing_that_was_assumed(project: Project) -> None:
     assert "glibc 2.28" in outcome.err
 
 
-def test_an_answer_that_rests_on_it_is_unverified(project: Project) -> None:
+def test_an_answer_that_rests_on_it_names_it_as_an_assumption(project: Project) -> None:
     project.index.add_wheel("old", "1.0", tag="py3-none-manylinux_2_28_x86_64")
     project.spec("[old]", "target: {platform: linux/amd64}", *LINES)
     outcome = project.run("solve", "--format", "json")
-    assert (outcome.code, outcome.json["unverified"]) == (0, [UNSTATED])
-    assert project.run("check").code == 3
+    assert (outcome.code, outcome.json["unverified"], outcome.json["assumes"]) == (0, [], [ASSUMED])
+    assert project.run("check").code == 0
+    assert project.run("solve", "--strict", "--format", "json").json["unverified"] == [UNSTATED]
+    assert project.run("check", "--strict").code == 3

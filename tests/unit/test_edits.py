@@ -93,8 +93,8 @@ def test_a_host_is_left_out() -> None:
     ("component", "value", "fact", "expected"),
     [
         ("driver_module", "open", "driver", {"version": "470.256.02", "module": "open", "kind": "nvidia"}),
-        ("os", "rhel 9.4", "os", {"id": "rhel", "version": "9.4", "build": None}),
-        ("macos", "10.13.6+17G65", "os", {"id": "macos", "version": "10.13.6", "build": "17G65"}),
+        ("os", "rhel 9.4", "os", {"id": "rhel", "version": "9.4", "build": None, "like": None}),
+        ("macos", "10.13.6+17G65", "os", {"id": "macos", "version": "10.13.6", "build": "17G65", "like": None}),
         ("secure_boot", "disabled", "secure_boot", {"enabled": False, "mok_enrolled": None}),
         ("secure_boot", "enforced", "secure_boot", {"enabled": True, "mok_enrolled": False}),
         ("jetson", "36.4.3", "jetson", {"l4t": "36.4.3", "jetpack": None}),

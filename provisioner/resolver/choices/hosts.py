@@ -30,9 +30,11 @@ from provisioner.resolver.rules.facts import (
     FACTS,
     binds,
     has_driver_of_some_version,
+    has_running_driver,
     is_chosen,
     is_installable,
     profile_key,
+    shown_by_drivers,
 )
 from provisioner.versions import Range, Version, without_local
 
@@ -66,6 +68,7 @@ class HostRequirements:
         self._request = request
         self._partners = _partners(matrix)
         self._known = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
+        self._shown = shown_by_drivers(matrix)
         self._listed: dict[tuple[str, object], tuple[Candidate, ...]] = {}
         self.domains: dict[Key, tuple[Candidate, ...]] = {}
         self.roots: list[Requirement] = []
@@ -76,7 +79,8 @@ class HostRequirements:
         request, host, label = self._request, target.host, target.label
         for name in self._of_hosts():
             value = stated(host, name) if binds(name, request) or name in request.spec.requires else None
-            if value is not None or is_chosen(name, request, host) or name in request.spec.requires:
+            is_open = is_chosen(name, request) and not (name in self._shown and has_running_driver(host))
+            if value is not None or is_open or name in request.spec.requires:
                 self._fact(target, name, value)
         if request.runs == "host" and host.glibc is None and request.system == "linux":
             self.doubts.append(Unstated(fact="glibc", host=label, profile_key=profile_key("glibc")))

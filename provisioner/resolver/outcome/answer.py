@@ -209,7 +209,10 @@ def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, 
             continue
         if text and text != str(Range()):
             found.setdefault(component, {}).setdefault(text, set()).add(requirement.key.scope)
-    ranges = {component: _tightest(_of_all(texts)) for component, texts in sorted(found.items())}
+    ranges = {
+        component: _in_all(_of_all(texts)) if component == "gpu" else _tightest(_of_all(texts))
+        for component, texts in sorted(found.items())
+    }
     return {component: text for component, text in ranges.items() if text}
 
 
@@ -221,6 +224,12 @@ def _of_all(scopes: Mapping[str, set[str]]) -> list[str]:
 
 def _device(text: str) -> tuple[Version, str]:
     return (Version.parse("0"), text) if text.startswith("gfx") else (Version.parse(text), "")
+
+
+def _in_all(lists: list[str]) -> str:
+    """Return the GPUs that all of several lists have, in the order of the first."""
+    first, *others = (text.split(", ") for text in lists or [""])
+    return ", ".join(one for one in first if all(one in other for other in others))
 
 
 def _tightest(texts: list[str]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
@@ -81,8 +82,8 @@ class GpuWheels:
         if row is None:
             return
         place = self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
-        yield from self._problem.needs.devices.of_wheel(candidate, row, place)
-        if row.runtime and self._problem.request.accelerator == CUDA:
+        yield from self._problem.needs.devices.of_wheel(candidate, self._without_components(row), place)
+        if row.runtime and self._problem.request.accelerator == CUDA and not self._is_said_to_bundle_cuda(candidate):
             yield from self._runtime(candidate, row, place)
         if row.numpy:
             predicate = Requires("numpy", (Specifier(row.numpy),), "its compiled modules cannot be imported with another NumPy")
@@ -92,7 +93,7 @@ class GpuWheels:
     def is_hopeless(self, candidate: Candidate) -> bool:
         """Return whether a version has no GPU code for a GPU of a host, so that reading its metadata is of no use."""
         row = self.row_of(candidate)
-        return row is not None and not self._problem.needs.devices.is_served_by(row)
+        return row is not None and not self._problem.needs.devices.is_served_by(self._without_components(row))
 
     @cached_property
     def _with_gpu_code(self) -> frozenset[str]:
@@ -106,6 +107,20 @@ class GpuWheels:
             if build.artefact
         )
         return frozenset(found.difference(canonicalize_name(build.artefact.partition("-")[0]) for build in builds))
+
+    def _without_components(self, row: GpuWheel) -> GpuWheel:
+        """Return a row without targets for a wheel of a component, and for a library of NVIDIA's.
+
+        The component, and the toolkit of the library, say which GPUs they support. Such libraries choose among kernels at run
+        time and compile others, so that a sample of them proves little.
+        """
+        return row if row.distribution in self._with_gpu_code else replace(row, sass=(), ptx=(), gfx=())
+
+    def _is_said_to_bundle_cuda(self, candidate: Candidate) -> bool:
+        """Return whether a row on the distribution states the CUDA runtime that a version bundles."""
+        known = (one for one in self._problem.matrix.distributions if one.name == candidate.key.project)
+        rows = (row for one in known for row in one.implies if row.brings)
+        return any(_specifier(row.versions).contains(candidate.pep440, prereleases=True) for row in rows)
 
     def _is_of_default_index(self, candidate: Candidate) -> bool:
         if not isinstance(candidate, FileCandidate) or candidate.pep440.local:

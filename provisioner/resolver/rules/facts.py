@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from provisioner.components import Component
     from provisioner.host.model import Host
+    from provisioner.matrix.model import Matrix
     from provisioner.request import Request
 
 FACTS: dict[str, Component] = {
@@ -114,20 +115,28 @@ def is_used(component: str, request: Request) -> bool:
     return component != "clang" or component in requires
 
 
-def is_chosen(component: str, request: Request, host: Host) -> bool:
-    """Return whether the solver chooses a component for a host that does not state it."""
+def is_chosen(component: str, request: Request) -> bool:
+    """Return whether the solver chooses a component if a host does not state it, nor shows that it is good enough."""
     row = FACTS.get(component)
-    if row is None or not row.is_chosen or not binds(component, request) or is_shown_by_driver(component, host):
+    if row is None or not row.is_chosen or not binds(component, request):
         return False
     return not row.is_build_tool or request.spec.build is not None
 
 
-def is_shown_by_driver(component: str, host: Host) -> bool:
-    """Return whether the driver that a host runs shows that the host's value of a component was good enough for it.
+def shown_by_drivers(matrix: Matrix) -> frozenset[str]:
+    """Return the facts that a running driver shows to be good enough: only drivers, and such facts themselves, need them.
 
-    A profile states the driver that is loaded: its kernel, its flavour of modules and the like are then as it needs them.
+    A profile states the driver that is loaded: its kernel, headers and the like are then as it needs them.
     """
-    return component in COMPONENTS and COMPONENTS[component].is_shown_by_driver and has_running_driver(host)
+    shown = {name for name, row in COMPONENTS.items() if row.is_shown_by_driver}
+    of_driver = shown.union(DRIVER_KINDS, {"driver_module", "jetson"})
+    needed = {need.component for rule in matrix.rules if rule.when.component not in of_driver for need in rule.require}
+    for name, component in matrix.components.items():
+        if name not in of_driver:
+            for release in component.releases:
+                needed.update(need.component for need in release.requires)
+                needed.update(need.component for build in release.builds for need in build.requires)
+    return frozenset(shown - needed)
 
 
 def has_running_driver(host: Host) -> bool:

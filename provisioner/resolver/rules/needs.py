@@ -45,8 +45,8 @@ from provisioner.resolver.rules.facts import (
     binds,
     has_running_driver,
     is_chosen,
-    is_shown_by_driver,
     profile_key,
+    shown_by_drivers,
     virtualizations,
 )
 from provisioner.resolver.rules.gate import ImageGate
@@ -96,6 +96,7 @@ class Needs:
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
         self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
         self._kernels = KernelSupport(matrix)
+        self._shown = shown_by_drivers(matrix)
         self._bundle_overrides = BundleOverrides(matrix, request)
         self.policy = PolicyRequirements(matrix, request)
         self.guards = Guards(matrix, request)
@@ -129,6 +130,9 @@ class Needs:
                 needed_by = NeededBy(needs=need.component, bound=bound_of(need), rule=rule.name)
                 yield from self._open(candidate, need, hosts, needed_by)
             yield from self._undecided(candidate, rule)
+
+    def _is_shown(self, component: str, host: Host) -> bool:
+        return component in self._shown and has_running_driver(host)
 
     def _is_running_driver(self, candidate: Candidate) -> bool:
         target = self._hosts.get(candidate.key.scope)
@@ -209,7 +213,7 @@ class Needs:
             found = {}
             for label, target in self._of(subject).items():
                 undecided = self.guards.open(rule.on, target)
-                if len(undecided) == 1 and is_chosen(undecided[0].component, self._request, target.host):
+                if len(undecided) == 1 and is_chosen(undecided[0].component, self._request):
                     found[Key(undecided[0].component, label)] = undecided[0]
             self._on_choices[rule.name, subject.scope] = found
         return found
@@ -232,7 +236,7 @@ class Needs:
             return
         reached = {key.scope for key in self._reach(candidate.key, name)}
         for label in hosts:
-            if label not in reached and "" not in reached and not is_shown_by_driver(name, hosts[label].host):
+            if label not in reached and "" not in reached and not self._is_shown(name, hosts[label].host):
                 key = profile_key(name, hosts[label].host)
                 yield OpenRequirement(Unstated(fact=name, host=label, profile_key=key, reason=needed_by))
 
@@ -242,12 +246,11 @@ class Needs:
             guards = self.guards.open(rule.on, target)
             if not guards or not all(binds(one.component, self._request) for one in guards):
                 continue
-            unchosen = (one.component for one in guards if not is_chosen(one.component, self._request, target.host))
-            fact = next(unchosen, guards[0].component)
+            fact = next((one.component for one in guards if not is_chosen(one.component, self._request)), guards[0].component)
             reason = Undecided(table="rule", name=rule.name, because=rule.because)
             doubt = Unstated(fact=fact, host=label, profile_key=profile_key(fact, target.host), reason=reason)
             for need in rule.require:
-                if is_shown_by_driver(need.component, target.host) and stated(target.host, need.component) is None:
+                if self._is_shown(need.component, target.host) and stated(target.host, need.component) is None:
                     continue
                 keys = [key for key in self._reach(candidate.key, need.component) if key.scope in {"", label}]
                 for key in keys:

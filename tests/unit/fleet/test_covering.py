@@ -135,8 +135,9 @@ def test_hosts_with_the_same_conflict_are_told_once_with_what_each_states() -> N
 
 
 def test_missing_facts_are_one_note_for_all_that_lack_them() -> None:
-    answer = covered(NEEDS_DRIVER, {"app": "*"}, a=driver("3"), b=driver("2", container_toolkit="1.17.4"), c=driver("2"))
-    (stack,) = answer.stacks
+    hosts = {"a": driver("3"), "b": driver("2", container_toolkit="1.17.4"), "c": driver("2")}
+    assert covered(NEEDS_DRIVER, {"app": "*"}, **hosts).stacks[0].verdict == "yes", "it is assumed"
+    (stack,) = covered(NEEDS_DRIVER, {"app": "*"}, spec={"policy": {"strict": True}}, **hosts).stacks
     (note,) = [one for one in stack.unverified if one.reason.component == "container_toolkit"]
     assert isinstance(note.reason, Unstated)
     assert note.reason.host == "the host"

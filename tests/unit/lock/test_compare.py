@@ -231,16 +231,16 @@ class TestSystem:
             "installer uv 0.9.11 is gone",
         ]
 
-    def test_an_image_that_is_not_pinned_either_is_told_as_the_image_alone(self) -> None:
-        old = lock(image=IMAGE, unverified=("image: a:1 is not pinned by digest", "glibc: not stated"))
-        new = lock(image=BaseImage(reference="b:2"), unverified=("image: b:2 is not pinned by digest", "glibc: not known"))
+    def test_what_is_taken_for_granted_is_compared_sentence_by_sentence(self) -> None:
+        old = lock(unverified=("glibc: not stated",), assumes=("a: x",), accepts=("b: y",))
+        new = lock(unverified=("glibc: not known",), assumes=("a: z",))
         assert [change_words(change) for change in compare(old, new).of("system")] == [
-            "image a:1 -> b:2",
             "unverified now: glibc: not known",
             "no longer unverified: glibc: not stated",
+            "assumed now: a: z",
+            "no longer assumed: a: x",
+            "no longer accepted: b: y",
         ]
-        (change,) = compare(lock(), lock(unverified=("image: a:1 is not pinned by digest",))).changes
-        assert change_words(change) == "unverified now: image: a:1 is not pinned by digest"
 
     @pytest.mark.parametrize(
         ("before", "after", "text", "is_breaking"),
@@ -667,6 +667,8 @@ OTHER: dict[str, Any] = {
     "arch_list": ("sm_75",),
     "environment": {"OTHER": "1"},
     "unverified": ("something",),
+    "assumes": ("something",),
+    "accepts": ("something",),
     "relaxations": ("ptx-jit (gpu)",),
     "image": None,
     "installer": None,

@@ -31,7 +31,7 @@ def test_each_accelerator_has_its_own_drivers() -> None:
         "cpu": small.request({}, {}, accelerator="cpu"),
         "mac": small.request({}, {}, accelerator="cuda", platform="macos/x86_64"),
     }
-    assert {name: [one for one in drivers if is_chosen(one, request, Host())] for name, request in requests.items()} == {
+    assert {name: [one for one in drivers if is_chosen(one, request)] for name, request in requests.items()} == {
         "cuda": ["driver"],
         "rocm": ["amdgpu"],
         "cpu": [],
@@ -43,8 +43,8 @@ def test_compilers_are_chosen_only_where_something_is_compiled() -> None:
     plain = small.request({}, {}, runs="host")
     building = small.request({}, {}, runs="host", build={"kind": "extension"})
     with_clang = small.request({"clang": ">=15"}, {}, runs="host", build={"kind": "extension"})
-    assert [name for name in ("nvcc", "gcc", "clang") if is_chosen(name, plain, Host())] == []
-    assert [name for name in ("nvcc", "gcc", "clang") if is_chosen(name, building, Host())] == ["nvcc", "gcc"]
+    assert [name for name in ("nvcc", "gcc", "clang") if is_chosen(name, plain)] == []
+    assert [name for name in ("nvcc", "gcc", "clang") if is_chosen(name, building)] == ["nvcc", "gcc"]
     assert not binds("gcc", with_clang), "who compiles with Clang is not bound by GCC"
 
 
