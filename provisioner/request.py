@@ -104,13 +104,18 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def accelerator(self) -> str:
-        """The accelerator of the spec, by default that of the hosts' GPUs; `cpu` if every host states that it has no GPU."""
+        """The accelerator of the spec, by default that of the hosts' GPUs; `cpu` if every host states that it has no GPU.
+
+        A Mac that states no GPU computes on what Apple supports: `mps` on Apple silicon, `cpu` on Intel.
+        """
         if self.spec.accelerator is not None:
             return self.spec.accelerator
         if self.has_no_gpu:
             return "cpu"
         if self.platform == "macos/arm64":
             return "mps"
+        if self.platform == "macos/x86_64" and not any(map(_may_compute_on_nvidia, self.hosts)):
+            return "cpu"
         # A generator, so that `all` stops early: this property is read for every fact of every host of a fleet.
         is_amd = all(_is_amd(gpu, target.host) for target in self.hosts for gpu in target.host.gpus or ())
         return "rocm" if is_amd and any(target.host.gpus for target in self.hosts) else "cuda"
@@ -130,6 +135,12 @@ class Request(Struct, frozen=True, kw_only=True):
         another image, `image.cuda_compat` of the spec states it.
         """
         return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
+
+
+def _may_compute_on_nvidia(target: TargetHost) -> bool:
+    """Return whether a Mac states a GPU or one of NVIDIA's drivers, which no Mac has had since macOS 10.13."""
+    host = target.host
+    return bool(host.gpus or host.driver or host.cuda_driver)
 
 
 def _is_amd(gpu: HostGpu, host: Host) -> bool:

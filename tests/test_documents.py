@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import draw
 import pytest
+import truth
 from ruamel.yaml import YAML
 
 from provisioner.cli.app import main
@@ -24,6 +25,8 @@ from tests.documented import commands_again, python_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from provisioner.matrix.model import Matrix
 
 
 def blocks(page: str) -> list[str]:
@@ -102,6 +105,11 @@ def test_the_pictures_are_what_the_imports_say(golden: Callable[[Path, str], Non
     page = text_of("ARCHITECTURE.md")
     assert len(draw.PICTURE.findall(page)) == 2
     golden(ROOT / "ARCHITECTURE.md", draw.drawn(page))
+
+
+def test_the_page_of_truth_counts_the_matrix_and_the_machines(matrix: Matrix, golden: Callable[[Path, str], None]) -> None:
+    assert sorted(truth.KINDS) == sorted(path.stem for path in truth.PROFILES.glob("*.yaml"))
+    golden(ROOT / "docs/truth.md", truth.page(matrix))
 
 
 def test_the_trace_of_a_solve_is_one(monkeypatch: pytest.MonkeyPatch, golden: Callable[[Path, str], None]) -> None:

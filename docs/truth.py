@@ -1,0 +1,123 @@
+"""Count what the matrix rests on, and the machines that are asked about: `python docs/truth.py` writes docs/truth.md anew."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ruamel.yaml import YAML
+
+from provisioner.matrix.cache import cached_matrix
+from provisioner.matrix.lint import rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from provisioner.matrix.model import GpuWheel, Matrix
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "docs/truth.md"
+PROFILES = ROOT / "tests/facts/ordinary"
+
+KINDS = {
+    "clouds": "instance types of clouds",
+    "workstations": "workstations and servers",
+    "nodes": "nodes of Kubernetes",
+    "amd": "GPUs of AMD",
+    "wsl": "WSL 2",
+    "jetson": "Jetsons",
+    "macs": "Macs",
+    "cpu": "without a GPU",
+}
+"""What the files of ordinary machines hold, in the order of the page."""
+
+HEAD = """\
+# What the answers rest on
+
+Made by `python docs/truth.py` from the matrix and from [tests/facts/ordinary](../tests/facts/ordinary). A test
+holds it to them.
+"""
+
+ROWS = """\
+## Rows of the matrix
+
+A row is a release, a build of one, a rule, or another entry with a source. It is cited if it names its source, and measured if
+one of its sources is the published artefact itself.
+"""
+
+PACKAGES = """\
+## Packages with GPU code
+
+The wheels of Python packages that were opened and read: machine code (`sm_90`, `gfx942`), PTX (`compute_90`), and the CUDA
+runtime that is linked or packed into the wheel. The builds of PyTorch, TensorFlow and JAX are rows of the matrix, counted
+above.
+"""
+
+MACHINES = """\
+## Ordinary machines
+
+Machines as people have them, with what a cloud, `nvidia-smi` or the labels of a node tell of them and nothing more. Each must
+get the verdict it is written with, and none may end *unverified*. Of each yes, a second and independent reading checks that the
+chosen build has code for every GPU and that the driver is new enough for its CUDA.
+
+Not among them, because the answer is not yet what it ought to be: a Jetson with the wheels that NVIDIA publishes for it (today
+*no*), a Jetson Thor (*unverified*: a driver of desktops is considered), TensorFlow and JAX on a Mac without `accelerator: cpu`
+(*no*). Rightly *unverified* are nodes whose labels tell no version of the driver, and JAX on GPUs of AMD, whose wheels nobody
+has measured.
+"""
+
+
+def page(matrix: Matrix) -> str:
+    """Return the whole page for a matrix."""
+    parts = [HEAD, ROWS, table(("family", "rows", "cited", "measured"), families(matrix))]
+    parts += [PACKAGES, table(("package", "versions", "platforms", "compiled for", "CUDA runtime"), packages(matrix.wheels))]
+    return "\n".join([*parts, MACHINES, table(("machines", "profiles", "yes", "no"), machines())])
+
+
+def families(matrix: Matrix) -> Iterable[Sequence[object]]:
+    """Yield each component and type of row with its rows, those with a source, and those measured; at last their sums."""
+    counted: dict[str, Counter[str]] = {}
+    for kind, sources in rows(matrix):
+        is_measured = any(matrix.citations[source].measured for source in sources)
+        counted.setdefault(kind, Counter()).update(rows=1, cited=int(bool(sources)), measured=int(is_measured))
+    for kind, counts in counted.items():
+        yield f"`{kind}`" if kind in matrix.components else kind, counts["rows"], counts["cited"], counts["measured"]
+    total = sum(counted.values(), Counter[str]())
+    yield "**all**", total["rows"], total["cited"], total["measured"]
+
+
+def packages(wheels: Sequence[GpuWheel]) -> Iterable[Sequence[object]]:
+    """Yield each range of versions of a package whose wheels have GPU code, with its targets and its CUDA runtime."""
+    for wheel in wheels:
+        targets = [*(wheel.sass or ()), *(wheel.ptx or ()), *(wheel.gfx or ())]
+        if targets:
+            platforms = ", ".join(wheel.platforms)
+            yield f"`{wheel.distribution}`", f"`{wheel.versions}`", platforms, " ".join(targets), wheel.runtime
+
+
+def machines() -> Iterable[Sequence[object]]:
+    """Yield each kind of ordinary machine with the number of its profiles and of their verdicts; at last their sums."""
+    counted = {kind: Counter[str](one["verdict"] for one in profiles(kind)) for kind in KINDS}
+    for kind, counts in counted.items():
+        yield KINDS[kind], counts.total(), counts["yes"], counts["no"]
+    total = sum(counted.values(), Counter[str]())
+    yield "**all**", total.total(), total["yes"], total["no"]
+
+
+def profiles(kind: str) -> list[dict[str, Any]]:
+    """Return the profiles of one kind of ordinary machine."""
+    found: list[dict[str, Any]] = YAML(typ="safe").load((PROFILES / f"{kind}.yaml").read_text(encoding="utf-8"))["profiles"]
+    return found
+
+
+def table(head: Sequence[str], body: Iterable[Sequence[object]]) -> str:
+    """Return a table in Markdown; columns of numbers stand at the right."""
+    lines = [[str(cell) for cell in row] for row in body]
+    marks = ["---:" if all(re.fullmatch(r"\d+", cell) for cell in column) else "---" for column in zip(*lines, strict=True)]
+    return "".join(f"| {' | '.join(row)} |\n" for row in [head, marks, *lines])
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(cached_matrix()), encoding="utf-8")
