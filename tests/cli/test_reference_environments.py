@@ -16,11 +16,11 @@ def test_each_lock_solves_its_spec_and_each_dockerfile_is_of_its_lock(capsys: py
     with pytest.raises(SystemExit) as stopped:
         main(("check", str(FOLDER), "--format", "json"))
     report = json.loads(capsys.readouterr().out)
-    assert stopped.value.code == 3
+    assert stopped.value.code == 0
     assert [Path(lock["lock"]).parent.name for lock in report["locks"]] == ["jax-v100", "onnx-cpu", "vllm-h100"]
     # The one thing their README says of them; a registry was not in reach.
     told = {finding["text"] for lock in report["locks"] for finding in lock["findings"]}
-    assert told == {"image: python:3.12-slim-trixie is not pinned by digest"}
+    assert told == {"python:3.12-slim-trixie is not pinned by digest: another build of its tag may be another image"}
 
 
 def test_their_readme_names_each() -> None:

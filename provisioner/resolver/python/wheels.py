@@ -114,7 +114,11 @@ class GpuWheels:
         The component, and the toolkit of the library, say which GPUs they support. Such libraries choose among kernels at run
         time and compile others, so that a sample of them proves little.
         """
-        return row if row.distribution in self._with_gpu_code else replace(row, sass=(), ptx=(), gfx=())
+        if row.distribution in self._with_gpu_code:
+            return row
+        # Wheels with kernels of their own have another way for GPUs that their compiler lacks; NVRTC compiles what callers ask for.
+        is_compiling = not (row.sass or row.ptx or row.distribution.startswith("nvidia-"))
+        return replace(row, sass=(), ptx=(), gfx=(), compiler=row.compiler if is_compiling else "")
 
     def _is_said_to_bundle_cuda(self, candidate: Candidate) -> bool:
         """Return whether a row on the distribution states the CUDA runtime that a version bundles."""

@@ -60,7 +60,8 @@ class Devices:
     def of_wheel(self, candidate: Candidate, wheel: GpuWheel, place: Place) -> Iterator[Requirement]:
         """Yield the requirements of a distribution's wheel on every GPU of every host, and of its PTX on the drivers.
 
-        A wheel without GPU code for the accelerator has none. A compiler of GPU code in it must know every GPU.
+        A wheel without GPU code for the accelerator has none, unless it contains a compiler that makes it: that must know every
+        GPU.
         """
         name = candidate.key.project
         build = self._build_of(wheel)
@@ -71,7 +72,7 @@ class Devices:
             yield from (Requirement(key, served, ground) for key in self.gpus)
             if build.accelerator == "cuda":
                 yield from self._ptx(candidate, build, place)
-        if wheel.compiler and build.accelerator == "cuda":
+        elif wheel.compiler and build.accelerator == "cuda":
             known = self._known_to_compiler(wheel.compiler)
             if known is not None:
                 newest = max(known, key=capability, default="")
