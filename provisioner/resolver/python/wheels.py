@@ -116,7 +116,7 @@ class GpuWheels:
         """
         if row.distribution in self._with_gpu_code:
             return row
-        # Wheels with kernels of their own have another way for GPUs that their compiler lacks; NVRTC compiles what it is told to.
+        # Wheels with kernels have another way for GPUs that their compiler lacks, and NVRTC compiles what it is told to.
         is_compiling = not (row.sass or row.ptx or row.distribution.startswith("nvidia-"))
         return replace(row, sass=(), ptx=(), gfx=(), compiler=row.compiler if is_compiling else "")
 
