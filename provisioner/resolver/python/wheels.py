@@ -6,7 +6,7 @@ for that GPU. A wheel of such a distribution that was not measured is a doubt.
 
 from __future__ import annotations
 
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -17,11 +17,12 @@ from provisioner.accelerators import GPU_ACCELERATORS
 from provisioner.grounds.bound import Specifier
 from provisioner.grounds.predicate import BundlesCuda, Requires, without_reason
 from provisioner.grounds.requirement import Entails, Relation
+from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, ReleaseCandidate, Requirement
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.matrix.model import GpuWheel, Matrix
     from provisioner.places import Place
@@ -42,10 +43,10 @@ class GpuWheels:
     def __init__(self, problem: Problem, variant_index: str) -> None:
         self._problem = problem
         self._variant_index = variant_index
-        self._rows: dict[str, list[GpuWheel]] = {}
-        if problem.request.accelerator in _ACCELERATORS and problem.needs.devices.gpus:
-            for row in problem.matrix.wheels:
-                self._rows.setdefault(row.distribution, []).append(row)
+        is_about_gpus = problem.request.accelerator in _ACCELERATORS and bool(problem.needs.devices.gpus)
+        self._rows: Mapping[str, Sequence[GpuWheel]] = _by_distribution(problem.matrix) if is_about_gpus else {}
+        self._with_gpu_code = _with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
+        self._served: dict[int, bool] = {}
 
     @property
     def distributions(self) -> frozenset[str]:
@@ -93,20 +94,11 @@ class GpuWheels:
     def is_hopeless(self, candidate: Candidate) -> bool:
         """Return whether a version has no GPU code for a GPU of a host, so that reading its metadata is of no use."""
         row = self.row_of(candidate)
-        return row is not None and not self._problem.needs.devices.is_served_by(self._without_components(row))
-
-    @cached_property
-    def _with_gpu_code(self) -> frozenset[str]:
-        rows = {name: some for name, some in self._rows.items() if not any(row.provides for row in some)}
-        found = {name for name, some in rows.items() if any(row.sass or row.ptx or row.gfx for row in some)}
-        builds = (
-            build
-            for one in self._problem.matrix.components.values()
-            for release in one.releases
-            for build in release.builds
-            if build.artefact
-        )
-        return frozenset(found.difference(canonicalize_name(build.artefact.partition("-")[0]) for build in builds))
+        if row is None:
+            return False
+        if id(row) not in self._served:
+            self._served[id(row)] = self._problem.needs.devices.is_served_by(self._without_components(row))
+        return not self._served[id(row)]
 
     def _without_components(self, row: GpuWheel) -> GpuWheel:
         """Return a row without targets for a wheel of a component, and for a library of NVIDIA's.
@@ -141,6 +133,24 @@ class GpuWheels:
                 yield Requirement(
                     one.key, one.test, candidate.entails(predicate, Relation(CUDA, DRIVER, row.distribution), place)
                 )
+
+
+@once_per_matrix
+def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
+    found: dict[str, list[GpuWheel]] = {}
+    for row in matrix.wheels:
+        found.setdefault(row.distribution, []).append(row)
+    return found
+
+
+@once_per_matrix
+def _with_gpu_code(matrix: Matrix) -> frozenset[str]:
+    """Return the distributions with GPU code of their own that are neither a component nor a library for others."""
+    rows = {name: some for name, some in _by_distribution(matrix).items() if not any(row.provides for row in some)}
+    found = {name for name, some in rows.items() if any(row.sass or row.ptx or row.gfx for row in some)}
+    builds = (build for one in matrix.components.values() for release in one.releases for build in release.builds)
+    measured = {build.artefact.partition("-")[0] for build in builds}
+    return frozenset(found.difference(canonicalize_name(name) for name in measured))
 
 
 def _runtime_release(matrix: Matrix, series: str) -> ReleaseCandidate | None:

@@ -12,6 +12,7 @@ from provisioner.accelerators import ACCELERATORS
 from provisioner.components import ABSENT, COMPONENTS, Move, Supplier
 from provisioner.host import parse
 from provisioner.host.facts import stated
+from provisioner.matrix.once import once_per_matrix
 from provisioner.platforms import PLATFORMS
 
 if TYPE_CHECKING:
@@ -123,23 +124,12 @@ def is_chosen(component: str, request: Request) -> bool:
     return not row.is_build_tool or request.spec.build is not None
 
 
-_shown: dict[int, tuple[Matrix, frozenset[str]]] = {}
-"""What running drivers show, by the identity of the matrix: it has thousands of builds, and a fleet many problems."""
-
-
+@once_per_matrix
 def shown_by_drivers(matrix: Matrix) -> frozenset[str]:
     """Return the facts that a running driver shows to be good enough: only drivers, and such facts themselves, need them.
 
     A profile states the driver that is loaded: its kernel, headers and the like are then as it needs them.
     """
-    known = _shown.get(id(matrix))
-    if known is None or known[0] is not matrix:
-        _shown.clear()
-        known = _shown[id(matrix)] = matrix, _shown_by_drivers(matrix)
-    return known[1]
-
-
-def _shown_by_drivers(matrix: Matrix) -> frozenset[str]:
     shown = {name for name, row in COMPONENTS.items() if row.is_shown_by_driver}
     of_driver = shown.union(DRIVER_KINDS, {"driver_module", "jetson"})
     needed = {need.component for rule in matrix.rules if rule.when.component not in of_driver for need in rule.require}
