@@ -28,7 +28,7 @@ class UnknownUpgrade(Struct, frozen=True):
 
 
 class UnusedPreference(Struct, frozen=True):
-    """A name under `policy.prefer` or `policy.avoid` (`table`) is in no stack."""
+    """A name under `policy.prefer`, `policy.avoid` or `policy.accept` (`table`) is in no stack."""
 
     table: str
     name: str

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
+from provisioner.components import COMPONENTS
 from provisioner.document import write_together
 from provisioner.errors import UnavailableError
 from provisioner.grounds.doubt import UnpinnedImage
@@ -326,7 +327,7 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
 
 
 def _unused_names(job: Job, stacks: Sequence[Stack]) -> Iterator[Notice]:
-    """Yield a notice for each name in `--upgrade-package`, `policy.prefer` or `policy.avoid` that no stack contains."""
+    """Yield a notice for each name of `--upgrade-package`, or under `prefer`, `avoid` or `accept`, that no stack contains."""
     known = {name for stack in stacks for name in (*stack.components, *(package.name for package in stack.packages))}
     upgrades = job.earlier.upgrades
     for name in upgrades.names if upgrades is not None else ():
@@ -338,6 +339,9 @@ def _unused_names(job: Job, stacks: Sequence[Stack]) -> Iterator[Notice]:
         for name in names:
             if resolved_name(name) not in have:
                 yield UnusedPreference(table, name, job.inputs.document.place(("policy", table, name)))
+    for index, name in enumerate(policy.accept):
+        if resolved_name(name) not in have and name not in COMPONENTS:
+            yield UnusedPreference("accept", name, job.inputs.document.place(("policy", "accept", index)))
 
 
 def _missing_details(completed: Sequence[Completed], session: Session) -> Iterator[Notice]:

@@ -49,3 +49,13 @@ def test_an_answer_that_rests_on_it_names_it_as_an_assumption(project: Project) 
     assert project.run("check").code == 0
     assert project.run("solve", "--strict", "--format", "json").json["unverified"] == [UNSTATED]
     assert project.run("check", "--strict").code == 3
+
+
+def test_an_accepted_unknown_is_listed_and_a_name_of_nothing_is_told(project: Project) -> None:
+    project.index.add_wheel("old", "1.0", tag="py3-none-manylinux_2_28_x86_64")
+    accepting = "policy: {strict: true, accept: [glibc, gilbc]}"
+    project.spec("[old]", "target: {platform: linux/amd64}", *LINES, accepting)
+    outcome = project.run("solve", "--format", "json")
+    assert (outcome.json["verdict"], outcome.json["unverified"], outcome.json["accepts"]) == ("yes", [], [UNSTATED])
+    assert "policy.accept `gilbc` (provision.yaml:12) is in no stack, so it changes nothing" in outcome.err
+    assert project.run("check").code == 0
