@@ -9,6 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from provisioner.document import read_text
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.lock.diff.compare import compare_texts
@@ -61,13 +63,15 @@ def solve(
     exclude_newer: str | None = None,
     matrix: Path | str | None = None,
     is_offline: bool = False,
+    is_strict: bool = False,
 ) -> Solution:
     """Choose the system stack and the packages of a spec, and return them with the lock and the files it renders.
 
     `hosts` are host profiles that replace those the spec names; `target` names one of the `targets` of the spec, and is None
     for a spec without them. `upgrade` says which packages may differ from the earlier lock in `folder`: True for all, else
     their names. `exclude_newer` is a date or time (RFC 3339): files uploaded later are left out. `matrix` is a folder of matrix
-    files. Nothing is written: `Solution.write` writes the lock and the files into `folder`, by default that of the spec.
+    files. With `is_strict` nothing is assumed, as by `--strict`. Nothing is written: `Solution.write` writes the lock and the
+    files into `folder`, by default that of the spec.
 
     Raises `NoStackError` when no stack satisfies the spec, which is proved: its `conflict` has the requirements that exclude
     each other and the changes that would resolve them. Raises `UnavailableError` when an index or registry that is needed does
@@ -75,6 +79,7 @@ def solve(
     once.
     """
     inputs = read_inputs(Path(spec), hosts=_paths(hosts), exclude_newer=exclude_newer, matrix=_path(matrix), target=target)
+    inputs = replace(inputs, is_strict=is_strict)
     upgrades: Upgrades | None
     upgrades = (None if upgrade else Upgrades()) if isinstance(upgrade, bool) else read_upgrades(sorted(upgrade))
     place = Path(folder) if folder is not None else Path(spec).parent / inputs.target
@@ -89,12 +94,15 @@ def solve_system(
     hosts: Iterable[Path | str] = (),
     target: str | None = None,
     matrix: Path | str | None = None,
+    is_strict: bool = False,
 ) -> tuple[Stack, ...]:
     """Choose the system stack of a spec alone, without its packages, and return it for each platform; no network is used.
 
+    With `is_strict` nothing is assumed, as by `--strict`.
     Raises `NoStackError`, and other `ProvisionError`s for mistakes of the files, as `solve` does.
     """
-    return solve_stacks(read_inputs(Path(spec), hosts=_paths(hosts), matrix=_path(matrix), target=target))
+    inputs = read_inputs(Path(spec), hosts=_paths(hosts), matrix=_path(matrix), target=target)
+    return solve_stacks(replace(inputs, is_strict=is_strict))
 
 
 def check(
@@ -105,11 +113,13 @@ def check(
     asks_changes: bool = False,
     reads_wheels: bool = False,
     is_offline: bool = False,
+    is_strict: bool = False,
 ) -> tuple[Report, ...]:
     """Check locks against their specs, the matrix and the files rendered from them, and return one report for each lock.
 
     `paths` are locks, or folders in which every `pylock.*.toml` is checked; by default the current folder. With `asks_changes`
-    the indexes are asked what solving again would change; with `reads_wheels` the list of files of each locked wheel is read.
+    the indexes are asked what solving again would change; with `reads_wheels` the list of files of each locked wheel is read;
+    with `is_strict` nothing is assumed, and an image without a digest is an error.
     An error about one lock is in its report, so that the others are still checked. Raises `UsageError` when there is no lock.
     """
     question = Question(
@@ -119,6 +129,7 @@ def check(
         asks_changes=asks_changes,
         reads_wheels=reads_wheels,
         is_offline=is_offline,
+        is_strict=is_strict,
     )
     return tuple(check_lock(path, question) for path in locks_in([Path(path) for path in paths] or [Path()]))
 

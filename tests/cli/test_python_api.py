@@ -87,6 +87,17 @@ def test_the_system_stack_alone_asks_no_index(project: Project) -> None:
     assert not project.index.requests
 
 
+def test_strictly_nothing_is_assumed(project: Project) -> None:
+    project.write(
+        "name: t\nrequires: {python: '3.12', pytorch: '2.6.0'}\noutputs: [dockerfile]\n"
+        "target: {host: {gpus: [{name: A100}], driver: {version: 550.54.15}}}\n"
+    )
+    (stack,) = solve_system()
+    assert (stack.verdict, [doubt.component for doubt in stack.assumes]) == ("yes", ["container_toolkit"])
+    (strict,) = solve_system(is_strict=True)
+    assert (strict.verdict, [doubt.component for doubt in strict.doubts]) == ("unverified", ["container_toolkit"])
+
+
 def test_mistakes_are_errors_of_ours(project: Project) -> None:
     project.write("name: trainer\nrequires: {pythn: '3.12'}\n")
     for ask in (solve, solve_system, lambda: explain("provision.yaml", "python")):
