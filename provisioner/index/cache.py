@@ -76,6 +76,7 @@ class Cache:
         self._bodies = directory / PAGES
         self._lock = threading.Lock()
         self._decoders: dict[object, Decoder[Any]] = {}
+        self._decoding = threading.Lock()
         self._connection = self._open()
 
     def load(self, key: str, kind: type[Value]) -> Value | None:
@@ -88,11 +89,12 @@ class Cache:
             return None
         if not (isinstance(used, int) and 0 <= today() - used < USE_DAYS):
             self._execute("UPDATE entry SET used = ? WHERE key = ?", (today(), key))
-        decoder = self._decoders.get(kind) or self._decoders.setdefault(kind, Decoder(kind, dec_hook=_from_text))
-        try:
-            found: Value = decoder.decode(content[4:])
-        except (MsgspecError, UnicodeDecodeError):
-            return None
+        with self._decoding:  # two threads that decode with one decoder for the first time end the process (msgspec)
+            decoder = self._decoders.get(kind) or self._decoders.setdefault(kind, Decoder(kind, dec_hook=_from_text))
+            try:
+                found: Value = decoder.decode(content[4:])
+            except (MsgspecError, UnicodeDecodeError):
+                return None
         return found
 
     def store(self, key: str, value: object) -> None:
