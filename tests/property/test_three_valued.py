@@ -65,7 +65,12 @@ def _read(path: Path) -> Any:  # noqa: ANN401 - what a YAML file holds
 def solved(request: Request) -> tuple[Mapping[Key, Candidate], Stack] | None:
     instance = ProblemInstance(join(shipped(), request))
     pins = decide(instance)
-    return None if pins is None else (pins, answer(instance, pins))
+    if pins is None:
+        return None
+    stack = answer(instance, pins)
+    told = {(pin.component, pin.host) for pin in stack.pins}
+    unsaid = {key for key in pins if key.component == "driver_module" and (key.component, key.scope) not in told}
+    return {key: candidate for key, candidate in pins.items() if key not in unsaid}, stack
 
 
 def lines_naming(stack: Stack, path: completions.Path, label: str) -> list[str]:

@@ -33,6 +33,7 @@ from provisioner.resolver.rules.facts import (
     has_running_driver,
     is_chosen,
     is_installable,
+    is_settled_by_driver,
     profile_key,
     shown_by_drivers,
 )
@@ -82,6 +83,8 @@ class HostRequirements:
             is_open = is_chosen(name, request) and not (name in self._shown and has_running_driver(host))
             if value is not None or is_open or name in request.spec.requires:
                 self._fact(target, name, value)
+            if name in request.spec.requires and is_settled_by_driver(name, host):
+                self.doubts.append(Unstated(fact=name, host=label, profile_key=profile_key(name)))
         if request.runs == "host" and host.glibc is None and request.system == "linux":
             self.doubts.append(Unstated(fact="glibc", host=label, profile_key=profile_key("glibc")))
         if request.accelerator not in {"cuda", "rocm"}:

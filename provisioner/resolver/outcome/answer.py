@@ -29,7 +29,7 @@ from provisioner.resolver.requirement import (
     build_of,
 )
 from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
-from provisioner.resolver.rules.facts import shown
+from provisioner.resolver.rules.facts import is_settled_by_driver, shown
 from provisioner.resolver.rules.policy import POLICY
 from provisioner.resolver.search.least_change import moves
 from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
@@ -60,7 +60,15 @@ def answer(
     pins = _in_order(problem, pins)
     image = _image(pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
-    system = {key: candidate for key, candidate in pins.items() if not key.is_package and key.component not in HIDDEN | unknown}
+    required = problem.request.spec.requires
+    hosts = {target.label: target.host for target in problem.request.hosts}
+    system = {
+        key: candidate
+        for key, candidate in pins.items()
+        if not key.is_package
+        and key.component not in HIDDEN | unknown
+        and (key.component in required or key.scope not in hosts or not is_settled_by_driver(key.component, hosts[key.scope]))
+    }
     wanted = [requirement for candidate in pins.values() for requirement in instance.requirements(candidate)]
     wanted += host_requirements_of(problem, beside)
     rules = [

@@ -146,6 +146,17 @@ def has_running_driver(host: Host) -> bool:
     return host.driver is not None and host.driver.version not in {None, ABSENT}
 
 
+def is_settled_by_driver(component: str, host: Host) -> bool:
+    """Return whether a host has a value of a component that it does not state, because its driver runs.
+
+    The kernel modules of a running driver are open or proprietary, and its kernel is the one it runs on, whatever a solver
+    would choose.
+    """
+    row = COMPONENTS.get(component)
+    is_part = row is not None and (row.is_shown_by_driver or row.move is Move.DRIVER)
+    return is_part and has_running_driver(host) and stated(host, component) is None
+
+
 def shown(host: Host, request: Request) -> Iterator[tuple[str, str]]:
     """Yield the facts of a host, as names and values, that a stack shows even if no rule needs them."""
     for name, row in FACTS.items():

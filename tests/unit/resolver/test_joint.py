@@ -195,8 +195,9 @@ def test_one_host_cannot_load_two_module_flavours() -> None:
             )
         },
     )
-    stack = solved(matrix, {"pytorch": ">=2"}, host("580.65.06", "7.0"), host("580.65.06", "10.0"))
+    stack = solved(matrix, {"pytorch": ">=2", "driver": "580.65.06"}, host(None, "7.0"), host(None, "10.0"))
     assert stack.components["driver_module"] == "proprietary, open"
+    assert "driver_module" not in solved(matrix, {"pytorch": ">=2"}, host("580.65.06", "7.0")).components
     conflict = refused(matrix, {"pytorch": ">=2"}, host("580.65.06", "7.0", "10.0"))
     assert {member.component for member in conflict.members} == {"driver", "driver_module", "gpu"}
 
