@@ -36,6 +36,7 @@ _QUOTED = frozenset(
         "ptx_isa",
         "read",
         "released",
+        "expects",
         "requires",
         "sha256",
         "title",
@@ -50,7 +51,7 @@ _SPREAD = frozenset({"sources", "releases", "rules", "builds", "surveys", "wheel
 """Keys whose items are always written on lines of their own."""
 
 
-_MAPPED = frozenset({"artefacts", "requires"})
+_MAPPED = frozenset({"artefacts", "expects", "requires"})
 """Keys of mappings, whose values are all written alike, whatever their names."""
 
 

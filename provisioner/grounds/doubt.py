@@ -205,6 +205,23 @@ class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
     documented: Range | None
 
 
+class Unexpected(Doubt, frozen=True, kw_only=True):
+    """A chosen version is not what `subject` is expected to need, though no source states the need.
+
+    `because` is the reason of the rule that expects it, "" for what the row of the release itself expects.
+    """
+
+    subject: Subject
+    needs: str
+    bound: Bound
+    chosen: str
+    because: str = ""
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+
 class OtherMinorNvcc(Doubt, frozen=True, kw_only=True):
     """The nvcc has another minor release than the framework's CUDA, about which PyTorch warns."""
 

@@ -68,6 +68,10 @@ class Row(Struct, frozen=True):
         return f"{self.table} {self.name}{f' of {self.subject}' if self.subject else ''}"
 
 
+EXPECTATION = "expectation"
+"""The table of a `Row` for what releases are expected to need, although no source states it."""
+
+
 class Fixed(Struct, frozen=True):
     """A requirement that a caller adds to the inputs: for a question, a lock to check, or the Python of one attempt."""
 

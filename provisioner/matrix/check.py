@@ -105,6 +105,7 @@ class _Checker:
 
     def _release(self, at: Place, release: Release, name: str) -> Iterator[Mistake]:
         yield from self.rows.needs(at.at("requires"), release.requires, subject=name)
+        yield from self.rows.needs(at.at("expects"), release.expects, subject=name, is_expected=True)
         if not release.builds or release.source:
             yield from self.rows.cited(at, release.source, f"release `{release.version}`")
         if release.driver is not None:
@@ -130,9 +131,10 @@ class _Checker:
             yield at.at("when", subject).mistake(text)
         yield from self.rows.condition(at.at("when"), [rule.when])
         yield from self.rows.guards(at.at("on"), rule.on)
-        if not rule.require:
+        if not (rule.require or rule.expect):
             yield at.at("require").mistake(f"rule `{rule.name}` requires nothing")
         yield from self.rows.needs(at.at("require"), rule.require, subject=subject)
+        yield from self.rows.needs(at.at("expect"), rule.expect, subject=subject, is_expected=True)
         yield from self.rows.cited(at, rule.source, f"rule `{rule.name}`")
 
     def _branches(self) -> Iterator[Mistake]:

@@ -52,10 +52,10 @@ class RowChecker:
         if version is not None and not version.release:
             yield from _unread(at, version, Version.parse)
 
-    def needs(self, at: Place, needs: Iterable[Need], *, subject: str = "") -> Iterator[Mistake]:
+    def needs(self, at: Place, needs: Iterable[Need], *, subject: str = "", is_expected: bool = False) -> Iterator[Mistake]:
         """Yield mistakes in the needs of `subject`, which may only need components below it in the order of the matrix.
 
-        With "", as for distributions, the position in the order is not checked.
+        With "", as for distributions, the position in the order is not checked. No release has to meet what is only expected.
         """
         for need in needs:
             below = at.at(need.component)
@@ -66,7 +66,8 @@ class RowChecker:
             if self._rank.get(subject, -1) >= rank and need.component != "platform":
                 text = f"`{subject}` may not require `{need.component}`, which does not stand below it in the order"
                 yield below.mistake(text)
-            yield from self._need(below, need)
+            if not is_expected:
+                yield from self._need(below, need)
 
     def condition(self, at: Place, needs: Iterable[Need]) -> Iterator[Mistake]:
         """Yield mistakes in the `when` of a row: unknown components, `same`, or versions that no release has."""

@@ -49,7 +49,7 @@ class _Linter:
 
     def _idle(self, rule: Rule) -> Iterator[Finding]:
         """Yield a finding for each requirement of a rule that every release of the required component meets."""
-        for need in rule.require:
+        for need in (*rule.require, *rule.expect):
             component = self.matrix.components.get(need.component)
             if component is None or need.is_same or component.virtual or not component.releases:
                 continue
@@ -73,7 +73,8 @@ class _Linter:
         """Return whether `strong` forbids everything that `weak` forbids, their host conditions (`on`) aside."""
         if not self._within(weak.when, strong.when):
             return False
-        return all(any(self._within(mine, need) for mine in strong.require) for need in weak.require)
+        strongest = strong.require if weak.require else (*strong.require, *strong.expect)
+        return all(any(self._within(mine, need) for mine in strongest) for need in (*weak.require, *weak.expect))
 
     def _within(self, inner: Need, outer: Need) -> bool:
         """Return whether every version that `inner` allows is allowed by `outer`."""

@@ -126,8 +126,8 @@ class Release(Row, frozen=True, kw_only=True):
     """One published version of a component, spelled as its vendor spells it; it or each of its builds cites a source.
 
     `platforms` are those of a release without builds, empty for all. `prerelease` is the kind of pre-release (`Vulkan beta`)
-    when the version does not show it, "" otherwise. When several files of a component have the same release, the later ones
-    only add builds to it.
+    when the version does not show it, "" otherwise. `expects` are needs that its sources suggest and do not state: a stack that
+    violates one is unverified. When several files of a component have the same release, the later ones only add builds to it.
     """
 
     version: WrittenVersion
@@ -137,6 +137,7 @@ class Release(Row, frozen=True, kw_only=True):
     platforms: tuple[PlatformName, ...] = ()
     ptx_isa: str = ""
     requires: WrittenNeeds = ()
+    expects: WrittenNeeds = ()
     driver: DriverMinimum | None = None
     patched: tuple[PatchedKernels, ...] = ()
     builds: tuple[Build, ...] = ()
@@ -146,13 +147,15 @@ class Release(Row, frozen=True, kw_only=True):
 class Rule(Row, frozen=True, kw_only=True):
     """A compatibility rule: if the component in `when` is in its range and the host meets all of `on`, `require` must be met.
 
-    `because` is the reason as text.
+    `expect` are requirements that no source states: a stack that violates one is not refused but unverified. `because` is the
+    reason as text.
     """
 
     name: str
     when: WrittenNeed
     on: WrittenNeeds = ()
-    require: WrittenNeeds
+    require: WrittenNeeds = ()
+    expect: WrittenNeeds = ()
     because: str
     source: Cited = ()
 

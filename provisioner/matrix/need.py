@@ -26,6 +26,7 @@ NAMED_GUARDS: dict[str, tuple[str, ...]] = {
     "accelerator": tuple(ACCELERATORS),
     "runs": ("container", "host"),
     "build": (ABSENT, "extension", "pytorch"),
+    "cuda_compat": (ABSENT, "present"),
     "gpu_kind": get_args(GpuKind),
     "virtualization": (ABSENT, "wsl1", "wsl2", "vm", "container"),
 }

@@ -19,7 +19,7 @@ from provisioner.components import FRAMEWORKS
 from provisioner.errors import RefusedError, UnavailableError
 from provisioner.grounds.conflict import Statement
 from provisioner.grounds.predicate import NoFile
-from provisioner.grounds.requirement import PYTHON_ATTEMPT, RequiresComponent, TriesPython
+from provisioner.grounds.requirement import EXPECTATION, PYTHON_ATTEMPT, RequiresComponent, Row, TriesPython
 from provisioner.host.facts import stated
 from provisioner.index.model import Environment, PackageSource
 from provisioner.resolver.outcome.answer import answer
@@ -36,9 +36,10 @@ from provisioner.versions import Version
 from provisioner.words.conflict import NO_STACK, NO_WAY, conflict_lines, contradiction_words, failure_hints
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provisioner.grounds.conflict import Conflict, Fix, Member
+    from provisioner.grounds.requirement import Group
     from provisioner.request import Request
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.stack import Stack
@@ -115,6 +116,8 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
         instance = ProblemInstance(_system_half(problem))
         found = pins_or_proof(instance)
         if isinstance(found, CompleteSearch):
+            if _rests_on_expectations([found]):
+                return choose(problem.lenient(), source_for)
             from provisioner.resolver.explain.conflict import explain_conflict  # loaded only when there is no answer
 
             raise NoStackError(explain_conflict(instance, found))
@@ -126,6 +129,8 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
         chosen = _first_answer(attempts, read, budget, whole)
         if chosen is not None:
             return chosen
+        if _rests_on_expectations([search for _, search in whole]):
+            return choose(problem.lenient(), source_for)
         failed, error = whole, _unreached(whole)
         if error is not None:
             # The index out of reach might have the answer, unless the same environments are impossible without its packages.
@@ -138,6 +143,15 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
     finally:
         for _, search in (*whole, *failed):
             search.close()
+
+
+def _rests_on_expectations(searches: Iterable[CompleteSearch]) -> bool:
+    """Return whether a proof that there is no answer uses what releases are only expected to need."""
+    return any(any(map(_is_expectation, search.groups)) and any(map(_is_expectation, search.minimal())) for search in searches)
+
+
+def _is_expectation(group: Group) -> bool:
+    return isinstance(group, Row) and group.table == EXPECTATION
 
 
 def _first_answer(attempts: list[Attempt], read: SourceFor, budget: ReadBudget, failed: list[Failed]) -> Chosen | None:

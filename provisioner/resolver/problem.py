@@ -139,6 +139,10 @@ class Problem(Struct, frozen=True, kw_only=True):
         """Return the problem with more root requirements, which are recorded in `extra`, too."""
         return replace(self, roots=(*self.roots, *extra), extra=(*self.extra, *extra))
 
+    def lenient(self) -> Problem:
+        """Return the problem without what releases are only expected to need; its answers are unverified where it matters."""
+        return replace(self, needs=self.needs.lenient())
+
     def without(self, names: Collection[str]) -> Problem:
         """Return the problem without the requirements on some distributions, or on the components that represent them.
 

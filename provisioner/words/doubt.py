@@ -71,6 +71,9 @@ def _words(doubt: Doubt) -> str:
             return f"no kernel is documented for driver {driver} of {host}"
         case of.UndocumentedKernel(host=host, driver=driver, kernel=kernel, documented=documented):
             return f"driver {driver} is documented on kernel {documented}; {host} states {kernel}"
+        case of.Unexpected(subject=subject, needs=needs, bound=bound, chosen=chosen, because=because):
+            expected = because or f"{subject} is expected to need {needs} {bounds_words((bound,))}, which no source states"
+            return f"{expected}; {needs} {chosen} was chosen"
         case of.OtherMinorNvcc(nvcc=nvcc, cuda=cuda, host=host):
             where = f" of {host}" if host else ""
             return f"{nvcc}{where} is not of CUDA {cuda}, the framework's; PyTorch warns of another minor release"

@@ -28,11 +28,13 @@ from provisioner.resolver.requirement import (
 )
 from provisioner.resolver.rules.facts import (
     FACTS,
+    NOT_ON_JETSONS,
     binds,
     has_driver_of_some_version,
     has_running_driver,
     is_chosen,
     is_installable,
+    is_jetson,
     is_settled_by_driver,
     profile_key,
     shown_by_drivers,
@@ -78,9 +80,13 @@ class HostRequirements:
     def add(self, target: TargetHost) -> None:
         """Add the keys, root requirements and doubts of one host; raises `UnknownGpuError` for a GPU of unknown capability."""
         request, host, label = self._request, target.host, target.label
+        has_own_driver = is_jetson(self._matrix, host)
+        has_driver = has_own_driver or has_running_driver(host)
         for name in self._of_hosts():
+            if has_own_driver and name in NOT_ON_JETSONS and name not in request.spec.requires:
+                continue
             value = stated(host, name) if binds(name, request) or name in request.spec.requires else None
-            is_open = is_chosen(name, request) and not (name in self._shown and has_running_driver(host))
+            is_open = is_chosen(name, request) and not (name in self._shown and has_driver)
             if value is not None or is_open or name in request.spec.requires:
                 self._fact(target, name, value)
             if name in request.spec.requires and is_settled_by_driver(name, host):
@@ -117,7 +123,7 @@ class HostRequirements:
             if other not in {None, ABSENT}:
                 candidates = _with(candidates, component, key, str(other))
         if value is None:
-            if name in DRIVERS and candidates:
+            if name in DRIVERS and candidates and not is_jetson(self._matrix, target.host):
                 is_there = has_driver_of_some_version(target.host, name)
                 needs_some = NeedsSomeDriver(name=name, host=target.label, is_there=is_there)
                 self.roots.append(Requirement(key, Within(Range()), needs_some))

@@ -86,7 +86,9 @@ def rank(costs: list[Cost]) -> tuple[int, int, list[Cost]]:
 
 # -- requests and facts of a conflict ------------------------------------------------------------------------------------------
 
-RANGES = frozenset({"driver", "amdgpu", "kernel", "glibc", "gcc", "clang", "container_toolkit", "cuda_driver", "xcode"})
+RANGES = frozenset(
+    {"driver", "amdgpu", "jetson", "kernel", "glibc", "gcc", "clang", "container_toolkit", "cuda_driver", "xcode"}
+)
 """Facts for which a fix states a bound (`driver >= 550`) instead of one value, because values beyond it mostly work, too."""
 
 FIXED = frozenset({"platform", "accelerator", "image", "policy"})

@@ -20,6 +20,7 @@ from provisioner.grounds.doubt import (
     OtherMinorNvcc,
     Undecided,
     UndocumentedKernel,
+    Unexpected,
     UnmeasuredTargets,
     UnmeasuredWheel,
     UnreadLine,
@@ -27,7 +28,8 @@ from provisioner.grounds.doubt import (
     UnsupportedGpu,
     UnsupportedOverride,
 )
-from provisioner.grounds.requirement import Constrains, Subject
+from provisioner.grounds.predicate import Needs as NeedsComponent
+from provisioner.grounds.requirement import Constrains, Entails, Subject
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
@@ -43,6 +45,7 @@ from provisioner.resolver.rules.facts import (
     NOT_WSL,
     WSL,
     has_driver_of_some_version,
+    is_jetson,
     profile_key,
     virtualizations,
 )
@@ -74,6 +77,7 @@ def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Map
         *_overridden(instance, pins),
         *_unsupported(instance, pins),
         *_undocumented(instance),
+        *_unexpected(instance, pins),
         *_another_minor(pins),
         *_macos_builds(instance, pins),
         *_dependency_frameworks(instance, pins),
@@ -185,13 +189,13 @@ def _undocumented(instance: ProblemInstance) -> Iterator[Doubt]:
 
     Left out are hosts in WSL, and drivers with patches for the kernel if the policy allows `patched-kernel`.
     """
-    request = instance.problem.request
+    problem, request = instance.problem, instance.problem.request
     if request.accelerator != "cuda" or request.system != "linux":
         return
-    kernels = KernelSupport(instance.problem.matrix)
+    kernels = KernelSupport(problem.matrix)
     for target in request.hosts:
         driver, kernel = stated(target.host, "driver"), target.host.kernel
-        if driver is None or kernel is None or virtualizations(target.host) <= WSL:
+        if driver is None or kernel is None or virtualizations(target.host) <= WSL or is_jetson(problem.matrix, target.host):
             continue
         need = kernels.of(Version.parse(driver))
         if "patched-kernel" in request.allowed and kernels.patches(Version.parse(driver), Version.parse(kernel)):
@@ -199,6 +203,27 @@ def _undocumented(instance: ProblemInstance) -> Iterator[Doubt]:
         if need is None or not need.allows(Version.parse(kernel)):
             compared = kernel if need is not None else ""
             yield UndocumentedKernel(host=target.label, driver=driver, kernel=compared, documented=need)
+
+
+def _unexpected(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield what chosen releases are expected to need, and what was chosen does not meet."""
+    for candidate in pins.values():
+        if candidate.key.is_package:
+            continue
+        for one in instance.problem.needs.expected(candidate):
+            chosen = pins.get(one.key)
+            if chosen is None or instance.accepts(one, chosen) or not isinstance(one.ground, Entails):
+                continue
+            predicate = one.ground.predicate
+            if isinstance(predicate, NeedsComponent):
+                (bound,) = predicate.bounds
+                yield Unexpected(
+                    subject=candidate.subject,
+                    needs=predicate.component,
+                    bound=bound,
+                    chosen=chosen.label,
+                    because=predicate.because,
+                )
 
 
 def _another_minor(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -12,6 +12,7 @@ from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement
 from provisioner.resolver.rules.coverage import Target, capability, coverage, override_for, runs_on
 from provisioner.resolver.rules.drivers import NativeDriver
+from provisioner.resolver.rules.facts import is_jetson
 from provisioner.versions import Range, dotted, numbers_of
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ class Devices:
         self.gpus = gpus
         gpu = matrix.components.get("gpu")
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
+        self._jetsons = frozenset(target.label for target in request.hosts if is_jetson(matrix, target.host))
         self._devices = {
             target.label: tuple(found for one in target.host.gpus or () if (found := guards.device(one)))
             for target in request.hosts
@@ -147,7 +149,7 @@ class Devices:
             return
         for label, devices in self._devices.items():
             through_ptx = sorted({device for device in devices if _how(build, device) == "ptx"})
-            if not through_ptx:
+            if not through_ptx or label in self._jetsons:  # a Jetson has no such driver
                 continue
             predicate = NeedsNativeDriver(tuple(through_ptx), cuda)
             ground = candidate.entails(predicate, Relation(candidate.key.shown_name, "driver for PTX"), place)

@@ -37,6 +37,9 @@ COMPILERS = frozenset({"gcc", "clang", "xcode"})
 PLACES = {"gpu_kind": "gpus[].name", "driver_version": "driver.version"}
 """The keys in a host profile of facts that are not components."""
 
+NOT_ON_JETSONS = frozenset({"driver", "driver_module", "userspace_driver", "fabric_manager", "dcgm"})
+"""What NVIDIA releases for PCs and servers only: the driver of a Jetson is a part of Jetson Linux."""
+
 DRIVER_KINDS = {row.name: row.driver_kind for row in COMPONENTS.values() if row.driver_kind}
 
 
@@ -144,6 +147,19 @@ def shown_by_drivers(matrix: Matrix) -> frozenset[str]:
 def has_running_driver(host: Host) -> bool:
     """Return whether a host states the version of the driver that it runs."""
     return host.driver is not None and host.driver.version not in {None, ABSENT}
+
+
+@once_per_matrix
+def _jetson_gpus(matrix: Matrix) -> frozenset[str]:
+    """Return the names and compute capabilities of the GPUs of Jetsons; no other product has one of these capabilities."""
+    rows = [gpu for gpu in matrix.gpus if gpu.kind == "jetson"]
+    return frozenset({name for gpu in rows for name in (gpu.name, *gpu.aliases)} | {gpu.compute_capability for gpu in rows})
+
+
+def is_jetson(matrix: Matrix, host: Host) -> bool:
+    """Return whether a host is a Jetson, whose driver is a part of Jetson Linux and no release of NVIDIA's drivers for PCs."""
+    known = _jetson_gpus(matrix)
+    return host.jetson is not None or any({gpu.name, gpu.compute_capability} & known for gpu in host.gpus or ())
 
 
 def is_settled_by_driver(component: str, host: Host) -> bool:

@@ -43,6 +43,7 @@ class Guards:
             "accelerator": request.accelerator,
             "runs": request.runs,
             "build": build.kind if build is not None else ABSENT,
+            "cuda_compat": "present" if request.spec.image.cuda_compat else ABSENT,
         }
 
     def hold(self, guards: Iterable[Need], target: TargetHost) -> bool:

@@ -13,7 +13,7 @@ from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
 from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
 from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsDriver
 from provisioner.grounds.predicate import Needs as NeedsComponent
-from provisioner.grounds.requirement import Relation, Row
+from provisioner.grounds.requirement import EXPECTATION, Relation, Row
 from provisioner.grounds.source import Documents, MatrixRow
 from provisioner.host.facts import stated
 from provisioner.host.model import Host
@@ -41,10 +41,12 @@ from provisioner.resolver.rules.drivers import BuildsOn, KernelSupport, RunsCuda
 from provisioner.resolver.rules.facts import (
     COMPILERS,
     DRIVER_KINDS,
+    NOT_ON_JETSONS,
     WSL,
     binds,
     has_running_driver,
     is_chosen,
+    is_jetson,
     profile_key,
     shown_by_drivers,
     virtualizations,
@@ -85,7 +87,9 @@ class OpenRequirement(Struct, frozen=True):
 class Needs:
     """The translation of releases, builds and rules of the matrix to requirements on the keys of one problem."""
 
-    def __init__(self, matrix: Matrix, request: Request, keys: Mapping[str, tuple[Key, ...]]) -> None:
+    def __init__(
+        self, matrix: Matrix, request: Request, keys: Mapping[str, tuple[Key, ...]], *, is_lenient: bool = False
+    ) -> None:
         self._matrix = matrix
         self._request = request
         self._keys = keys
@@ -103,6 +107,11 @@ class Needs:
         self.devices = Devices(matrix, request, self.guards, keys.get("gpu", ()))
         self._toolchain = Toolchain(request, keys)
         self._gate = ImageGate(matrix, request, self.guards, keys=keys)
+        self._is_lenient = is_lenient
+
+    def lenient(self) -> Needs:
+        """Return the same translation without what is only expected, as `expected` lists it."""
+        return Needs(self._matrix, self._request, self._keys, is_lenient=True)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate; () for `ABSENT`, a component that is not there.
@@ -132,6 +141,9 @@ class Needs:
             yield from self._undecided(candidate, rule)
 
     def _is_shown(self, component: str, host: Host) -> bool:
+        """Return whether a host shows that its value of a component is good enough, or has no such component."""
+        if is_jetson(self._matrix, host):
+            return component in self._shown or component in NOT_ON_JETSONS
         return component in self._shown and has_running_driver(host)
 
     def _is_running_driver(self, candidate: Candidate) -> bool:
@@ -160,7 +172,21 @@ class Needs:
         if release is not None and release.driver is not None:
             yield from self._driver(candidate, release.driver)
         for rule in self._rules_on(candidate):
-            yield from self._by_rule(candidate, rule)
+            yield from self._by_rule(candidate, rule, rule.require)
+        if not self._is_lenient:
+            yield from self.expected(candidate)
+
+    def expected(self, candidate: Candidate) -> Iterator[Requirement]:
+        """Yield the requirements of a candidate that no source states; an answer that violates one is unverified."""
+        release = release_of(candidate)
+        for need in release.expects if release is not None else ():
+            row = Row(EXPECTATION, need.component, candidate.key.component)
+            ground = candidate.entails(NeedsComponent(need.component, (bound_of(need),)), row, self._place(candidate))
+            for key in self._reach(candidate.key, need.component):
+                yield Requirement(key, _test(need, candidate), ground)
+        for rule in self._rules_on(candidate):
+            for one in self._by_rule(candidate, rule, rule.expect):
+                yield replace(one, ground=replace(one.ground, relation=Row(EXPECTATION, rule.name)))
 
     def _declared(self, candidate: Candidate, needs: tuple[Need, ...]) -> Iterator[Requirement]:
         place = self._place(candidate)
@@ -191,10 +217,12 @@ class Needs:
             return self._hosts
         return {subject.scope: self._hosts[subject.scope]} if subject.scope in self._hosts else {}
 
-    def _by_rule(self, candidate: Candidate, rule: Rule) -> Iterator[Requirement]:
+    def _by_rule(self, candidate: Candidate, rule: Rule, needs: tuple[Need, ...]) -> Iterator[Requirement]:
+        if not needs:
+            return
         hosts = self._where(candidate.key, rule)
         chosen = self._guards_on_choices(candidate.key, rule)
-        for need in rule.require:
+        for need in needs:
             for key in self._reach(candidate.key, need.component):
                 if hosts and (not key.scope or key.scope in hosts):
                     yield self._required(candidate, rule, need, key)
