@@ -14,12 +14,16 @@ from msgspec.structs import replace
 
 from provisioner.components import COMPONENTS, PRESENT
 from provisioner.host.model import Driver, Host, Jetson, OperatingSystem, SecureBoot
+from provisioner.host.parse import GPU_HOLDERS, HANDED_ON
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_HOLDERS = ("nouveau", "vfio-pci")
-"""Kernel modules that occupy a GPU in place of a driver for computing, spelled as in the matrix."""
+_HOLDERS = tuple(name.replace("_", "-") for name in GPU_HOLDERS)
+"""Kernel modules that occupy an NVIDIA GPU in place of a driver for computing, spelled as in the matrix."""
+
+_HOLDERS_OF_AMD = tuple(name.replace("_", "-") for name in HANDED_ON)
+"""Those that occupy an AMD GPU: nouveau is for another vendor's, and radeon for GPUs that no ROCm runs on."""
 
 
 class Fact(NamedTuple):
@@ -87,14 +91,15 @@ def _write_secure_boot(host: Host, value: str | None) -> Host:
 
 
 def _read_loaded_modules(host: Host) -> str | None:
-    """Return the first loaded module that occupies a GPU; None if the profile does not list the loaded modules.
+    """Return the first loaded module that occupies a GPU of the host; None if the profile does not list the loaded modules.
 
     `free` if the list has no such module.
     """
     if host.loaded_modules is None:
         return None
     loaded = {name.replace("_", "-") for name in host.loaded_modules}
-    return next((name for name in _HOLDERS if name in loaded), "free")
+    is_of_amd = bool(host.gpus) and all(gpu.accelerator == "rocm" for gpu in host.gpus or ())
+    return next((name for name in (_HOLDERS_OF_AMD if is_of_amd else _HOLDERS) if name in loaded), "free")
 
 
 def _write_loaded_modules(host: Host, value: str | None) -> Host:

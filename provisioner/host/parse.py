@@ -30,7 +30,10 @@ _UBUNTU = {
 _DEBIAN = {"buster": "10", "bullseye": "11", "bookworm": "12", "trixie": "13"}
 """Releases by the codename that derivatives keep. Source: distro-info-data, ubuntu.csv and debian.csv."""
 
-GPU_HOLDERS = ("nouveau", "nova_core", "nvidiafb", "rivafb", "vfio_pci")
+HANDED_ON = ("vfio_pci", "pci_stub", "xen_pciback")
+"""Kernel modules that bind a GPU of any vendor to hand it to a virtual machine."""
+
+GPU_HOLDERS = ("nouveau", "nova_core", "nvidiafb", "rivafb", *HANDED_ON)
 """Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own; while one of them has it, the driver cannot use it."""
 
 Flavour = Literal["open", "proprietary"]
