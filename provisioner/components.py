@@ -225,6 +225,10 @@ _ROWS = (
         name="kernel_gcc", supplier=Supplier.HOST, key="kernel_gcc", accelerators=_ON_GPUS, systems=_LINUX,
         is_shown_by_driver=True, effort=Effort.DRIVER,
     ),
+    Component(
+        name="host_gcc", supplier=Supplier.HOST_OF_CONTAINERS, title="GCC of the host", key="gcc", accelerators=_ON_GPUS,
+        systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER,
+    ),
     # The drivers.
     Component(
         name="driver_module", supplier=Supplier.HOST, key="driver.module", is_named=True, accelerators=_ON_CUDA, systems=_LINUX,

@@ -39,10 +39,12 @@ class NeedsDriver(Struct, frozen=True):
     """A CUDA release needs an NVIDIA driver.
 
     `is_minor_version_forbidden`: an older driver would work if the spec allowed minor-version compatibility.
+    `is_compat_harmful`: an older driver would work without the image's cuda-compat, which the GPUs of the host do not support.
     """
 
     bounds: tuple[Drivers, ...]
     is_minor_version_forbidden: bool = False
+    is_compat_harmful: bool = False
 
 
 class NeedsNativeDriver(Struct, frozen=True):
@@ -330,7 +332,7 @@ def object_of(predicate: Predicate) -> Hashable:
     match predicate:
         case Needs(component=component, because="", bounds=bounds) if bounds != (Range(),):
             return Needs, component
-        case NeedsDriver(is_minor_version_forbidden=False):
+        case NeedsDriver(is_minor_version_forbidden=False, is_compat_harmful=False):
             return (NeedsDriver,)
         case BuildsOn(bounds=bounds) if bounds:
             return (BuildsOn,)

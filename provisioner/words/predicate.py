@@ -28,9 +28,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             return f"{need} {component} {bounds_words(bounds)}{_because(because)}"
         case of.NeedsOutside(component=component, excluded=excluded, because=because):
             return f"{need} {component} outside {excluded}{_because(because)}"
-        case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden):
-            why = ", for the spec does not allow minor-version compatibility" if is_forbidden else ""
-            return f"{need} driver {bounds_words(bounds)}{why}"
+        case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden, is_compat_harmful=is_harmful):
+            return f"{need} driver {bounds_words(bounds)}{_why_no_older_driver(is_forbidden, is_harmful)}"
         case of.NeedsNativeDriver(gpus=gpus, cuda=cuda):
             reach = "reach" if plural else "reaches"
             return f"{reach} gpu {', '.join(gpus)} only through PTX, so the driver must know CUDA {cuda}"
@@ -107,6 +106,12 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NoToolkit():
             return "containers reach the GPU through the NVIDIA Container Toolkit, and none is installed"
     return _lifecycle(predicate, be)
+
+
+def _why_no_older_driver(is_forbidden: bool, is_compat_harmful: bool) -> str:  # noqa: FBT001 - the fields of one predicate
+    if is_compat_harmful:
+        return ", for the image's cuda-compat is put before an older one, which only data-centre GPUs support (error 804)"
+    return ", for the spec does not allow minor-version compatibility" if is_forbidden else ""
 
 
 def _lifecycle(predicate: Predicate, be: str) -> str:

@@ -87,7 +87,7 @@ def rank(costs: list[Cost]) -> tuple[int, int, list[Cost]]:
 # -- requests and facts of a conflict ------------------------------------------------------------------------------------------
 
 RANGES = frozenset(
-    {"driver", "amdgpu", "jetson", "kernel", "glibc", "gcc", "clang", "container_toolkit", "cuda_driver", "xcode"}
+    {"driver", "amdgpu", "jetson", "kernel", "glibc", "gcc", "host_gcc", "clang", "container_toolkit", "cuda_driver", "xcode"}
 )
 """Facts for which a fix states a bound (`driver >= 550`) instead of one value, because values beyond it mostly work, too."""
 

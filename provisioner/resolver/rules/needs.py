@@ -67,6 +67,9 @@ if TYPE_CHECKING:
     from provisioner.matrix.need import Need
     from provisioner.request import Request
 
+COMPAT_NOT_MOUNTED = "cuda-compat-not-mounted"
+"""The known failure of container toolkits that do not put the cuda-compat of an image before the driver of the host."""
+
 NO_HOST = TargetHost(label="the target", host=Host())
 """The target of a request without hosts: only rules without guards bind on it."""
 
@@ -108,6 +111,8 @@ class Needs:
         self._toolchain = Toolchain(request, keys)
         self._gate = ImageGate(matrix, request, self.guards, keys=keys)
         self._is_lenient = is_lenient
+        self._without_compat = tuple(need for one in matrix.failures if one.name == COMPAT_NOT_MOUNTED for need in one.when)
+        """The container toolkits that leave the cuda-compat of an image alone."""
 
     def lenient(self) -> Needs:
         """Return the same translation without what is only expected, as `expected` lists it."""
@@ -296,17 +301,31 @@ class Needs:
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
         place = self._place(candidate)
         is_forbidden = "minor-version" not in self._request.allowed and minimum.minor_version is not None
-        tests: dict[bool, RunsCuda] = {}
+        tests: dict[tuple[bool, bool], RunsCuda] = {}
         for key in self._reach(candidate.key, "driver"):
             target = self._hosts.get(key.scope)
-            is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
-            may_forward = self._request.has_cuda_compat and is_eligible
-            if may_forward not in tests:
-                allowed = self._request.allowed
-                tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
-            test = tests[may_forward]
-            predicate = NeedsDriver((test.bound,), is_forbidden)
+            may_forward, is_harmful = self._effects_of_compat(target)
+            if (may_forward, is_harmful) not in tests:
+                allowed = self._request.allowed - ({"minor-version"} if is_harmful else set())
+                test = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
+                tests[may_forward, is_harmful] = test
+            test = tests[may_forward, is_harmful]
+            predicate = NeedsDriver((test.bound,), is_forbidden, is_harmful and minimum.minor_version is not None)
             yield Requirement(key, test, candidate.entails(predicate, Relation("cuda", "driver"), place))
+
+    def _effects_of_compat(self, target: TargetHost | None) -> tuple[bool, bool]:
+        """Return whether the image's cuda-compat makes an older driver of a host run newer CUDA, and whether it breaks it.
+
+        The container toolkit puts the libcuda of cuda-compat before that of an older driver, whichever GPU there is. Source:
+        CUDA Compatibility guide, "Forward Compatibility"; NVIDIA/nvidia-docker issues 1294 and 1515.
+        """
+        if target is None or not self._request.has_cuda_compat:
+            return False, False
+        toolkit = stated(target.host, "container_toolkit")
+        if toolkit not in {None, ABSENT} and any(one.allows(Version.parse(str(toolkit))) for one in self._without_compat):
+            return False, False
+        is_data_centre = self.guards.is_data_centre(target)
+        return is_data_centre is not Verdict.NO, is_data_centre is Verdict.NO and self._request.runs == "container"
 
     def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
         target = self._hosts.get(candidate.key.scope)
