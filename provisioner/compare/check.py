@@ -86,6 +86,18 @@ def _driver_floor(matrix: Matrix, claim: Claim) -> ClaimResult:
     return ClaimResult.of(agrees, f">={ours}", evidence(matrix, "cuda", rows))
 
 
+def _driver_kernel(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Compare with the newest kernel series on which a driver release builds with the patches of the same distribution."""
+    rows = [row for row in _releases(matrix, "driver") if str(row.version) == claim.subject.removeprefix("driver ")]
+    ranges = [one.kernel for row in rows for one in row.patched if one.by.startswith("Debian ")]
+    if not ranges:
+        return ClaimResult.silent(f"no row says on which kernels Debian builds {claim.subject}")
+    theirs = Version.parse(claim.says.removeprefix("kernel "))
+    series = [*(row.version for row in _releases(matrix, "kernel")), theirs]
+    ours = max((one for one in series if any(kernels.allows(one) for kernels in ranges)), default=None)
+    return ClaimResult.of(ours == theirs, f"kernel {ours}", evidence(matrix, "driver", rows))
+
+
 def _driver_major(matrix: Matrix, claim: Claim) -> ClaimResult:
     """Agree if every CUDA release of the matrix has minor-version compatibility, so that any driver of its major runs it."""
     del claim
@@ -309,6 +321,7 @@ def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Rele
 
 _CHECKS: Mapping[str, Callable[[Matrix, Claim], ClaimResult]] = {
     "driver-floor": _driver_floor,
+    "driver-kernel": _driver_kernel,
     "driver-major": _driver_major,
     "nvcc-target": _nvcc_target,
     "ptx-isa": _ptx_isa,

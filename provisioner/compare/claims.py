@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 QUESTIONS = {
     "driver-floor": "the oldest Linux driver that runs a CUDA release",
+    "driver-kernel": "the newest kernel that a distribution's package of a driver release is tested on",
     "driver-major": "whether any driver that knows a CUDA major runs a release of that major",
     "nvcc-target": "the CUDA compilers that know a GPU target",
     "ptx-isa": "the first CUDA release that knows a PTX version",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from provisioner.compare import read_cog, read_conda_forge, read_cuda_jl, read_spack, read_uv
+from provisioner.compare import read_cog, read_conda_forge, read_cuda_jl, read_debian, read_spack, read_uv
 from provisioner.compare.claims import QUESTIONS, Claim, DisagreementFile, Table, TableFile
 from provisioner.document import FileError, load_document, parse_model
 from provisioner.errors import ProvisionError
@@ -44,6 +44,7 @@ _FORMATS = {
     "spack": _Format("Spack's cuda.py, py-torch or cudnn", read_spack.is_spack, read_spack.claims),
     "cog": _Format("cog's *_compatibility.json", read_cog.is_cog, read_cog.claims),
     "conda-forge": _Format("conda-forge's cuda-version or pinning", read_conda_forge.is_conda_forge, read_conda_forge.claims),
+    "debian": _Format("Debian's packages of NVIDIA's modules (apt-cache show)", read_debian.is_debian, read_debian.claims),
 }
 """The first format that recognises a text reads it."""
 

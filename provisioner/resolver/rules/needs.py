@@ -54,6 +54,7 @@ from provisioner.resolver.rules.facts import (
 from provisioner.resolver.rules.gate import ImageGate
 from provisioner.resolver.rules.guards import Guards, Verdict
 from provisioner.resolver.rules.policy import PolicyRequirements
+from provisioner.resolver.rules.rocm_libraries import rocblas_requirements
 from provisioner.resolver.rules.shared_files import runtime_needs
 from provisioner.resolver.rules.toolchain import Toolchain
 from provisioner.versions import Version, without_local
@@ -114,6 +115,10 @@ class Needs:
         self._without_compat = tuple(need for one in matrix.failures if one.name == COMPAT_NOT_MOUNTED for need in one.when)
         """The container toolkits that leave the cuda-compat of an image alone."""
 
+    def _rocblas(self, candidate: Candidate) -> Iterator[Requirement]:
+        if candidate.key.component == "rocm":
+            yield from rocblas_requirements(self._matrix, candidate, self._keys.get("gpu", ()))
+
     def lenient(self) -> Needs:
         """Return the same translation without what is only expected, as `expected` lists it."""
         return Needs(self._matrix, self._request, self._keys, is_lenient=True)
@@ -170,6 +175,7 @@ class Needs:
             yield from self._declared(candidate, build.requires)
             yield from self._platform(candidate, build.platforms)
             yield from self.devices.of(candidate, build, self._place(candidate))
+        yield from self._rocblas(candidate)
         if isinstance(candidate, ImageCandidate):
             yield from self._gate.of(candidate)
         if component == "nvcc" and build is not None:

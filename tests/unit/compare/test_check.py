@@ -7,11 +7,11 @@ import pytest
 from provisioner.compare.check import check_claim
 from provisioner.compare.claims import QUESTIONS, Claim, Disagreement, Table
 from provisioner.compare.diff import compare
-from provisioner.matrix.model import Component, DriverMinimum, ImageFacts, Matrix, Release
-from provisioner.versions import Version
+from provisioner.matrix.model import Component, DriverMinimum, ImageFacts, Matrix, PatchedKernels, Release
+from provisioner.versions import Range, Version
 from tests.small import SOURCE, build, needs
 
-ORDER = ("pytorch", "tensorflow", "cudnn", "nvcc", "cuda", "python", "gcc", "clang", "driver")
+ORDER = ("pytorch", "tensorflow", "cudnn", "nvcc", "cuda", "python", "gcc", "clang", "driver", "kernel")
 
 
 def cuda(version: str, toolkit: str, floor: str | None, ptx_isa: str = "") -> Release:
@@ -29,7 +29,14 @@ def release(version: str, *builds: object) -> Release:
     return Release(version=Version.parse(version), builds=builds)  # type: ignore[arg-type]
 
 
+def driver(version: str, kernels: str, by: str) -> Release:
+    patched = (PatchedKernels(kernel=Range.parse(kernels), by=by, source=("invented",)),)
+    return Release(version=Version.parse(version), patched=patched, source=("invented",))
+
+
 RELEASES = {
+    "driver": (driver("470.256.02", "<7.3", "Debian 470.256.02-10"), driver("390.157", "<7.1", "CachyOS")),
+    "kernel": (release("7.2"), release("7.1"), release("6.19")),
     "cuda": (
         cuda("12.6.3", "560.35.05", "525.60.13", "8.5"),
         cuda("12.4.1", "550.54.15", "525.60.13", "8.4"),
@@ -77,6 +84,10 @@ JUDGED = [
     ("driver-floor", "cuda 12.6", ">=528.33", "differs", ">=525.60.13"),
     ("driver-floor", "cuda 10.2", ">=440.33", "agrees", ">=440.33"),
     ("driver-floor", "cuda 9.0", ">=384.81", "silent", "no driver is known for CUDA 9.0"),
+    ("driver-kernel", "driver 470.256.02", "kernel 7.2", "agrees", "kernel 7.2"),
+    ("driver-kernel", "driver 470.256.02", "kernel 6.19", "differs", "kernel 7.2"),
+    ("driver-kernel", "driver 470.256.02", "kernel 7.3", "differs", "kernel 7.2"),
+    ("driver-kernel", "driver 390.157", "kernel 7.2", "silent", "no row says on which kernels Debian builds driver 390.157"),
     ("driver-major", "cuda", "the same major is enough", "differs", "not for CUDA 10.2 to 10.2"),
     ("nvcc-target", "sm_50", "<=12.9", "agrees", "CUDA 11.8 to 12.6"),
     ("nvcc-target", "sm_90", ">=12.0", "differs", "CUDA 11.8 to 12.6"),

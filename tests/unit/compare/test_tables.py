@@ -32,6 +32,25 @@ static LINUX_AMD_GPU_DRIVERS: LazyLock<[(TorchBackend, AmdGpuArchitecture); 3]> 
         ]
 });
 """
+DEBIAN = """\
+Package: nvidia-tesla-470-kernel-dkms
+Version: 470.256.02-10
+Description-en: NVIDIA binary kernel module DKMS source
+ This package builds the kernel modules.
+ .
+ Building the kernel modules has been tested
+ up to Linux 7.2.
+
+Package: nvidia-fs-dkms
+Version: 2.19.7~12.4.1-8.2+b1
+Description-en: NVIDIA filesystem for RDMA
+ Building the kernel module has been tested up to Linux 6.11.
+
+Package: nvidia-legacy-340xx-kernel-dkms
+Version: 340.108-27
+Description-en: NVIDIA binary kernel module DKMS source
+ Building the kernel module has been tested up to Linux 6.19.
+"""
 COG_TORCH = """\
 [
   {
@@ -187,8 +206,25 @@ cuda_compiler_version:
         (SPACK_CUDNN, "spack", [("cudnn-cuda", "cudnn 9.19.1.2", "12 13", 4), ("cudnn-cuda", "cudnn 7.6.5.32", "10.2", 6)]),
         (CONDA_RECIPE, "conda-forge", [("driver-major", "cuda", "the same major is enough", 3)]),
         (CONDA_PINNING, "conda-forge", [("gcc", "cuda 12.9", "accepts 14", 6)]),
+        (
+            DEBIAN,
+            "debian",
+            [("driver-kernel", "driver 470.256.02", "kernel 7.2", 1), ("driver-kernel", "driver 340.108", "kernel 6.19", 14)],
+        ),
     ],
-    ids=["uv", "cog-torch", "cog-cuda", "cog-tf", "cuda.jl", "spack-cuda", "spack-torch", "spack-cudnn", "conda", "pinning"],
+    ids=[
+        "uv",
+        "cog-torch",
+        "cog-cuda",
+        "cog-tf",
+        "cuda.jl",
+        "spack-cuda",
+        "spack-torch",
+        "spack-cudnn",
+        "conda",
+        "pinning",
+        "debian",
+    ],
 )
 def test_a_table_is_recognised_and_read_in_its_own_format(
     tmp_path: Path, text: str, name: str, expected: list[tuple[str, str, str, int]]
@@ -261,7 +297,7 @@ def test_an_extract_with_an_unknown_question_is_refused(tmp_path: Path) -> None:
 
 def test_every_shipped_extract_says_where_and_when_it_was_read() -> None:
     tables = shipped_tables()
-    assert {table.name for table in tables} == {"uv", "cog", "spack", "cuda.jl", "conda-forge"}
+    assert {table.name for table in tables} == {"uv", "cog", "spack", "cuda.jl", "conda-forge", "debian"}
     assert all(table.where and "@" in table.where and table.url.startswith("https://") and table.read for table in tables)
 
 
