@@ -227,7 +227,7 @@ _ROWS = (
     ),
     Component(
         name="host_gcc", supplier=Supplier.HOST_OF_CONTAINERS, title="GCC of the host", key="gcc", accelerators=_ON_GPUS,
-        systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER,
+        systems=_LINUX, is_build_tool=True, is_shown_by_driver=True, effort=Effort.DRIVER,
     ),
     # The drivers.
     Component(

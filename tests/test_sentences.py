@@ -35,6 +35,8 @@ SENTENCES = frozenset({"message", "causes", "hints"})
 WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
 
 FOREIGN: dict[tuple[str, str], str] = {
+    ("compare/read_debian.py", r"^Package: nvidia\S*-kernel-dkms$"): "Debian's lists of packages",
+    ("compare/read_debian.py", r"kernel modules? has been tested up to Linux (\d+\.\d+)"): "Debian's descriptions of packages",
     ("compare/read_spack.py", "from spack"): "Spack's recipes, which are Python",
     ("host/nvml.py", "No such file"): "the dynamic loader of the C library",
     ("host/nvml.py", "cannot open shared object"): "the dynamic loader of the C library",

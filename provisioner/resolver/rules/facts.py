@@ -178,5 +178,11 @@ def shown(host: Host, request: Request) -> Iterator[tuple[str, str]]:
     for name, row in FACTS.items():
         value = stated(host, name)
         is_ours = request.runs == "host" or row.binds("container")
-        if value is not None and is_ours and (name not in DRIVERS or request.accelerator in row.accelerators):
+        is_for_drivers = row.is_build_tool and row.supplier is Supplier.HOST_OF_CONTAINERS
+        if (
+            value is not None
+            and is_ours
+            and not is_for_drivers
+            and (name not in DRIVERS or request.accelerator in row.accelerators)
+        ):
             yield name, value

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 
-from provisioner.matrix.model import DriverBranch, Gpu, ImageFacts, Matrix
+from provisioner.matrix.model import DriverBranch, Failure, Gpu, ImageFacts, Matrix
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.resolver.rules.gate import brands_of, cuda_of, facts_of
@@ -56,11 +56,21 @@ def gated() -> Matrix:
         images=IMAGES,
     )
     branches = tuple(DriverBranch(branch=one, native_cuda=Version.parse(level)) for one, level in reversed(BRANCHES.items()))
-    return replace(matrix, branches=branches)
+    leaves_compat_alone = Failure(
+        name="cuda-compat-not-mounted",
+        layer="container_toolkit",
+        when=small.needs({"container_toolkit": "==1.17.4"}),
+        symptoms=("none",),
+        cause="none",
+        remedy="none",
+        source=("invented",),
+    )
+    return replace(matrix, branches=branches, failures=(leaves_compat_alone,))
 
 
-def solved(driver: str | None, *gpus: dict[str, str], image: dict[str, str], **spec: Any) -> Stack:  # noqa: ANN401 - any key of a spec
+def solved(driver: str | None, *gpus: dict[str, str], image: dict[str, str], toolkit: str = "", **spec: Any) -> Stack:  # noqa: ANN401 - any key of a spec
     host = {"gpus": list(gpus), **({"driver": {"version": driver}} if driver else {})}
+    host |= {"container_toolkit": toolkit} if toolkit else {}
     return solve_system(join(gated(), small.request({"pytorch": ""}, host, image=image, **spec)))
 
 
@@ -178,8 +188,18 @@ def test_the_gate_may_be_lifted_and_the_relaxation_is_named() -> None:
 def test_the_gate_of_a_chosen_base_is_replaced_and_named_only_where_it_would_have_refused(
     driver: str, names: list[str]
 ) -> None:
-    stack = solved(driver, GEFORCE, image={"base": "cuda-runtime"})
+    stack = solved(driver, GEFORCE, image={"base": "cuda-runtime"}, toolkit="1.17.4")
     assert [one.name for one in stack.relaxations if one.name == "image-gate"] == names
+
+
+@pytest.mark.parametrize("toolkit", ["", "1.17.3", "1.17.5"])
+def test_cuda_compat_before_an_older_driver_of_a_geforce_is_refused(toolkit: str) -> None:
+    members = refused("550.54.15", GEFORCE, image={"base": "cuda-runtime"}, toolkit=toolkit).members
+    assert (
+        "cuda 12.6.3 needs driver >=560 (native CUDA 12.6), for the image's cuda-compat is put before an older one,"
+        " which only data-centre GPUs support (error 804)"
+    ) in [member_words(one) for one in members]
+    assert solved("550.54.15", TESLA, image={"base": "cuda-runtime"}, toolkit=toolkit).components["driver"] == "550.54.15"
 
 
 def test_what_a_foreign_base_holds_is_the_cuda_of_the_stack() -> None:
