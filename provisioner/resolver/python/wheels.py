@@ -15,21 +15,20 @@ from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import GPU_ACCELERATORS
 from provisioner.grounds.bound import Specifier
-from provisioner.grounds.predicate import BundlesCuda, Requires, without_reason
-from provisioner.grounds.requirement import Entails, Relation
+from provisioner.grounds.predicate import Requires
+from provisioner.grounds.requirement import Relation
 from provisioner.matrix.once import once_per_matrix
-from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, ReleaseCandidate, Requirement
-from provisioner.versions import Version
+from provisioner.resolver.python.bundled import CUDA, runtime_of_series, runtime_requirements
+from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, Requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.matrix.model import GpuWheel, Matrix
-    from provisioner.places import Place
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
-CUDA, DRIVER = "cuda", "driver"
+DRIVER = "driver"
 _specifier = lru_cache(maxsize=1024)(SpecifierSet)
 _ACCELERATORS = frozenset(row.name for row in GPU_ACCELERATORS)
 
@@ -85,7 +84,10 @@ class GpuWheels:
         place = self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
         yield from self._problem.needs.devices.of_wheel(candidate, self._without_components(row), place)
         if row.runtime and self._problem.request.accelerator == CUDA and not self._is_said_to_bundle_cuda(candidate):
-            yield from self._runtime(candidate, row, place)
+            runtime, because = runtime_of_series(self._problem.matrix, row.runtime), "its wheel contains that runtime"
+            found = runtime_requirements(self._problem, candidate, runtime, named=row.runtime, because=because, place=place)
+            # Which GPUs the wheel supports, its own targets say.
+            yield from (one for one in found if one.key.component == DRIVER)
         if row.numpy:
             predicate = Requires("numpy", (Specifier(row.numpy),), "its compiled modules cannot be imported with another NumPy")
             ground = candidate.entails(predicate, Relation(row.distribution, "numpy", "undeclared"), place)
@@ -124,16 +126,6 @@ class GpuWheels:
         file = candidate.release.file
         return file is None or (file.filename.endswith(".whl") and file.index != (self._variant_index or None))
 
-    def _runtime(self, candidate: Candidate, row: GpuWheel, place: Place) -> Iterator[Requirement]:
-        """Yield the requirement on each driver of the CUDA runtime that is linked statically."""
-        runtime = _runtime_release(self._problem.matrix, row.runtime)
-        for one in self._problem.needs.of(runtime) if runtime is not None else ():
-            if one.key.component == DRIVER and isinstance(one.ground, Entails):
-                predicate = BundlesCuda(row.runtime, without_reason(one.ground.predicate), "its runtime is linked statically")
-                yield Requirement(
-                    one.key, one.test, candidate.entails(predicate, Relation(CUDA, DRIVER, row.distribution), place)
-                )
-
 
 @once_per_matrix
 def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
@@ -151,18 +143,3 @@ def _with_gpu_code(matrix: Matrix) -> frozenset[str]:
     builds = (build for one in matrix.components.values() for release in one.releases for build in release.builds)
     measured = {build.artefact.partition("-")[0] for build in builds}
     return frozenset(found.difference(canonicalize_name(name) for name in measured))
-
-
-def _runtime_release(matrix: Matrix, series: str) -> ReleaseCandidate | None:
-    """Return the newest CUDA release of a series such as `13.3`, else the oldest of its major version; None for none.
-
-    Every driver that runs one release of a major version runs the others by minor-version compatibility.
-    """
-    component = matrix.components.get(CUDA)
-    wanted = Version.parse(series).release
-    of_major = [one for one in (component.releases if component else ()) if one.version.release[:1] == wanted[:1]]
-    of_series = [one for one in of_major if one.version.release[:2] == wanted[:2]]
-    found = max(of_series, key=lambda one: one.version, default=None) or min(
-        of_major, key=lambda one: one.version, default=None
-    )
-    return None if found is None else ReleaseCandidate(Key(CUDA), found.version, str(found.version), found)

@@ -144,7 +144,7 @@ def test_a_version_nobody_measured_is_the_last_resort_and_unverified_by_name() -
     ("package", "capability", "driver", "words"),
     [
         ("boost==4.0", "7.0", "580.65.06", "boost 4.0 is compiled for sm_80 sm_90"),
-        ("boost==4.0", "9.0", "550.54.15", f"{NEEDS}: its runtime is linked statically"),
+        ("boost==4.0", "9.0", "550.54.15", f"{NEEDS}: its wheel contains that runtime"),
     ],
 )
 def test_a_wheel_without_code_for_the_gpu_or_a_driver_for_its_runtime_is_refused(
