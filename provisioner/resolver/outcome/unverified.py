@@ -97,12 +97,10 @@ class Weighed(NamedTuple):
 
 def weighed(found: Iterable[Doubt], request: Request) -> Weighed:
     """Return doubts by their weight: a strict request has no assumptions, and `policy.accept` names what is no doubt."""
-    accepted = frozenset(request.spec.policy.accept)
-    by_weight: dict[str, list[Doubt]] = {"doubts": [], "assumes": [], "accepts": []}
-    for doubt in dict.fromkeys(found):
-        is_assumption = doubt.is_assumption and not request.is_strict
-        by_weight["accepts" if doubt.component in accepted else "assumes" if is_assumption else "doubts"].append(doubt)
-    return Weighed(*map(tuple, by_weight.values()))
+    every, accepted = tuple(dict.fromkeys(found)), request.spec.policy.accept
+    accepts = tuple(one for one in every if one.component in accepted)
+    assumes = tuple(one for one in every if one not in accepts and one.is_assumption and not request.is_strict)
+    return Weighed(tuple(one for one in every if one not in (*accepts, *assumes)), assumes, accepts)
 
 
 def _by_python(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
