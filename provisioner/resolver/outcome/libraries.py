@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.doubt import MissingLibraries
 from provisioner.grounds.requirement import Subject
+from provisioner.resolver.python.bundled import CUDA
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import ImageCandidate, Key, build_of
 
@@ -36,7 +37,9 @@ _FIRST_WITHOUT_SUFFIX = 13
 
 
 def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[MissingLibraries]:
-    """Yield a doubt for each chosen wheel with libraries to link to that nothing chosen provides."""
+    """Yield a doubt for each chosen wheel that needs libraries of CUDA which nothing chosen provides; none without CUDA."""
+    if instance.problem.request.accelerator != CUDA:
+        return
     wheels = GpuWheels(instance.problem, "")
     chosen = [(key, one, row) for key, one in pins.items() if key.is_package and (row := wheels.row_of(one)) is not None]
     needed = [(key, one, groups) for key, one, row in chosen if (groups := list(_groups(row)))]
