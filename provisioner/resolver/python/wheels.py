@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
-DRIVER = "driver"
+DRIVER, ROCM = "driver", "rocm"
 _specifier = lru_cache(maxsize=1024)(SpecifierSet)
 _ACCELERATORS = frozenset(row.name for row in GPU_ACCELERATORS)
 
@@ -68,13 +68,19 @@ class GpuWheels:
 
         Libraries for other distributions, and the wheels of components, are held by the rules of their component.
         """
+        return self._is_unmeasured(candidate, self.row_of(candidate))
+
+    def _is_unmeasured(self, candidate: Candidate, row: GpuWheel | None) -> bool:
         name = candidate.key.project
         if name not in self._with_gpu_code or not isinstance(candidate, FileCandidate) or candidate.pep440.local:
             return False  # a local version names the PyTorch build for whose GPUs it was compiled
         file = candidate.release.file
-        is_compiled = file is not None and file.filename.endswith(".whl") and not file.filename.endswith("-any.whl")
-        row = self.row_of(candidate)
-        return is_compiled and (row is None or row.sass is None)
+        if file is None or not file.filename.endswith(".whl"):
+            return False
+        if row is None:  # also one for any platform: it has code for GPUs under a false name, or none at all
+            return True
+        targets = row.gfx if self._problem.request.accelerator == ROCM else row.sass
+        return targets is None and not self._problem.needs.devices.is_for_others(row)
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
         """Yield the requirements of a version's wheel on GPUs, on drivers and on NumPy."""
@@ -93,14 +99,18 @@ class GpuWheels:
             ground = candidate.entails(predicate, Relation(row.distribution, "numpy", "undeclared"), place)
             yield Requirement(Key("numpy", PACKAGE), Matching(SpecifierSet(row.numpy)), ground)
 
-    def is_hopeless(self, candidate: Candidate) -> bool:
-        """Return whether a version has no GPU code for a GPU of a host, so that reading its metadata is of no use."""
+    def rank(self, candidate: Candidate) -> int:
+        """Return 0 for a version as good as its number, 1 for one with GPU code that nobody measured, 2 for a hopeless one.
+
+        A hopeless version has no GPU code for a GPU of a host, so that reading its metadata is of no use.
+        """
         row = self.row_of(candidate)
-        if row is None:
-            return False
-        if id(row) not in self._served:
-            self._served[id(row)] = self._problem.needs.devices.is_served_by(self._without_components(row))
-        return not self._served[id(row)]
+        if row is not None:
+            if id(row) not in self._served:
+                self._served[id(row)] = self._problem.needs.devices.is_served_by(self._without_components(row))
+            if not self._served[id(row)]:
+                return 2
+        return int(self._is_unmeasured(candidate, row))
 
     def _without_components(self, row: GpuWheel) -> GpuWheel:
         """Return a row without targets for a wheel of a component, and for a library of NVIDIA's.
