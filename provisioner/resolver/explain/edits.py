@@ -45,6 +45,7 @@ from provisioner.grounds.requirement import (
     RequiresPython,
     SpecLine,
 )
+from provisioner.resolver.python.libraries import LIBRARIES
 from provisioner.resolver.requirement import FileCandidate, Key, ReleaseCandidate, Within, build_of
 from provisioner.resolver.rules.lifecycle import is_prerelease
 from provisioner.versions import without_local
@@ -352,7 +353,9 @@ def _has_prereleases(instance: ProblemInstance, groups: tuple[Group, ...]) -> bo
 
 
 def _bases(request: Request, groups: tuple[Group, ...]) -> Iterator[str]:
-    if request.runs != "container" or not {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups):
+    lacks_libraries = any(isinstance(group, Relation) and group.object == LIBRARIES for group in groups)
+    concerns_image = lacks_libraries or {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups)
+    if request.runs != "container" or not concerns_image:
         return
     base = request.spec.image.base
     for other in BASES:

@@ -52,14 +52,21 @@ class GpuWheels:
         """The distributions of which some wheels were measured."""
         return frozenset(self._rows)
 
+    def rows_of(self, key: Key, *, of_any_platform: bool = False) -> tuple[GpuWheel, ...]:
+        """Return the measurements of a distribution's wheels on the target's platform, or on any."""
+        platform = self._problem.request.platform
+        rows = self._rows.get(key.project, ())
+        return tuple(row for row in rows if of_any_platform or not row.platforms or platform in row.platforms)
+
     def row_of(self, candidate: Candidate) -> GpuWheel | None:
         """Return the measurement that stands for a version's wheel on the target's platform; None when there is none."""
         if not self._is_of_default_index(candidate):
             return None
         platform = self._problem.request.platform
         for row in self._rows.get(candidate.key.project, ()):
-            is_of_platform = not row.platforms or platform in row.platforms
-            if is_of_platform and _specifier(row.versions).contains(candidate.pep440, prereleases=True):
+            if (not row.platforms or platform in row.platforms) and _specifier(row.versions).contains(
+                candidate.pep440, prereleases=True
+            ):
                 return row
         return None
 
