@@ -55,6 +55,9 @@ def _words(doubt: Doubt) -> str:
             lead = "neither the lock" if in_container else "nothing in the lock"
             way = f"add {listed(providers)} to `packages`" + (", or take `image: {base: cuda-runtime}`" if in_container else "")
             return f"{subject.label} needs {listed(sonames)}, which {lead} {where}; {way}"
+        case of.ShadowedLibrary(host=host, library=library, stated=stated, chosen=chosen, variables=variables):
+            where = f"{host} has {library} {stated} in a directory of {listed(variables)}, which the loader searches"
+            return f"{where} before that of {library} {chosen}; start the program without {'it' if len(variables) == 1 else 'them'}"
         case of.FromSource(subject=subject):
             return f"{subject} is compiled from source: no binary is published"
         case of.UnlistedBundle(carrier=carrier):

@@ -1,14 +1,15 @@
-"""CUDA libraries that chosen wheels need to be there and that nothing chosen is known to provide."""
+"""CUDA libraries that nothing chosen is known to have, and those that the host has in another version than the wheels."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.grounds.doubt import MissingLibraries
+from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary
 from provisioner.grounds.requirement import Subject
-from provisioner.resolver.python.libraries import IMAGE, Libraries, LibraryRequirements
+from provisioner.resolver.python.bundled import CUDA
+from provisioner.resolver.python.libraries import CUDNN, IMAGE, Libraries, LibraryRequirements
 from provisioner.resolver.python.wheels import GpuWheels
-from provisioner.resolver.requirement import ImageCandidate, Key
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
+
+SEARCHED_FIRST = frozenset({"LD_LIBRARY_PATH", "LD_PRELOAD"})
+"""The variables whose libraries the loader of Linux takes before those that a RUNPATH leads to."""
 
 
 def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[MissingLibraries]:
@@ -29,6 +33,45 @@ def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) 
             providers=tuple(libraries.providers_of(groups)),
             in_container=problem.request.runs == "container",
         )
+
+
+def shadowed_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[ShadowedLibrary]:
+    """Yield each library of a host that its loader finds before that of the chosen wheels, in another version.
+
+    The loader searches LD_LIBRARY_PATH before the RUNPATH of a library and after its RPATH (ld.so(8)). PyTorch's libraries have
+    an RPATH and are served by their own wheels; cuDNN opens its parts by a RUNPATH, so that parts of two versions would meet.
+    Measured in libtorch_global_deps.so of torch 2.3.1, 2.9.1 and 2.15.0, libcudnn.so.8 of nvidia-cudnn-cu12 8.9.2.26 and
+    libcudnn.so.9 of 9.10.2.21.
+    """
+    request = instance.problem.request
+    if request.runs != "host" or request.accelerator != CUDA:
+        return
+    has_rpath = PYTORCH in pins and not any(Key(name) in pins for name in SLOTS)
+    for target in request.hosts:
+        has = target.host.libraries
+        variables = tuple(one for one in has.on_path if one in SEARCHED_FIRST) if has is not None else ()
+        stated = {"cudnn": has.cudnn, "nccl": has.nccl, "cublas": has.cublas} if has is not None and variables else {}
+        for name, version in stated.items():
+            chosen = _of_wheels(name, pins) if version is not None and (name == CUDNN or not has_rpath) else ""
+            if version is not None and chosen and _is_other(version, chosen):
+                yield ShadowedLibrary(host=target.label, library=name, stated=version, chosen=chosen, variables=variables)
+
+
+def _of_wheels(library: str, pins: Mapping[Key, Candidate]) -> str:
+    """Return the version of a library that the wheels of an answer have; "" for none."""
+    component = pins.get(Key(library))
+    names = (f"nvidia-{library}{suffix}" for suffix in ("", "-cu11", "-cu12", "-cu13"))
+    found = next((one for name in names if (one := pins.get(Key(name, PACKAGE))) is not None), None)
+    if found is not None:
+        return str(found.pep440)
+    return component.version.text.partition("+")[0] if component is not None else ""
+
+
+def _is_other(stated: str, chosen: str) -> bool:
+    """Return whether two versions of a library have the same soname, by their major version, and differ otherwise."""
+    numbers = [text.split(".") for text in (stated, chosen)]
+    shortest = min(map(len, numbers))
+    return numbers[0][0] == numbers[1][0] and numbers[0][:shortest] != numbers[1][:shortest]
 
 
 def is_lacking(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
