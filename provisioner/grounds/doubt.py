@@ -150,6 +150,17 @@ class ShadowedLibrary(Doubt, frozen=True, kw_only=True):
     variables: tuple[str, ...]
 
 
+class NothingAccelerated(Doubt, frozen=True, kw_only=True):
+    """The spec asks for an accelerator and nothing chosen is known to compute on it.
+
+    `instead` has each chosen distribution for the CPU that has a twin for GPUs, with that twin.
+    """
+
+    component: ClassVar[str] = "accelerator"
+    accelerator: str
+    instead: tuple[tuple[str, str], ...]
+
+
 class FromSource(Doubt, frozen=True, kw_only=True):
     """A build is compiled from source: no binary is published."""
 

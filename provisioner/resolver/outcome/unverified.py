@@ -31,6 +31,7 @@ from provisioner.grounds.requirement import Constrains, Subject
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
+from provisioner.resolver.outcome.accelerated import ACCELERATED, nothing_accelerated
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
 from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries
@@ -60,8 +61,6 @@ if TYPE_CHECKING:
     from provisioner.resolver.rules.needs import OpenRequirement
     from provisioner.resolver.search.instance import ProblemInstance
 
-ACCELERATED = ("cuda", "rocm")
-
 
 def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
     """Return the doubts about an answer, without duplicates; `beside` are distributions of a lock, which were not searched."""
@@ -70,6 +69,7 @@ def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Map
         *_unmeasured_wheels(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
         *shadowed_libraries(instance, {**pins, **beside}),
+        *nothing_accelerated(instance.problem, {**pins, **beside}),
         *_compiled_from_source(pins),
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),

@@ -20,6 +20,7 @@ from provisioner.grounds.requirement import Relation
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.python.bundled import CUDA, runtime_of_series, runtime_requirements
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, Requirement
+from provisioner.resolver.rules.devices import ROCM_LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,7 +45,7 @@ class GpuWheels:
         self._variant_index = variant_index
         is_about_gpus = problem.request.accelerator in _ACCELERATORS and bool(problem.needs.devices.gpus)
         self._rows: Mapping[str, Sequence[GpuWheel]] = _by_distribution(problem.matrix) if is_about_gpus else {}
-        self._with_gpu_code = _with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
+        self._with_gpu_code = with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
         self._served: dict[int, bool] = {}
 
     @property
@@ -144,6 +145,26 @@ class GpuWheels:
         return file is None or (file.filename.endswith(".whl") and file.index != (self._variant_index or None))
 
 
+def uses_gpus(matrix: Matrix, candidate: Candidate, *, platform: str, accelerator: str) -> bool | None:
+    """Return whether a version's wheel has something for GPUs of an accelerator in it, or for libraries of it.
+
+    None for a distribution of which no wheel was measured, and for a version that may have: one that nobody measured, a source
+    distribution, and a wheel whose local version names a build for GPUs.
+    """
+    rows = _by_distribution(matrix).get(candidate.key.project, [])
+    if not rows or not isinstance(candidate, FileCandidate) or candidate.pep440.local or candidate.release.file is None:
+        return None
+    of_version = [row for row in rows if _specifier(row.versions).contains(candidate.pep440, prereleases=True)]
+    found = [row for row in of_version if not row.platforms or platform in row.platforms]
+    if not found or not candidate.release.file.filename.endswith(".whl"):
+        return None
+    row, sonames = found[0], (*found[0].links, *found[0].opens, *found[0].provides)
+    if accelerator == ROCM:
+        return bool(row.gfx) or any(name.startswith(ROCM_LIBRARIES) for name in sonames)
+    has_code = row.sass is None or row.sass or row.ptx or row.runtime or row.compiler
+    return bool(has_code) or any(not name.startswith((*ROCM_LIBRARIES, "libtorch", "libc10.")) for name in sonames)
+
+
 @once_per_matrix
 def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
     found: dict[str, list[GpuWheel]] = {}
@@ -153,7 +174,7 @@ def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
 
 
 @once_per_matrix
-def _with_gpu_code(matrix: Matrix) -> frozenset[str]:
+def with_gpu_code(matrix: Matrix) -> frozenset[str]:
     """Return the distributions with GPU code of their own that are neither a component nor a library for others."""
     rows = {name: some for name, some in _by_distribution(matrix).items() if not any(row.provides for row in some)}
     found = {name for name, some in rows.items() if any(row.sass or row.ptx or row.gfx for row in some)}
