@@ -156,10 +156,8 @@ def test_a_wheel_without_code_for_the_gpu_or_a_driver_for_its_runtime_is_refused
 
 
 def test_what_has_no_gpu_code_and_a_host_whose_gpus_are_unknown_are_asked_nothing() -> None:
-    assert unverified(solved("12.0", package="plain")) == (
-        "accelerator: you ask for CUDA, and nothing in the answer is known to compute on it; "
-        "leave `accelerator` out if the CPU will do",
-    )
+    (text,) = unverified(solved("12.0", package="plain"))
+    assert text.startswith("accelerator: you ask for CUDA, and nothing in the answer is known to compute on it;")
     problem = join(MATRIX, small.request({}, packages=["boost"], accelerator="cuda"))
     found = ProblemInstance(problem, PackageFinder(problem, Index(), ENVIRONMENT))
     pins = decide(found)
