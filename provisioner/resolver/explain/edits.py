@@ -298,6 +298,16 @@ def open_python(instance: ProblemInstance) -> OpenPython | None:
     return OpenPython(requests=(ground,))
 
 
+def cuda_image(instance: ProblemInstance) -> SetImage | None:
+    """Return the edit that takes a base image with CUDA; None where it has CUDA, or no package may need its libraries."""
+    request = instance.problem.request
+    base = request.spec.image.base
+    if instance.finder is None or request.runs != "container" or base not in {"auto", "slim"}:
+        return None
+    needs_libraries = any(instance.finder.libraries.may_need(key) for key in instance.named)
+    return SetImage(base="cuda-runtime", before=base) if needs_libraries else None
+
+
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield the edit to the accelerator that the target's GPUs imply, if the spec's differs and is in the conflict."""
     requested = request.spec.accelerator

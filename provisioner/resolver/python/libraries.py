@@ -93,6 +93,10 @@ class Libraries:
         row = self._wheels.row_of(candidate)
         return self._needed_by(row) if row is not None else ()
 
+    def may_need(self, key: Key) -> bool:
+        """Return whether wheels of a distribution need libraries that they do not contain."""
+        return any(self._needed_by(row) for row in self._wheels.rows_of(key))
+
     def probably_needed(self, candidate: Candidate) -> tuple[Group, ...]:
         """Return the libraries that the measured versions next to an unmeasured one need, which it probably needs, too."""
         if not self._wheels.is_unmeasured(candidate):
