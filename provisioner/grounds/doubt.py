@@ -136,6 +136,31 @@ class MissingLibraries(Doubt, frozen=True, kw_only=True):
         return self.subject.name
 
 
+class ShadowedLibrary(Doubt, frozen=True, kw_only=True):
+    """The loader of a host finds a copy of a library in a directory of the host before that of the chosen wheels.
+
+    `stated` is the version of the host's copy, `chosen` that of the wheels, `variables` those that name the directory.
+    """
+
+    component: ClassVar[str] = "libraries"
+    host: str
+    library: str
+    stated: str
+    chosen: str
+    variables: tuple[str, ...]
+
+
+class NothingAccelerated(Doubt, frozen=True, kw_only=True):
+    """The spec asks for an accelerator and nothing chosen is known to compute on it.
+
+    `instead` has each chosen distribution for the CPU that has a twin for GPUs, with that twin.
+    """
+
+    component: ClassVar[str] = "accelerator"
+    accelerator: str
+    instead: tuple[tuple[str, str], ...]
+
+
 class FromSource(Doubt, frozen=True, kw_only=True):
     """A build is compiled from source: no binary is published."""
 

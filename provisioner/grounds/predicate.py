@@ -175,6 +175,17 @@ class BundlesCuda(Struct, frozen=True):
     because: str
 
 
+class NeedsLibraries(Struct, frozen=True):
+    """The candidate needs shared libraries, by their sonames, which `bearers` have; () when nothing of the answer has them.
+
+    `is_inferred`: nobody measured the candidate, and the measured versions next to it need them.
+    """
+
+    sonames: tuple[str, ...]
+    bearers: tuple[str, ...]
+    is_inferred: bool = False
+
+
 class BundlesCompiler(Struct, frozen=True):
     """The candidate contains the compiler of a CUDA release, with which it compiles for the GPU that it runs on.
 
@@ -325,6 +336,7 @@ Predicate = (
     | NoWheel
     | Unpublished
     | IsForHolders
+    | NeedsLibraries
     | NamesFile
     | Ended
     | IsPrerelease

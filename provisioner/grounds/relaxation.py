@@ -112,7 +112,8 @@ class MixedCuda(Relaxation, frozen=True, kw_only=True):
 class CpuOnly(Relaxation, frozen=True, kw_only=True):
     """A package runs on the CPU although its `gpu_twin`, another distribution of the same modules, would use a GPU.
 
-    `needed_by` is the dependent that requires the package, "" for none.
+    `gpu_twin` is "" where the package's own wheels for other platforms or in other versions would. `needed_by` is the dependent
+    that requires the package, "" for none.
     """
 
     subject: Subject

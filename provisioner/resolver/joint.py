@@ -23,6 +23,7 @@ from provisioner.grounds.requirement import EXPECTATION, PYTHON_ATTEMPT, Require
 from provisioner.host.facts import stated
 from provisioner.index.model import Environment, PackageSource
 from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.outcome.libraries import is_lacking, may_be_elsewhere
 from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.python.distributions import host_requirements_of, of_variant_indexes
 from provisioner.resolver.python.finder import PackageFinder
@@ -310,15 +311,17 @@ def _decided(
 
     The attempt starts again whenever metadata refers to a direct URL or a pre-release that was not a candidate before. It also
     starts again when a component cannot be at the version that a chosen distribution bundles: both are then decided together,
-    as a pair.
+    as a pair. And it starts again, once, when chosen wheels need libraries that nothing chosen has: these are then required.
     """
     discoveries, pairs = Discoveries(), frozenset[Pair]()
     problem, environment = attempt.problem, environment_of(attempt)
     build = build_of(attempt.system.get(PYTORCH))
     index = build.index if build is not None else ""
+    lacking: Chosen | None = None
     while True:
         discoveries.has_grown = False
-        finder = PackageFinder(problem, source_for(environment), environment, index, discoveries=discoveries)
+        before = lacking[1] if lacking is not None else None
+        finder = PackageFinder(problem, source_for(environment), environment, index, discoveries=discoveries, answer=before)
         instance = ProblemInstance(problem, finder, budget, pairs=pairs)
         found = pins_or_proof(instance)
         if isinstance(found, CompleteSearch) and not discoveries.has_grown:
@@ -328,11 +331,17 @@ def _decided(
                 found.close()
             continue
         if isinstance(found, CompleteSearch):
-            return instance, found
+            if lacking is None or not may_be_elsewhere(problem, lacking[1]):
+                return instance, found
+            found.close()  # the answer stands, and says which libraries it lacks
+            return lacking
         pins = align_bundled(instance, with_least_change(instance, found))
-        if (more := pairs | misaligned(instance, pins)) == pairs:
+        if (more := pairs | misaligned(instance, pins)) != pairs:
+            pairs = more
+        elif lacking is None and is_lacking(instance, pins):
+            lacking = instance, pins
+        else:
             return instance, pins
-        pairs = more
 
 
 def _discover(instance: ProblemInstance) -> None:

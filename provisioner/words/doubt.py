@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import doubt as of
-from provisioner.words.ground import request_words
+from provisioner.words.ground import LABELS, request_words
 from provisioner.words.notation import bounds_words, listed
 
 if TYPE_CHECKING:
@@ -55,6 +55,15 @@ def _words(doubt: Doubt) -> str:
             lead = "neither the lock" if in_container else "nothing in the lock"
             way = f"add {listed(providers)} to `packages`" + (", or take `image: {base: cuda-runtime}`" if in_container else "")
             return f"{subject.label} needs {listed(sonames)}, which {lead} {where}; {way}"
+        case of.ShadowedLibrary(host=host, library=library, stated=stated, chosen=chosen, variables=variables):
+            where = f"{host} has {library} {stated} in a directory of {listed(variables)}, which the loader searches"
+            way = f"start the program without {'it' if len(variables) == 1 else 'them'}"
+            return f"{where} before that of {library} {chosen}; {way}"
+        case of.NothingAccelerated(accelerator=accelerator, instead=instead):
+            swaps = listed([f"{twin} instead of {name}" for name, twin in instead])
+            way = f"ask for {swaps}, or leave `accelerator` out" if swaps else "leave `accelerator` out if the CPU will do"
+            wish = LABELS.get(accelerator, accelerator)
+            return f"you ask for {wish}, and nothing in the answer is known to compute on it; {way}"
         case of.FromSource(subject=subject):
             return f"{subject} is compiled from source: no binary is published"
         case of.UnlistedBundle(carrier=carrier):

@@ -72,8 +72,9 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             abi = "new" if is_new else "old"
             return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
         case of.BundlesCuda(major=major, needs=needs, because=because):
-            verb = "bring" if plural else "brings"
-            return f"{verb} CUDA {major}, which{predicate_words(needs)}{_because(because)}"
+            return f"bring{'' if plural else 's'} CUDA {major}, which{predicate_words(needs)}{_because(because)}"
+        case of.NeedsLibraries():
+            return _libraries(predicate, need)
         case of.BundlesCompiler(cuda=cuda, newest=newest):
             verb = "compile" if plural else "compiles"
             return f"{verb} for the GPU with the compiler of CUDA {cuda}, which knows none above {newest}"
@@ -129,6 +130,12 @@ def _lifecycle(predicate: Predicate, be: str) -> str:
             was = "were" if be == "are" else "was"
             return f"{was} released {released}, {'after' if is_after else 'less than a week before'} {day}"
     raise TypeError(f"no words for {type(predicate).__name__}")
+
+
+def _libraries(predicate: of.NeedsLibraries, need: str) -> str:
+    has = f"{listed(predicate.bearers, 'or')} has" if predicate.bearers else "nothing else in the answer has"
+    like = ", as measured next to it" if predicate.is_inferred else ""
+    return f"{need} {listed(predicate.sonames)}{like}, which {has}"
 
 
 def _because(because: str) -> str:

@@ -35,7 +35,8 @@ def relaxation_words(relaxation: Relaxation) -> str:
             return f"{' beside '.join(parts)}: {names} load side by side, and the driver runs both"
         case of.CpuOnly(subject=subject, gpu_twin=twin, needed_by=needed_by):
             why = f", which {needed_by} needs," if needed_by else ""
-            return f"{subject}{why} runs on the CPU; {twin} is the one for GPUs"
+            instead = f"{twin} is the one for GPUs" if twin else "this wheel of it has no code for GPUs"
+            return f"{subject}{why} runs on the CPU; {instead}"
         case of.SharedFiles(subjects=subjects, path=path, because=because):
             names = listed([str(one) for one in subjects])
             return f"{names} write files such as {path}, and the one installed last is in effect: {because}"

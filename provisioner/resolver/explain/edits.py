@@ -45,6 +45,7 @@ from provisioner.grounds.requirement import (
     RequiresPython,
     SpecLine,
 )
+from provisioner.resolver.python.libraries import LIBRARIES
 from provisioner.resolver.requirement import FileCandidate, Key, ReleaseCandidate, Within, build_of
 from provisioner.resolver.rules.lifecycle import is_prerelease
 from provisioner.versions import without_local
@@ -299,6 +300,16 @@ def open_python(instance: ProblemInstance) -> OpenPython | None:
     return OpenPython(requests=(ground,))
 
 
+def cuda_image(instance: ProblemInstance) -> SetImage | None:
+    """Return the edit that takes a base image with CUDA; None where it has CUDA, or no package may need its libraries."""
+    request = instance.problem.request
+    base = request.spec.image.base
+    if instance.finder is None or request.runs != "container" or base not in {"auto", "slim"}:
+        return None
+    needs_libraries = any(instance.finder.libraries.may_need(key) for key in instance.named)
+    return SetImage(base="cuda-runtime", before=base) if needs_libraries else None
+
+
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield the edit to the accelerator that the target's GPUs imply, if the spec's differs and is in the conflict."""
     requested = request.spec.accelerator
@@ -354,7 +365,9 @@ def _has_prereleases(instance: ProblemInstance, groups: tuple[Group, ...]) -> bo
 
 
 def _bases(request: Request, groups: tuple[Group, ...]) -> Iterator[str]:
-    if request.runs != "container" or not {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups):
+    lacks_libraries = any(isinstance(group, Relation) and group.object == LIBRARIES for group in groups)
+    concerns_image = lacks_libraries or {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups)
+    if request.runs != "container" or not concerns_image:
         return
     base = request.spec.image.base
     for other in BASES:

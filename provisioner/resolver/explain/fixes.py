@@ -17,6 +17,7 @@ from provisioner.resolver.explain.edits import (
     Cost,
     Relaxable,
     cost_of,
+    cuda_image,
     edit_of,
     edits_of_inputs,
     fewer_hosts,
@@ -268,11 +269,12 @@ class _Search:
         edits = tuple(edit for edit, _ in pairs)
         costs = [cost for _, cost in pairs]
         given = self._given(some, chosen, edits)
-        if given is None and self._solve_again is not None and (opened := open_python(self._instance)) is not None:
-            # Another version may need another Python, which is another environment.
-            given = _outcome_of(self._solve_again, self._instance.problem.request, (*edits, opened))
-            if given is not None:
-                edits, costs = (*edits, _with_python(opened, given)), [*costs, cost_of("python")]
+        for companion in (open_python(self._instance), cuda_image(self._instance)):
+            # Another version may need another Python, which is another environment, or libraries that the base image lacks.
+            if given is None and self._solve_again is not None and companion is not None:
+                given = _outcome_of(self._solve_again, self._instance.problem.request, (*edits, companion))
+                if given is not None:
+                    edits, costs = (*edits, _with_python(companion, given)), [*costs, cost_of(companion.component)]
         if given is None or (any(edit.gives_up for edit in edits) and not self._is_of_use(given)):
             return None
         return Working(edits=edits, costs=tuple(costs), gives=given)

@@ -1,118 +1,94 @@
-"""CUDA libraries that chosen wheels need to be there and that nothing chosen is known to provide.
-
-A wheel either contains the libraries that its own link to, or another wheel, the framework or the base image does. Without one
-an import fails; if it is opened at run time, the program falls back to the CPU or stops at its first kernel.
-"""
+"""CUDA libraries that nothing chosen is known to have, and those that the host has in another version than the wheels."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from provisioner.components import FRAMEWORKS
-from provisioner.grounds.doubt import MissingLibraries
+from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary
 from provisioner.grounds.requirement import Subject
+from provisioner.resolver.python.bundled import CUDA
+from provisioner.resolver.python.libraries import CUDNN, IMAGE, Libraries, LibraryRequirements
 from provisioner.resolver.python.wheels import GpuWheels
-from provisioner.resolver.requirement import ImageCandidate, Key, build_of
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.model import GpuWheel
+    from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
 
-_NEEDED = frozenset(
-    {"libcudart", "libcublas", "libcublasLt", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse"}
-)
-"""Libraries that a wheel with kernels uses whenever it runs, also where it opens them itself.
-
-Others that wheels open, such as NCCL or cuTENSOR, are for uses that a program may never make.
-"""
-
-_CUDA_OF_NAME = re.compile(r"-cu(\d+)$")
-_FIRST_WITHOUT_SUFFIX = 13
-"""The CUDA release from which NVIDIA's wheels have no suffix (`nvidia-cublas`). Source: PyPI, nvidia-cublas 13.0.0.19."""
+SEARCHED_FIRST = frozenset({"LD_LIBRARY_PATH", "LD_PRELOAD"})
+"""The variables whose libraries the loader of Linux takes before those that a RUNPATH leads to."""
 
 
 def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[MissingLibraries]:
-    """Yield a doubt for each chosen wheel with libraries to link to that nothing chosen provides."""
-    wheels = GpuWheels(instance.problem, "")
-    chosen = [(key, one, row) for key, one in pins.items() if key.is_package and (row := wheels.row_of(one)) is not None]
-    needed = [(key, one, groups) for key, one, row in chosen if (groups := list(_groups(row)))]
-    if not needed:
+    """Yield a doubt for each chosen wheel that needs libraries of CUDA which nothing chosen provides."""
+    problem = instance.problem
+    libraries = Libraries(problem, GpuWheels(problem, "")) if instance.finder is None else instance.finder.libraries
+    for candidate, groups in libraries.lacking(pins):
+        yield MissingLibraries(
+            subject=Subject(candidate.key.project, candidate.label),
+            sonames=tuple(max(group) for group in groups),
+            providers=tuple(libraries.providers_of(groups)),
+            in_container=problem.request.runs == "container",
+        )
+
+
+def shadowed_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[ShadowedLibrary]:
+    """Yield each library of a host that its loader finds before that of the chosen wheels, in another version.
+
+    The loader searches LD_LIBRARY_PATH before the RUNPATH of a library and after its RPATH (ld.so(8)). PyTorch's libraries have
+    an RPATH and are served by their own wheels; cuDNN opens its parts by a RUNPATH, so that parts of two versions would meet.
+    Measured in libtorch_global_deps.so of torch 2.3.1, 2.9.1 and 2.15.0, libcudnn.so.8 of nvidia-cudnn-cu12 8.9.2.26 and
+    libcudnn.so.9 of 9.10.2.21.
+    """
+    request = instance.problem.request
+    if request.runs != "host" or request.accelerator != CUDA:
         return
-    providers = _providers(instance.problem.matrix.wheels)
-    names = {key.project for key in pins if key.is_package}
-    provided = {soname for soname, owners in providers.items() if owners & names}
-    provided.update(_of_framework(pins, providers))
-    provided.update(_of_image(pins, providers))
-    for key, candidate, groups in needed:
-        lacking = [group for group in groups if not provided.intersection(group) and any(one in providers for one in group)]
-        if lacking:
-            sonames = tuple(max(group) for group in lacking)
-            owners = sorted({min(providers[one]) for group in lacking for one in group if one in providers and one in sonames})
-            is_container = instance.problem.request.runs == "container"
-            subject = Subject(key.project, candidate.label)
-            yield MissingLibraries(subject=subject, sonames=sonames, providers=tuple(owners), in_container=is_container)
+    has_rpath = PYTORCH in pins and not any(Key(name) in pins for name in SLOTS)
+    for target in request.hosts:
+        has = target.host.libraries
+        variables = tuple(one for one in has.on_path if one in SEARCHED_FIRST) if has is not None else ()
+        stated = {"cudnn": has.cudnn, "nccl": has.nccl, "cublas": has.cublas} if has is not None and variables else {}
+        for name, version in stated.items():
+            chosen = _of_wheels(name, pins) if version is not None and (name == CUDNN or not has_rpath) else ""
+            if version is not None and chosen and _is_other(version, chosen):
+                yield ShadowedLibrary(host=target.label, library=name, stated=version, chosen=chosen, variables=variables)
 
 
-def _groups(row: GpuWheel) -> Iterator[tuple[str, ...]]:
-    """Yield the libraries that a wheel needs, each as the sonames of which one must be there."""
-    if not (row.sass or row.ptx):
-        return
-    by_name: dict[str, list[str]] = {}
-    for soname in (*row.links, *(one for one in row.opens if _library(one) in _NEEDED)):
-        by_name.setdefault(_library(soname), []).append(soname)
-    yield from (tuple(some) for some in by_name.values())
+def _of_wheels(library: str, pins: Mapping[Key, Candidate]) -> str:
+    """Return the version of a library that the wheels of an answer have; "" for none."""
+    component = pins.get(Key(library))
+    names = (f"nvidia-{library}{suffix}" for suffix in ("", "-cu11", "-cu12", "-cu13"))
+    found = next((one for name in names if (one := pins.get(Key(name, PACKAGE))) is not None), None)
+    if found is not None:
+        return str(found.pep440)
+    return component.version.text.partition("+")[0] if component is not None else ""
 
 
-def _library(soname: str) -> str:
-    return soname.partition(".so")[0]
+def _is_other(stated: str, chosen: str) -> bool:
+    """Return whether two versions of a library have the same soname, by their major version, and differ otherwise."""
+    numbers = [text.split(".") for text in (stated, chosen)]
+    shortest = min(map(len, numbers))
+    return numbers[0][0] == numbers[1][0] and numbers[0][:shortest] != numbers[1][:shortest]
 
 
-def _providers(rows: Iterable[GpuWheel]) -> dict[str, set[str]]:
-    """Return the distributions whose wheels contain each library, by its soname."""
-    found: dict[str, set[str]] = {}
-    for row in rows:
-        for soname in row.provides:
-            found.setdefault(soname, set()).add(row.distribution)
-    return found
+def is_lacking(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
+    """Return whether chosen wheels need libraries that nothing chosen has, so that another search is worth it.
+
+    It is not where only the machine can have them: nothing else of the answer has them in any version.
+    """
+    if instance.finder is None:
+        return False
+    libraries = instance.finder.libraries
+    lacking = libraries.lacking(pins)
+    if not lacking or not may_be_elsewhere(instance.problem, pins):
+        return bool(lacking)
+    return LibraryRequirements(instance.problem, libraries, pins, instance.candidates).may_close(lacking)
 
 
-def _of_framework(pins: Mapping[Key, Candidate], providers: Mapping[str, set[str]]) -> Iterator[str]:
-    """Yield the libraries that a framework with CUDA has, in its own wheel or in those that it depends on."""
-    if not any((build := build_of(pins.get(Key(name)))) is not None and build.accelerator == "cuda" for name in FRAMEWORKS):
-        return
-    for key in ("cuda", "cudnn"):
-        chosen = pins.get(Key(key))
-        if chosen is not None and chosen.version.release:
-            yield from _of_release(key, chosen.version.release[0], providers)
-
-
-def _of_image(pins: Mapping[Key, Candidate], providers: Mapping[str, set[str]]) -> Iterator[str]:
-    """Yield the libraries that the base image has: the toolkit's, of an image of kind `cuda-base` only the CUDA runtime."""
-    image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
-    if image is None:
-        return
-    if image.cuda:
-        found = _of_release("cuda", int(image.cuda.partition(".")[0]), providers)
-        yield from (one for one in found if image.kind != "cuda-base" or _library(one) == "libcudart")
-    if image.cudnn:
-        yield from _of_release("cudnn", int(image.cudnn.partition(".")[0]), providers)
-
-
-def _of_release(component: str, major: int, providers: Mapping[str, set[str]]) -> Iterator[str]:
-    """Yield the libraries of cuDNN, or of a CUDA toolkit without cuDNN, of a major version."""
-    for soname, owners in providers.items():
-        if _library(soname).startswith("libcudnn"):
-            if component == "cudnn" and soname.endswith(f".so.{major}"):
-                yield soname
-        elif component == "cuda" and any(_cuda_of(name) == major for name in owners):
-            yield soname
-
-
-def _cuda_of(distribution: str) -> int:
-    """Return the major CUDA version that NVIDIA's wheels of a name are for."""
-    match = _CUDA_OF_NAME.search(distribution)
-    return int(match[1]) if match else _FIRST_WITHOUT_SUFFIX
+def may_be_elsewhere(problem: Problem, pins: Mapping[Key, Candidate]) -> bool:
+    """Return whether libraries that nothing chosen has may be there all the same: on a host, or in an image nobody knows."""
+    image = pins.get(IMAGE)
+    return problem.request.runs == "host" or not isinstance(image, ImageCandidate) or not image.image.kind

@@ -32,6 +32,7 @@ from provisioner.grounds.requirement import Subject
 from provisioner.grounds.source import Documents, Index, Metadata
 from provisioner.host.facts import stated
 from provisioner.index.direct_reference import shown_url
+from provisioner.resolver.outcome.accelerated import ACCELERATED, cpu_wheels, is_accelerated
 from provisioner.resolver.outcome.image_gate import gate_relaxations
 from provisioner.resolver.python.bundled import mixed_cuda
 from provisioner.resolver.python.discovered import DirectUrlMutex
@@ -280,23 +281,32 @@ def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
 
 
 def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
-    """Yield the chosen CPU distributions that have a GPU variant (`gpu_twin`) and that the spec does not name itself."""
+    """Yield the chosen distributions that run on the CPU although the accelerator is one for GPUs.
+
+    These are the distributions with a GPU variant (`gpu_twin`), unless the spec names them itself and something else computes
+    on a GPU, and wheels without GPU code of distributions that have some in others.
+    """
     problem = instance.problem
-    if problem.request.accelerator != "cuda":
+    if problem.request.accelerator not in ACCELERATED:
         return
-    named = {key.distribution for key in instance.named}
-    for row in problem.matrix.distributions:
+    named = {key.distribution for key in instance.named} if is_accelerated(problem, pins) else set()
+    for row in problem.matrix.distributions if problem.request.accelerator == "cuda" else ():
         chosen = pins.get(Key(row.name, PACKAGE)) if row.gpu_twin else None
-        if chosen is None or row.name in named:
-            continue
-        others = (one for one in pins.values() if one is not chosen)
-        requiring = {
-            one.key.distribution for one in others if any(need.key == chosen.key for need in instance.requirements(one))
-        }
-        yield CpuOnly(
-            component=row.name,
-            subject=chosen.subject,
-            gpu_twin=row.gpu_twin,
-            needed_by=min(requiring, default=""),
-            source=problem.matrix.place_of(f"distribution:{row.name}"),
-        )
+        if chosen is not None and row.name not in named:
+            yield _cpu_only(instance, pins, chosen, gpu_twin=row.gpu_twin)
+    for chosen in cpu_wheels(problem, pins):
+        yield _cpu_only(instance, pins, chosen)
+
+
+def _cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate, gpu_twin: str = "") -> CpuOnly:
+    name = chosen.key.project
+    others = (one for one in pins.values() if one is not chosen)
+    requiring = {one.key.distribution for one in others if any(need.key == chosen.key for need in instance.requirements(one))}
+    is_named = any(key.distribution == name for key in instance.named)
+    return CpuOnly(
+        component=name,
+        subject=chosen.subject,
+        gpu_twin=gpu_twin,
+        needed_by="" if is_named else min(requiring, default=""),
+        source=instance.problem.matrix.place_of(f"distribution:{name}"),
+    )

@@ -33,9 +33,10 @@ from provisioner.grounds.requirement import Constrains, Entails, Subject
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
+from provisioner.resolver.outcome.accelerated import ACCELERATED, nothing_accelerated
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
-from provisioner.resolver.outcome.libraries import missing_libraries
+from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
@@ -63,8 +64,6 @@ if TYPE_CHECKING:
     from provisioner.resolver.rules.needs import OpenRequirement
     from provisioner.resolver.search.instance import ProblemInstance
 
-ACCELERATED = ("cuda", "rocm")
-
 
 def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
     """Return the doubts about an answer, without duplicates; `beside` are distributions of a lock, which were not searched."""
@@ -72,6 +71,8 @@ def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Map
         *_unmeasured(instance, pins),
         *_unmeasured_wheels(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
+        *shadowed_libraries(instance, {**pins, **beside}),
+        *nothing_accelerated(instance.problem, {**pins, **beside}),
         *_compiled_from_source(pins),
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),
@@ -101,12 +102,10 @@ class Weighed(NamedTuple):
 
 def weighed(found: Iterable[Doubt], request: Request) -> Weighed:
     """Return doubts by their weight: a strict request has no assumptions, and `policy.accept` names what is no doubt."""
-    accepted = frozenset(request.spec.policy.accept)
-    by_weight: dict[str, list[Doubt]] = {"doubts": [], "assumes": [], "accepts": []}
-    for doubt in dict.fromkeys(found):
-        is_assumption = doubt.is_assumption and not request.is_strict
-        by_weight["accepts" if doubt.component in accepted else "assumes" if is_assumption else "doubts"].append(doubt)
-    return Weighed(*map(tuple, by_weight.values()))
+    every, accepted = tuple(dict.fromkeys(found)), request.spec.policy.accept
+    accepts = tuple(one for one in every if one.component in accepted)
+    assumes = tuple(one for one in every if one not in accepts and one.is_assumption and not request.is_strict)
+    return Weighed(tuple(one for one in every if one not in (*accepts, *assumes)), assumes, accepts)
 
 
 def _by_python(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -15,15 +15,16 @@ from packaging.specifiers import SpecifierSet
 from provisioner.grounds.predicate import Bundles, BundlesCuda, without_reason
 from provisioner.grounds.relaxation import MixedCuda
 from provisioner.grounds.requirement import Entails, Relation, Row, SameChoice
+from provisioner.matrix.need import Need
 from provisioner.places import Place
 from provisioner.resolver.requirement import PACKAGE, Candidate, Key, ReleaseCandidate, Requirement, build_of
 from provisioner.resolver.rules.bundled import BUNDLED, bundled_version, unlisted_release
+from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provisioner.matrix.model import ImpliedNeed, Matrix, Release
-    from provisioner.matrix.need import Need
     from provisioner.resolver.problem import Problem
 
 
@@ -42,11 +43,27 @@ def bundled_cuda_requirements(
         return
     for need in row.brings:
         runtime = _oldest(problem.matrix, need)
-        for one in problem.needs.of(runtime) if runtime is not None else ():
-            if one.key.component in HOST_COMPONENTS and isinstance(one.ground, Entails):
-                predicate = BundlesCuda(_major(need), without_reason(one.ground.predicate), row.because)
-                relation = Relation(CUDA, one.key.component, candidate.key.name)
-                yield Requirement(one.key, one.test, candidate.entails(predicate, relation, place))
+        yield from runtime_requirements(problem, candidate, runtime, named=_major(need), because=row.because, place=place)
+
+
+def runtime_requirements(
+    problem: Problem,
+    candidate: Candidate,
+    runtime: ReleaseCandidate | None,
+    *,
+    named: str,
+    because: str,
+    place: Place,
+) -> Iterator[Requirement]:
+    """Yield the requirements on hosts of a CUDA runtime that a version of a distribution bundles.
+
+    `named` is the release of the runtime in messages; nothing is required of a runtime that the matrix does not know.
+    """
+    for one in problem.needs.of(runtime) if runtime is not None else ():
+        if one.key.component in HOST_COMPONENTS and isinstance(one.ground, Entails):
+            predicate = BundlesCuda(named, without_reason(one.ground.predicate), because)
+            relation = Relation(CUDA, one.key.component, candidate.key.distribution)
+            yield Requirement(one.key, one.test, candidate.entails(predicate, relation, place))
 
 
 def _bundling_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Candidate, Need]]:
@@ -100,6 +117,20 @@ def _oldest(matrix: Matrix, need: Need) -> ReleaseCandidate | None:
     allowed: list[Release] = [one for one in component.releases if need.allows(one.version)] if component is not None else []
     oldest = min(allowed, key=lambda one: one.version, default=None)
     return None if oldest is None else ReleaseCandidate(Key(CUDA), oldest.version, str(oldest.version), oldest)
+
+
+def runtime_of_series(matrix: Matrix, series: str) -> ReleaseCandidate | None:
+    """Return the newest CUDA release of a series such as `13.3`, else the oldest of its major version; None for none.
+
+    Every driver that runs one release of a major version runs the others by minor-version compatibility.
+    """
+    numbers = Version.parse(series).release
+    component = matrix.components.get(CUDA)
+    of_series = [one for one in (component.releases if component else ()) if one.version.release[:2] == numbers[:2]]
+    newest = max(of_series, key=lambda one: one.version, default=None)
+    if newest is None:
+        return _oldest(matrix, Need(component=CUDA, range=Range.parse(f"=={numbers[0]}.*")))
+    return ReleaseCandidate(Key(CUDA), newest.version, str(newest.version), newest)
 
 
 def _major(need: Need) -> str:

@@ -90,7 +90,7 @@ class DistributionFacts:
     def __init__(self, problem: Problem, variant_index: str) -> None:
         self._problem = problem
         self._variant_index = variant_index
-        self._wheels = GpuWheels(problem, variant_index)
+        self.wheels = GpuWheels(problem, variant_index)
         self._known = {one.name: one for one in problem.matrix.distributions}
         self._glibc = tuple(key for key in problem.domains if key.component == "glibc")
         self._limits = tuple(_limit(problem, row) for row in problem.matrix.limits if _holds(problem, row))
@@ -110,24 +110,17 @@ class DistributionFacts:
     @property
     def limited(self) -> frozenset[str]:
         """The distributions with versions that rank below others: some wheels were measured, or a limit is on every PyTorch."""
-        return self._wheels.distributions.union(limit.row.distribution for limit in self._certain)
+        return self.wheels.distributions.union(limit.row.distribution for limit in self._certain)
 
     def rank(self, candidate: Candidate) -> int:
-        """Return 0 for a version as good as its number, 1 for one with GPU code that nobody measured, 2 for a hopeless one."""
-        return 2 if self.is_hopeless(candidate) else int(self._wheels.is_unmeasured(candidate))
+        """Return the rank of a version by its GPU code (`GpuWheels.rank`), 2 as well for one that a limit excludes.
 
-    def is_hopeless(self, candidate: Candidate) -> bool:
-        """Return whether a version cannot be chosen, whatever else is: it has no code for a GPU, or a limit excludes it.
-
-        The limit does so whatever release of PyTorch is chosen of those that the spec allows.
-
-        Such versions are listed last: a search reads the metadata of a version before it refuses the version, and NumPy 2 has
-        dozens.
+        A limit does so whatever release of PyTorch is chosen of those that the spec allows. Versions with rank 2 are listed
+        last: a search reads the metadata of a version before it refuses the version, and NumPy 2 has dozens.
         """
         name = candidate.key.distribution
-        return self._wheels.is_hopeless(candidate) or any(
-            limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain
-        )
+        is_excluded = any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
+        return 2 if is_excluded else self.wheels.rank(candidate)
 
     def of(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
         """Return the requirements of a version of a distribution that the matrix adds to its metadata."""
@@ -139,7 +132,7 @@ class DistributionFacts:
             if _is_compiled(known, release):
                 found.append(self._its_build(candidate, release, known))
             found.extend(self._implied(candidate, release, known))
-        found.extend(self._wheels.of(candidate))
+        found.extend(self.wheels.of(candidate))
         found.extend(bundled_library_requirements(self._problem, candidate))
         found.extend(self._by_limit(limit, candidate) for limit in limits)
         return tuple(found)

@@ -34,6 +34,7 @@ from provisioner.resolver.choices.frameworks import install_requirement
 from provisioner.resolver.problem import package_key
 from provisioner.resolver.python.discovered import DirectUrls, Discoveries, PrereleaseVersions
 from provisioner.resolver.python.distributions import DistributionFacts
+from provisioner.resolver.python.libraries import Libraries, LibraryRequirements, ProviderCandidate
 from provisioner.resolver.requirement import (
     NO_VERSION,
     PACKAGE,
@@ -54,7 +55,7 @@ from provisioner.resolver.rules.policy import VersionPreference
 from provisioner.resolver.rules.shared_files import SharedFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from packaging.requirements import Requirement as Pep508
     from packaging.utils import NormalizedName
@@ -121,6 +122,7 @@ class PackageFinder:
 
     `variant_index` is the index of the framework build that is preferred for the target; distributions compiled against the
     framework are looked up there, too. `discoveries` are those made before a restart of the search; None for a first search.
+    `answer` is that of a search after which wheels lack libraries; these are required now.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class PackageFinder:
         variant_index: str = "",
         *,
         discoveries: Discoveries | None = None,
+        answer: Mapping[Key, Candidate] | None = None,
     ) -> None:
         self._source = source
         self._problem = problem
@@ -139,6 +142,12 @@ class PackageFinder:
         self._variant_index = "" if variant_index == "pypi" else variant_index
         self._facts = DistributionFacts(problem, self._variant_index)
         self.variant_indexes = VariantIndexes(problem, source)
+        self.libraries = Libraries(problem, self._facts.wheels)
+        """The CUDA libraries that the wheels need and provide."""
+        self.required_libraries: LibraryRequirements | None = None
+        """What provides these libraries, as requirements; None where nothing is known to lack them."""
+        if answer is not None:
+            self.required_libraries = LibraryRequirements(problem, self.libraries, answer, self.candidates)
         self.shared = SharedFiles(problem.matrix, problem.request)
         """The requirements by which only one distribution may write a file that several contain."""
         applicable = [pair for pair in problem.packages if self.markers.hold(pair[0].marker)]
@@ -206,6 +215,8 @@ class PackageFinder:
         if limited:
             return self._facts.holders(key, self.candidates(Key(limited, PACKAGE)), self.candidates(TORCH))
         holders = self._direct_urls.holders(key)
+        if holders is None and self.required_libraries is not None:
+            holders = self.required_libraries.providers(key)
         if holders is not None:
             return holders
         name = key.project
@@ -248,6 +259,8 @@ class PackageFinder:
         if isinstance(candidate, HolderCandidate):
             is_extra = _is_framework_extra(candidate.key)
             return self._framework_extra(candidate) if is_extra else self._direct_urls.of_holder(candidate)
+        if isinstance(candidate, ProviderCandidate):
+            return (candidate.needs,)
         assert isinstance(candidate, FileCandidate), "a distribution has files, or a holder that has"
         release = candidate.release
         if release.file is None:

@@ -15,21 +15,21 @@ from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import GPU_ACCELERATORS
 from provisioner.grounds.bound import Specifier
-from provisioner.grounds.predicate import BundlesCuda, Requires, without_reason
-from provisioner.grounds.requirement import Entails, Relation
+from provisioner.grounds.predicate import Requires
+from provisioner.grounds.requirement import Relation
 from provisioner.matrix.once import once_per_matrix
-from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, ReleaseCandidate, Requirement
-from provisioner.versions import Version
+from provisioner.resolver.python.bundled import CUDA, runtime_of_series, runtime_requirements
+from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, Requirement
+from provisioner.resolver.rules.devices import ROCM_LIBRARIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.matrix.model import GpuWheel, Matrix
-    from provisioner.places import Place
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
-CUDA, DRIVER = "cuda", "driver"
+DRIVER, ROCM = "driver", "rocm"
 _specifier = lru_cache(maxsize=1024)(SpecifierSet)
 _ACCELERATORS = frozenset(row.name for row in GPU_ACCELERATORS)
 
@@ -45,7 +45,7 @@ class GpuWheels:
         self._variant_index = variant_index
         is_about_gpus = problem.request.accelerator in _ACCELERATORS and bool(problem.needs.devices.gpus)
         self._rows: Mapping[str, Sequence[GpuWheel]] = _by_distribution(problem.matrix) if is_about_gpus else {}
-        self._with_gpu_code = _with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
+        self._with_gpu_code = with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
         self._served: dict[int, bool] = {}
 
     @property
@@ -53,14 +53,21 @@ class GpuWheels:
         """The distributions of which some wheels were measured."""
         return frozenset(self._rows)
 
+    def rows_of(self, key: Key, *, of_any_platform: bool = False) -> tuple[GpuWheel, ...]:
+        """Return the measurements of a distribution's wheels on the target's platform, or on any."""
+        platform = self._problem.request.platform
+        rows = self._rows.get(key.project, ())
+        return tuple(row for row in rows if of_any_platform or not row.platforms or platform in row.platforms)
+
     def row_of(self, candidate: Candidate) -> GpuWheel | None:
         """Return the measurement that stands for a version's wheel on the target's platform; None when there is none."""
         if not self._is_of_default_index(candidate):
             return None
         platform = self._problem.request.platform
         for row in self._rows.get(candidate.key.project, ()):
-            is_of_platform = not row.platforms or platform in row.platforms
-            if is_of_platform and _specifier(row.versions).contains(candidate.pep440, prereleases=True):
+            if (not row.platforms or platform in row.platforms) and _specifier(row.versions).contains(
+                candidate.pep440, prereleases=True
+            ):
                 return row
         return None
 
@@ -69,13 +76,19 @@ class GpuWheels:
 
         Libraries for other distributions, and the wheels of components, are held by the rules of their component.
         """
+        return self._is_unmeasured(candidate, self.row_of(candidate))
+
+    def _is_unmeasured(self, candidate: Candidate, row: GpuWheel | None) -> bool:
         name = candidate.key.project
         if name not in self._with_gpu_code or not isinstance(candidate, FileCandidate) or candidate.pep440.local:
             return False  # a local version names the PyTorch build for whose GPUs it was compiled
         file = candidate.release.file
-        is_compiled = file is not None and file.filename.endswith(".whl") and not file.filename.endswith("-any.whl")
-        row = self.row_of(candidate)
-        return is_compiled and (row is None or row.sass is None)
+        if file is None or not file.filename.endswith(".whl"):
+            return False
+        if row is None:  # also one for any platform: it has code for GPUs under a false name, or none at all
+            return True
+        targets = row.gfx if self._problem.request.accelerator == ROCM else row.sass
+        return targets is None and not self._problem.needs.devices.is_for_others(row)
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
         """Yield the requirements of a version's wheel on GPUs, on drivers and on NumPy."""
@@ -85,20 +98,27 @@ class GpuWheels:
         place = self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
         yield from self._problem.needs.devices.of_wheel(candidate, self._without_components(row), place)
         if row.runtime and self._problem.request.accelerator == CUDA and not self._is_said_to_bundle_cuda(candidate):
-            yield from self._runtime(candidate, row, place)
+            runtime, because = runtime_of_series(self._problem.matrix, row.runtime), "its wheel contains that runtime"
+            found = runtime_requirements(self._problem, candidate, runtime, named=row.runtime, because=because, place=place)
+            # Which GPUs the wheel supports, its own targets say.
+            yield from (one for one in found if one.key.component == DRIVER)
         if row.numpy:
             predicate = Requires("numpy", (Specifier(row.numpy),), "its compiled modules cannot be imported with another NumPy")
             ground = candidate.entails(predicate, Relation(row.distribution, "numpy", "undeclared"), place)
             yield Requirement(Key("numpy", PACKAGE), Matching(SpecifierSet(row.numpy)), ground)
 
-    def is_hopeless(self, candidate: Candidate) -> bool:
-        """Return whether a version has no GPU code for a GPU of a host, so that reading its metadata is of no use."""
+    def rank(self, candidate: Candidate) -> int:
+        """Return 0 for a version as good as its number, 1 for one with GPU code that nobody measured, 2 for a hopeless one.
+
+        A hopeless version has no GPU code for a GPU of a host, so that reading its metadata is of no use.
+        """
         row = self.row_of(candidate)
-        if row is None:
-            return False
-        if id(row) not in self._served:
-            self._served[id(row)] = self._problem.needs.devices.is_served_by(self._without_components(row))
-        return not self._served[id(row)]
+        if row is not None:
+            if id(row) not in self._served:
+                self._served[id(row)] = self._problem.needs.devices.is_served_by(self._without_components(row))
+            if not self._served[id(row)]:
+                return 2
+        return int(self._is_unmeasured(candidate, row))
 
     def _without_components(self, row: GpuWheel) -> GpuWheel:
         """Return a row without targets for a wheel of a component, and for a library of NVIDIA's.
@@ -124,15 +144,25 @@ class GpuWheels:
         file = candidate.release.file
         return file is None or (file.filename.endswith(".whl") and file.index != (self._variant_index or None))
 
-    def _runtime(self, candidate: Candidate, row: GpuWheel, place: Place) -> Iterator[Requirement]:
-        """Yield the requirement on each driver of the CUDA runtime that is linked statically."""
-        runtime = _runtime_release(self._problem.matrix, row.runtime)
-        for one in self._problem.needs.of(runtime) if runtime is not None else ():
-            if one.key.component == DRIVER and isinstance(one.ground, Entails):
-                predicate = BundlesCuda(row.runtime, without_reason(one.ground.predicate), "its runtime is linked statically")
-                yield Requirement(
-                    one.key, one.test, candidate.entails(predicate, Relation(CUDA, DRIVER, row.distribution), place)
-                )
+
+def uses_gpus(matrix: Matrix, candidate: Candidate, *, platform: str, accelerator: str) -> bool | None:
+    """Return whether a version's wheel has something for GPUs of an accelerator in it, or for libraries of it.
+
+    None for a distribution of which no wheel was measured, and for a version that may have: one that nobody measured, a source
+    distribution, and a wheel whose local version names a build for GPUs.
+    """
+    rows = _by_distribution(matrix).get(candidate.key.project, [])
+    if not rows or not isinstance(candidate, FileCandidate) or candidate.pep440.local or candidate.release.file is None:
+        return None
+    of_version = [row for row in rows if _specifier(row.versions).contains(candidate.pep440, prereleases=True)]
+    found = [row for row in of_version if not row.platforms or platform in row.platforms]
+    if not found or not candidate.release.file.filename.endswith(".whl"):
+        return None
+    row, sonames = found[0], (*found[0].links, *found[0].opens, *found[0].provides)
+    if accelerator == ROCM:
+        return bool(row.gfx) or any(name.startswith(ROCM_LIBRARIES) for name in sonames)
+    has_code = row.sass is None or row.sass or row.ptx or row.runtime or row.compiler
+    return bool(has_code) or any(not name.startswith((*ROCM_LIBRARIES, "libtorch", "libc10.")) for name in sonames)
 
 
 @once_per_matrix
@@ -144,25 +174,10 @@ def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
 
 
 @once_per_matrix
-def _with_gpu_code(matrix: Matrix) -> frozenset[str]:
+def with_gpu_code(matrix: Matrix) -> frozenset[str]:
     """Return the distributions with GPU code of their own that are neither a component nor a library for others."""
     rows = {name: some for name, some in _by_distribution(matrix).items() if not any(row.provides for row in some)}
     found = {name for name, some in rows.items() if any(row.sass or row.ptx or row.gfx for row in some)}
     builds = (build for one in matrix.components.values() for release in one.releases for build in release.builds)
     measured = {build.artefact.partition("-")[0] for build in builds}
     return frozenset(found.difference(canonicalize_name(name) for name in measured))
-
-
-def _runtime_release(matrix: Matrix, series: str) -> ReleaseCandidate | None:
-    """Return the newest CUDA release of a series such as `13.3`, else the oldest of its major version; None for none.
-
-    Every driver that runs one release of a major version runs the others by minor-version compatibility.
-    """
-    component = matrix.components.get(CUDA)
-    wanted = Version.parse(series).release
-    of_major = [one for one in (component.releases if component else ()) if one.version.release[:1] == wanted[:1]]
-    of_series = [one for one in of_major if one.version.release[:2] == wanted[:2]]
-    found = max(of_series, key=lambda one: one.version, default=None) or min(
-        of_major, key=lambda one: one.version, default=None
-    )
-    return None if found is None else ReleaseCandidate(Key(CUDA), found.version, str(found.version), found)

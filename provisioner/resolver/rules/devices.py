@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from provisioner.resolver.rules.guards import Guards
 
 
+ROCM_LIBRARIES = ("libamdhip", "libhip", "libhsa", "libmiopen", "libMIOpen", "librccl", "libroc")
+"""The beginnings of the names of ROCm's libraries."""
+
+
 class Devices:
     """The requirements of builds on the GPUs of one problem; `gpus` are the keys of the hosts' GPUs, such as `gpu:9.0`."""
 
@@ -62,8 +66,8 @@ class Devices:
     def of_wheel(self, candidate: Candidate, wheel: GpuWheel, place: Place) -> Iterator[Requirement]:
         """Yield the requirements of a distribution's wheel on every GPU of every host, and of its PTX on the drivers.
 
-        A wheel without GPU code for the accelerator has none, unless it contains a compiler that makes it: that must know every
-        GPU.
+        A wheel without any GPU code has none, unless it contains a compiler that makes it: that must know every GPU. A wheel
+        with GPU code for the GPUs of another vendor alone runs on none.
         """
         name = candidate.key.project
         build = self._build_of(wheel)
@@ -82,13 +86,26 @@ class Devices:
                 yield from (Requirement(key, Labelled(known), ground) for key in self.gpus)
 
     def is_served_by(self, wheel: GpuWheel) -> bool:
-        """Return whether a wheel has code for every GPU that the hosts state, or no GPU code for the accelerator at all."""
+        """Return whether a wheel has code for every GPU that the hosts state, or no GPU code at all that was measured."""
         build = self._build_of(wheel)
-        return not (build.gfx or build.sass or build.ptx) or self._served(build).issuperset(self._all_devices())
+        return (not self.is_for_others(wheel) and not (build.gfx or build.sass or build.ptx)) or self._served(build).issuperset(
+            self._all_devices()
+        )
+
+    def is_for_others(self, wheel: GpuWheel) -> bool:
+        """Return whether a wheel has GPU code for the GPUs of another vendor than the accelerator's, and for no others.
+
+        A wheel that links to libraries of ROCm has code for AMD's GPUs, too, even where it was packed and not read.
+        """
+        cuda, rocm = bool(wheel.sass or wheel.ptx), bool(wheel.gfx)
+        if self._request.accelerator == "rocm":
+            links_rocm = any(name.startswith(ROCM_LIBRARIES) for name in (*wheel.links, *wheel.opens))
+            return cuda and not rocm and not links_rocm
+        return rocm and not cuda
 
     def _build_of(self, wheel: GpuWheel) -> Build:
-        """Return the GPU code of a wheel for the request's accelerator as a build."""
-        if self._request.accelerator == "rocm":
+        """Return the GPU code of a wheel for the request's accelerator as a build, or what it has for another vendor alone."""
+        if (self._request.accelerator == "rocm") != self.is_for_others(wheel):
             return Build(name=wheel.distribution, accelerator="rocm", gfx=wheel.gfx)
         return Build(
             name=wheel.distribution,

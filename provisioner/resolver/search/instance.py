@@ -166,13 +166,20 @@ class ProblemInstance:
     def known_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate that are known before its metadata is read.
 
-        These are constraints and hashes of the spec, files that several distributions write, and components that the
-        distribution bundles.
+        These are constraints and hashes of the spec, files that several distributions write, components that the
+        distribution bundles, and libraries that its wheel needs.
         """
         if not candidate.key.is_package:
             return self.bounds.of(candidate)
-        shared = self.finder.shared.of(candidate) if self.finder else ()
-        return (*self.bounds.of(candidate), *shared, *(self._of_pairs(candidate) if self._pairs else ()))
+        if self.finder is None:
+            return self.bounds.of(candidate)
+        libraries = self.finder.required_libraries
+        return (
+            *self.bounds.of(candidate),
+            *self.finder.shared.of(candidate),
+            *(libraries.of(candidate) if libraries is not None else ()),
+            *(self._of_pairs(candidate) if self._pairs else ()),
+        )
 
     def _of_pairs(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements that the components paired with a distribution be at the version that it bundles."""

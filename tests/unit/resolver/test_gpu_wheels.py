@@ -144,7 +144,7 @@ def test_a_version_nobody_measured_is_the_last_resort_and_unverified_by_name() -
     ("package", "capability", "driver", "words"),
     [
         ("boost==4.0", "7.0", "580.65.06", "boost 4.0 is compiled for sm_80 sm_90"),
-        ("boost==4.0", "9.0", "550.54.15", f"{NEEDS}: its runtime is linked statically"),
+        ("boost==4.0", "9.0", "550.54.15", f"{NEEDS}: its wheel contains that runtime"),
     ],
 )
 def test_a_wheel_without_code_for_the_gpu_or_a_driver_for_its_runtime_is_refused(
@@ -156,12 +156,49 @@ def test_a_wheel_without_code_for_the_gpu_or_a_driver_for_its_runtime_is_refused
 
 
 def test_what_has_no_gpu_code_and_a_host_whose_gpus_are_unknown_are_asked_nothing() -> None:
-    assert solved("12.0", package="plain").verdict == "yes"
+    (text,) = unverified(solved("12.0", package="plain"))
+    assert text.startswith("accelerator: you ask for CUDA, and nothing in the answer is known to compute on it;")
     problem = join(MATRIX, small.request({}, packages=["boost"], accelerator="cuda"))
     found = ProblemInstance(problem, PackageFinder(problem, Index(), ENVIRONMENT))
     pins = decide(found)
     assert pins is not None
     assert chosen(answer(found, pins))["boost"] == "4.0"
+
+
+VENDORS = (
+    GpuWheel(distribution="boost", versions="==4.*", sass=("sm_90",), links=("libamdhip64.so.6",), **FACTS),  # packed, unread
+    GpuWheel(distribution="boost", versions="==3.1", sass=("sm_90",), links=("libcublas.so.12",), **FACTS),
+    GpuWheel(distribution="boost", versions="==3.0", sass=("sm_90",), gfx=("gfx942",), links=("libcublas.so.12",), **FACTS),
+    GpuWheel(distribution="blas-cu12", versions="", provides=("libcublas.so.12",), **FACTS),
+)
+
+
+def on_amd(package: str) -> ProblemInstance:
+    matrix = small.matrix(("python", "amdgpu", "gpu"), {"python": {"3.11": {}}, "amdgpu": {"6.4": {}}, "gpu": {}})
+    host = {"gpus": [{"gfx": "gfx942"}], "driver": {"kind": "amdgpu", "version": "6.4"}}
+    problem = join(replace(matrix, wheels=VENDORS), small.request({}, host, packages=[package], accelerator="rocm"))
+    return ProblemInstance(problem, PackageFinder(problem, Index(), ENVIRONMENT))
+
+
+@pytest.mark.parametrize(
+    ("package", "version", "doubt"),
+    [
+        ("boost", "3.0", ""),  # what it links to on GPUs of NVIDIA is not asked for here
+        ("boost>=4", "4.0", "boost: nobody has measured for which GPUs boost 4.0 has code"),
+    ],
+)
+def test_on_a_gpu_of_amd_what_was_measured_for_it_is_chosen(package: str, version: str, doubt: str) -> None:
+    found = on_amd(package)
+    pins = decide(found)
+    assert pins is not None
+    stack = answer(found, pins)
+    assert chosen(stack)["boost"] == version
+    assert [text.partition(";")[0] for text in unverified(stack)] == [doubt] * bool(doubt)
+
+
+def test_a_wheel_with_code_for_gpus_of_another_vendor_alone_is_refused() -> None:
+    conflict = explain_conflict(on_amd("boost==3.1"))
+    assert "boost 3.1 is compiled for sm_90" in [member_words(member) for member in conflict.members]
 
 
 LINKING = (

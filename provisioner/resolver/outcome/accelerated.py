@@ -1,0 +1,70 @@
+"""Whether anything in an answer computes on the accelerator that the spec asks for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.accelerators import RUNTIMES
+from provisioner.components import FRAMEWORKS
+from provisioner.grounds.doubt import NothingAccelerated
+from provisioner.resolver.python.bundled import COMPONENT_BUNDLED_BY
+from provisioner.resolver.python.wheels import uses_gpus, with_gpu_code
+from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, build_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
+
+ACCELERATED = ("cuda", "rocm")
+
+
+def nothing_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[NothingAccelerated]:
+    """Yield a doubt if the spec asks for CUDA or ROCm and no chosen package is known to compute on it.
+
+    Nothing is said of an answer without packages, and where the GPUs of the hosts alone call for the accelerator: many programs
+    on such machines compute on the processor.
+    """
+    request = problem.request
+    if request.spec.accelerator not in ACCELERATED or not any(isinstance(one, FileCandidate) for one in pins.values()):
+        return
+    if is_accelerated(problem, pins):
+        return
+    twins = {row.name: row.gpu_twin for row in problem.matrix.distributions if row.gpu_twin and request.accelerator == "cuda"}
+    instead = tuple((name, twin) for name, twin in sorted(twins.items()) if Key(name, PACKAGE) in pins)
+    yield NothingAccelerated(accelerator=request.accelerator, instead=instead)
+
+
+def is_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> bool:
+    """Return whether anything chosen computes on the request's accelerator, or may do so."""
+    if problem.request.spec.build is not None or any(key.component in RUNTIMES for key in pins if not key.is_package):
+        return True
+    builds = (build_of(pins.get(Key(name))) for name in FRAMEWORKS)
+    if any(build is not None and build.accelerator == problem.request.accelerator for build in builds):
+        return True
+    return any(_may_use_gpus(problem, one) for key, one in pins.items() if key.is_package)
+
+
+def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:
+    request, name = problem.request, candidate.key.project
+    uses = uses_gpus(problem.matrix, candidate, platform=request.platform, accelerator=request.accelerator)
+    if uses is not None:
+        return uses
+    is_of_build = isinstance(candidate, FileCandidate) and bool(candidate.pep440.local)
+    file = candidate.release.file if isinstance(candidate, FileCandidate) else None
+    is_compiled_here = file is not None and not file.filename.endswith(".whl")
+    is_bringing = any(one.brings for row in problem.matrix.distributions if row.name == name for one in row.implies)
+    return (
+        is_of_build or is_compiled_here or is_bringing or name in with_gpu_code(problem.matrix) or name in COMPONENT_BUNDLED_BY
+    )
+
+
+def cpu_wheels(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Candidate]:
+    """Yield the chosen wheels without anything for GPUs, of distributions whose wheels for others have GPU code."""
+    known, request = with_gpu_code(problem.matrix), problem.request
+    for key, one in pins.items():
+        if not key.is_package or key.project not in known or "[" in key.name:
+            continue
+        if uses_gpus(problem.matrix, one, platform=request.platform, accelerator=request.accelerator) is False:
+            yield one
