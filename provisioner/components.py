@@ -293,6 +293,9 @@ _ROWS = (
 COMPONENTS: dict[str, Component] = {row.name: row for row in _ROWS}
 """Every component by its name, from the top of a stack down to the hardware."""
 
+CUDA_LIBRARIES = ("cudnn", "nccl", "tensorrt")
+"""The libraries for CUDA that are components, and no part of a toolkit."""
+
 FRAMEWORKS = tuple(row.name for row in _ROWS if row.distribution)
 """The frameworks; a stack is named after the first of these that it contains."""
 

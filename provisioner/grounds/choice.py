@@ -174,4 +174,12 @@ class IndexLeftOut(Struct, frozen=True, kw_only=True):
     problem: str
 
 
-Caution = Yanked | UnknownExtra | IndexLeftOut | SourceNotice
+class LoweredTarget(Struct, frozen=True, kw_only=True):
+    """A GPU (`device`) is compiled for as an older architecture (`target`), for the compiler does not know the GPU."""
+
+    device: str
+    target: str
+    nvcc: str
+
+
+Caution = LoweredTarget | Yanked | UnknownExtra | IndexLeftOut | SourceNotice

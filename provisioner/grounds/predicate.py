@@ -173,6 +173,13 @@ class BundlesCuda(Struct, frozen=True):
     because: str
 
 
+class IsOfCuda(Struct, frozen=True):
+    """The candidate is a library for CUDA of a series or a major version (`cuda`), which has requirements on the host."""
+
+    cuda: str
+    needs: Predicate
+
+
 class BundlesCompiler(Struct, frozen=True):
     """The candidate contains the compiler of a CUDA release, with which it compiles for the GPU that it runs on.
 
@@ -307,6 +314,7 @@ Predicate = (
     | CompiledForLocal
     | NeedsAbi
     | BundlesCuda
+    | IsOfCuda
     | Bundles
     | IsExtraOf
     | InstalledAs

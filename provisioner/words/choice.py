@@ -94,6 +94,9 @@ def caution_words(caution: Caution) -> str:
             if requested_by is not None and requested_by.is_request:
                 who = f"{who}, {source_words(requested_by.source)}"
             return f"{name} {version} has no extra `{extra}`; {has}  ({who})"
+        case of.LoweredTarget(device=device, target=target, nvcc=nvcc):
+            runs = "which its driver compiles at start" if target.endswith("+PTX") else "whose code runs there"
+            return f"nvcc {nvcc} does not know gpu {device}: compile for {target}, {runs}"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
     return source_notice_words(caution)

@@ -55,6 +55,12 @@ def _words(doubt: Doubt) -> str:
             lead = "neither the lock" if in_container else "nothing in the lock"
             way = f"add {listed(providers)} to `packages`" + (", or take `image: {base: cuda-runtime}`" if in_container else "")
             return f"{subject.label} needs {listed(sonames)}, which {lead} {where}; {way}"
+        case of.Unrealised(subject=subject, image=image, distribution=distribution, is_version=is_version, base=base):
+            pin = f"{distribution}=={subject.label}" if is_version else distribution
+            ways = [f"add `{pin}` to `packages`"] if distribution else []
+            ways.extend([f"take `image: {{base: {base}}}`"] if base else [])
+            way = f"; {', or '.join(ways)}" if ways else ""
+            return f"the lock has nothing that installs {subject.label}, and base image {image} is not known to have it{way}"
         case of.FromSource(subject=subject):
             return f"{subject} is compiled from source: no binary is published"
         case of.UnlistedBundle(carrier=carrier):

@@ -72,9 +72,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NeedsAbi(is_new=is_new):
             abi = "new" if is_new else "old"
             return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
-        case of.BundlesCuda(major=major, needs=needs, because=because):
-            verb = "bring" if plural else "brings"
-            return f"{verb} CUDA {major}, which{predicate_words(needs)}{_because(because)}"
+        case of.BundlesCuda() | of.IsOfCuda():
+            return _cuda(predicate, plural=plural)
         case of.BundlesCompiler(cuda=cuda, newest=newest):
             verb = "compile" if plural else "compiles"
             return f"{verb} for the GPU with the compiler of CUDA {cuda}, which knows none above {newest}"
@@ -122,6 +121,13 @@ def _lifecycle(predicate: Predicate, be: str) -> str:
             was = "were" if be == "are" else "was"
             return f"{was} released {released}, {'after' if is_after else 'less than a week before'} {day}"
     raise TypeError(f"no words for {type(predicate).__name__}")
+
+
+def _cuda(predicate: of.BundlesCuda | of.IsOfCuda, *, plural: bool) -> str:
+    if isinstance(predicate, of.IsOfCuda):
+        return f"{'are' if plural else 'is'} for CUDA {predicate.cuda}, which{predicate_words(predicate.needs)}"
+    verb, needs = "bring" if plural else "brings", predicate_words(predicate.needs)
+    return f"{verb} CUDA {predicate.major}, which{needs}{_because(predicate.because)}"
 
 
 def _because(because: str) -> str:

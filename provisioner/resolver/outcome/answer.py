@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
-from provisioner.resolver.outcome.cautions import unknown_extras, yanked
+from provisioner.resolver.outcome.cautions import lowered_targets, unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
@@ -100,6 +100,7 @@ def answer(
         packages=tuple(_packages(instance.finder, pins)) if instance.finder else (),
         runs=problem.request.runs,
         warnings=(
+            *lowered_targets(pins),
             *yanked(instance, pins),
             *unknown_extras(instance, pins),
             *(instance.finder.variant_indexes.left_out if instance.finder else ()),

@@ -10,10 +10,12 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.components import FRAMEWORKS
-from provisioner.grounds.doubt import MissingLibraries
+from provisioner.grounds.doubt import MissingLibraries, Unrealised
 from provisioner.grounds.requirement import Subject
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import ImageCandidate, Key, build_of
+from provisioner.resolver.rules.bundled import BUNDLED
+from provisioner.resolver.rules.images import realises_toolkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -55,6 +57,37 @@ def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) 
             is_container = instance.problem.request.runs == "container"
             subject = Subject(key.project, candidate.label)
             yield MissingLibraries(subject=subject, sonames=sonames, providers=tuple(owners), in_container=is_container)
+
+
+def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Unrealised]:
+    """Yield a doubt for CUDA and each library that the spec asks for by itself and that its container would not have."""
+    problem = instance.problem
+    request = problem.request
+    image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
+    if image is None or not request.toolkit or any(Key(name) in pins for name in FRAMEWORKS):
+        return
+    held = {"cuda": image.cuda, "cudnn": image.cudnn}
+    names = {key.project for key in pins if key.is_package} | request.named_packages
+    cuda = pins.get(Key("cuda"))
+    runtimes = _with_runtime(problem.matrix.wheels)
+    for component in request.toolkit:
+        chosen = pins.get(Key(component))
+        carriers = BUNDLED.get(component, runtimes)
+        if chosen is None or held.get(component) or names.intersection(carriers):
+            continue
+        fitting = [name for name in carriers if cuda is not None and _cuda_of(name) == cuda.version.release[0]]
+        yield Unrealised(
+            subject=Subject(component, chosen.label),
+            image=image.reference.partition("@")[0],
+            distribution=fitting[0] if fitting else "",
+            is_version=component != "cuda",
+            base="cuda-runtime" if component == "cuda" and not realises_toolkit(request) else "",
+        )
+
+
+def _with_runtime(rows: Iterable[GpuWheel]) -> tuple[str, ...]:
+    """Return the distributions that are CUDA's runtime library."""
+    return tuple(dict.fromkeys(row.distribution for row in rows if any(_library(one) == "libcudart" for one in row.provides)))
 
 
 def _groups(row: GpuWheel) -> Iterator[tuple[str, ...]]:

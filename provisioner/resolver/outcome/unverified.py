@@ -33,7 +33,7 @@ from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
-from provisioner.resolver.outcome.libraries import missing_libraries
+from provisioner.resolver.outcome.libraries import missing_libraries, unrealised
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
@@ -69,6 +69,7 @@ def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Map
         *_unmeasured(instance, pins),
         *_unmeasured_wheels(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
+        *(unrealised(instance, {**pins, **beside}) if instance.finder is not None or beside else ()),
         *_compiled_from_source(pins),
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),
