@@ -159,6 +159,17 @@ class CompiledForLocal(Struct, frozen=True):
     local: str
 
 
+class CompiledForNamed(Struct, frozen=True):
+    """The file name or address of the wheel says for which PyTorch it is compiled.
+
+    `cuda` is its CUDA release, "" for a CPU build; `is_new_abi` is None when the name does not say which C++ ABI it has.
+    """
+
+    series: str
+    cuda: str
+    is_new_abi: bool | None
+
+
 class NeedsAbi(Struct, frozen=True):
     """The wheel's libraries call PyTorch's functions by their names in the new C++ ABI, or in the old one."""
 
@@ -312,6 +323,7 @@ Predicate = (
     | WrittenBySeveral
     | CompiledAgainst
     | CompiledForLocal
+    | CompiledForNamed
     | NeedsAbi
     | BundlesCuda
     | IsOfCuda

@@ -69,9 +69,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             return f"from the {index} index {be} compiled for the PyTorch build of the {index} index{also}"
         case of.CompiledForLocal(local=local):
             return f"{be} compiled for the PyTorch build that its local version {local} names"
-        case of.NeedsAbi(is_new=is_new):
-            abi = "new" if is_new else "old"
-            return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
+        case of.CompiledForNamed() | of.NeedsAbi():
+            return _compiled_for(predicate, be=be, need=need)
         case of.BundlesCuda() | of.IsOfCuda():
             return _cuda(predicate, plural=plural)
         case of.BundlesCompiler(cuda=cuda, newest=newest):
@@ -121,6 +120,15 @@ def _lifecycle(predicate: Predicate, be: str) -> str:
             was = "were" if be == "are" else "was"
             return f"{was} released {released}, {'after' if is_after else 'less than a week before'} {day}"
     raise TypeError(f"no words for {type(predicate).__name__}")
+
+
+def _compiled_for(predicate: of.CompiledForNamed | of.NeedsAbi, *, be: str, need: str) -> str:
+    if isinstance(predicate, of.NeedsAbi):
+        abi = "new" if predicate.is_new else "old"
+        return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
+    built = f"with CUDA {predicate.cuda}" if predicate.cuda else "for the CPU"
+    abi = "" if predicate.is_new_abi is None else f" and the {'new' if predicate.is_new_abi else 'old'} C++ ABI"
+    return f"{be} compiled for PyTorch {predicate.series} {built}{abi}, as the name of the file says"
 
 
 def _cuda(predicate: of.BundlesCuda | of.IsOfCuda, *, plural: bool) -> str:
