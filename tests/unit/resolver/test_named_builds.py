@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
-from provisioner.index.model import IndexFile, PackageRelease
+from provisioner.index.model import DIRECT_URL, IndexFile, PackageRelease
+from provisioner.resolver.choices.candidates import candidates_of
 from provisioner.resolver.python.named_builds import NamedBuild, named_build
 from provisioner.resolver.requirement import PYTORCH
+from tests import small
 from tests.shipped import shipped
 
 FLASH = "https://github.com/Dao-AILab/flash-attention/releases/download/v2.8.3/"
@@ -17,7 +19,9 @@ OPENMMLAB = "https://download.openmmlab.com/mmcv/dist/"
 def release(url: str) -> PackageRelease:
     filename = url.rpartition("/")[2]
     name, version, _, _ = parse_wheel_filename(filename)
-    return PackageRelease(name=canonicalize_name(name), version=version, file=IndexFile(filename=filename, url=url))
+    return PackageRelease(
+        name=canonicalize_name(name), version=version, file=IndexFile(filename=filename, url=url, index=DIRECT_URL)
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,13 +39,6 @@ def release(url: str) -> PackageRelease:
         ("https://x/torch_scatter-2.1.2+pt210cu128-cp312-cp312-linux_x86_64.whl", NamedBuild("2.10", "cu128")),
         ("https://x/torch_sparse-0.6.17+pt113cpu-cp310-cp310-linux_x86_64.whl", NamedBuild("1.13", "cpu")),
         (OPENMMLAB + "cu121/torch2.1.0/mmcv-2.1.0-cp310-cp310-manylinux1_x86_64.whl", NamedBuild("2.1", "cu121")),
-        (
-            OPENMMLAB
-            + "1.0.0/torch1.4.0/cu101/mmcv_full-1.0.0+torch1.4.0+cu101-cp36-cp36m-manylinux1_x86_64.whl".replace(
-                "0+cu", "0.cu"
-            ),
-            NamedBuild("1.4", "cu101"),
-        ),
         ("https://x/torchvision-0.22.1+cu128-cp312-cp312-manylinux_2_28_x86_64.whl", None),
         ("https://x/numpy-2.2.6-cp312-cp312-manylinux_2_17_x86_64.whl", None),
     ],
@@ -63,10 +60,7 @@ def test_a_name_says_for_which_pytorch_a_wheel_is(url: str, expected: NamedBuild
         (NamedBuild("2.5", "cpu"), "2.5.1+cpu", True),
     ],
 )
-def test_a_build_of_the_series_variant_and_abi_is_admitted(named: NamedBuild, label: str, admitted: bool) -> None:
-    from provisioner.resolver.choices.candidates import candidates_of
-    from tests import small
-
+def test_a_build_of_the_series_variant_and_abi_is_admitted(named: NamedBuild, label: str, *, admitted: bool) -> None:
     request = small.request({}, {"driver": {"version": "580.65.06"}}, accelerator="cpu" if label.endswith("cpu") else "cuda")
     found = {one.label: one for one in candidates_of(shipped().components[PYTORCH.name], request)}
     assert named.admits(found[label]) is admitted
