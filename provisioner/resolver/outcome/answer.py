@@ -11,6 +11,7 @@ from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.resolver.outcome.cautions import lowered_targets, unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
+from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_facts
 from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
 from provisioner.resolver.outcome.require_cuda import require_cuda
@@ -96,6 +97,8 @@ def answer(
         accepts=found.accepts,
         relaxations=relaxations(instance, pins, beside),
         held_back=tuple(held_back(instance, pins)),
+        shown=tuple(shown_by_drivers_of(problem.request)),
+        unread=tuple(unread_facts(problem.matrix, problem.request)),
         image=image,
         packages=tuple(_packages(instance.finder, pins)) if instance.finder else (),
         runs=problem.request.runs,
