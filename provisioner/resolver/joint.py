@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -86,13 +85,13 @@ class Attempt(Struct, frozen=True, kw_only=True):
     system: dict[Key, Candidate]
 
 
-def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] = MappingProxyType({})) -> Stack:
+def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
     """Return the stack without packages, found without an index; raises `NoStackError` when there is none.
 
     `beside` are distributions that were chosen before: the matrix's requirements of those distributions on hosts hold, too.
     """
     instance, pins = choose(problem.with_roots(*host_requirements_of(problem, beside)) if beside else problem, None)
-    return answer(instance, align_bundled(instance, pins, beside), beside=beside)
+    return answer(instance, align_bundled(instance, pins, beside or {}), beside=beside)
 
 
 def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
@@ -50,14 +49,14 @@ HIDDEN = frozenset({"accelerator", "platform", POLICY, SHARED_FILE})
 BASES = ("native", "minor-version", "forward-compat")
 
 
-def answer(
-    instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] = MappingProxyType({})
-) -> Stack:
+def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
     """Return the stack of a verified assignment of candidates to keys.
 
-    `beside` are distributions that were chosen earlier, when only the components were solved again.
+    `beside` are distributions that were chosen earlier, when only the components were solved again; None without a lock. With
+    packages or a lock the answer is all that is installed.
     """
     problem = instance.problem
+    is_whole, beside = instance.finder is not None or beside is not None, beside or {}
     pins = _in_order(problem, pins)
     image = _image(pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
@@ -80,7 +79,12 @@ def answer(
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
-    every = (*problem.doubts, *doubts(instance, pins, beside), *undated(instance, pins), *built_elsewhere(instance, pins))
+    every = (
+        *problem.doubts,
+        *doubts(instance, pins, beside, is_whole=is_whole),
+        *undated(instance, pins),
+        *built_elsewhere(instance, pins),
+    )
     found = weighed(every, problem.request)
     return Stack(
         platform=problem.request.platform,

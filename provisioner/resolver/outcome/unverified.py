@@ -63,13 +63,18 @@ if TYPE_CHECKING:
 ACCELERATED = ("cuda", "rocm")
 
 
-def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return the doubts about an answer, without duplicates; `beside` are distributions of a lock, which were not searched."""
+def doubts(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate], *, is_whole: bool = False
+) -> tuple[Doubt, ...]:
+    """Return the doubts about an answer, without duplicates; `beside` are distributions of a lock, which were not searched.
+
+    `is_whole`: the answer is all that is installed, so what it lacks is missing.
+    """
     found: list[Doubt] = [
         *_unmeasured(instance, pins),
         *_unmeasured_wheels(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
-        *(unrealised(instance, {**pins, **beside}) if instance.finder is not None or beside else ()),
+        *(unrealised(instance, {**pins, **beside}) if is_whole else ()),
         *_compiled_from_source(pins),
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),

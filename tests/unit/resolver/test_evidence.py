@@ -13,8 +13,8 @@ from tests.shipped import shipped
 HOST: dict[str, Any] = {"driver": {"version": "570.124.06", "module": "open"}, "gpus": [{"compute_capability": "9.0"}]}
 
 
-def told(host: dict[str, Any], **spec: object) -> tuple[list[str], list[str]]:
-    stack = solve_system(join(shipped(), small.request({"pytorch": "==2.7.1"}, {**HOST, **host}, **spec)))
+def told(host: dict[str, Any], spec: dict[str, Any] | None = None) -> tuple[list[str], list[str]]:
+    stack = solve_system(join(shipped(), small.request({"pytorch": "==2.7.1"}, {**HOST, **host}, **(spec or {}))))
     return [shown_words(one) for one in stack.shown], [unread_words(one) for one in stack.unread]
 
 
@@ -39,12 +39,12 @@ def test_a_host_without_a_driver_shows_nothing() -> None:
 
 
 def test_a_fact_that_a_container_brings_itself_is_not_read() -> None:
-    _, unread = told({"glibc": "2.35", "gcc": "12.3"}, outputs=["dockerfile"])
+    _, unread = told({"glibc": "2.35", "gcc": "12.3"}, {"outputs": ["dockerfile"]})
     assert unread == ["host0 states gcc and glibc, and nothing in this stack depends on them"]
 
 
 def test_on_the_host_itself_its_glibc_is_read() -> None:
-    _, unread = told({"glibc": "2.35"}, runs="host", outputs=["requirements"])
+    _, unread = told({"glibc": "2.35"}, {"runs": "host", "outputs": ["requirements"]})
     assert unread == []
 
 
