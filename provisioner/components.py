@@ -280,7 +280,7 @@ _ROWS = (
     ),
     Component(
         name="nvswitch", supplier=Supplier.HOST, title="NVSwitch", key="nvswitch", is_named=True, accelerators=_ON_CUDA,
-        systems=_LINUX, how_to_find="whether an NVSwitch joins the GPUs (lspci -d 10de::0680)",
+        systems=_LINUX, is_assumed=True, how_to_find="whether an NVSwitch joins the GPUs (lspci -d 10de::0680)",
     ),
     Component(
         name="virtualization", supplier=Supplier.HOST, key="virtualization", is_named=True, is_fact=False,
@@ -296,6 +296,9 @@ _ROWS = (
 
 COMPONENTS: dict[str, Component] = {row.name: row for row in _ROWS}
 """Every component by its name, from the top of a stack down to the hardware."""
+
+CUDA_LIBRARIES = ("cudnn", "nccl", "tensorrt")
+"""The libraries for CUDA that are components, and no part of a toolkit."""
 
 FRAMEWORKS = tuple(row.name for row in _ROWS if row.distribution)
 """The frameworks; a stack is named after the first of these that it contains."""

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.json import encode
 from msgspec.structs import replace
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
+from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
+from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.outputs import OUTPUTS
 from provisioner.places import HostPlace, Place
 
@@ -121,6 +126,24 @@ class Request(Struct, frozen=True, kw_only=True):
         return "rocm" if is_amd and any(target.host.gpus for target in self.hosts) else "cuda"
 
     @property
+    def named_packages(self) -> frozenset[str]:
+        """The distributions that the spec names, normalized."""
+        return _names(self.spec.packages)
+
+    @property
+    def names_framework(self) -> bool:
+        """Whether the spec names a framework, as a component or as a package; it brings its own CUDA and libraries."""
+        requires = self.spec.requires
+        is_required = "pytorch_build" in requires or any(name in requires for name in FRAMEWORKS)
+        return is_required or not self.named_packages.isdisjoint(COMPONENT_OF_DISTRIBUTION)
+
+    @property
+    def toolkit(self) -> tuple[str, ...]:
+        """CUDA and those of its libraries that the spec requires as components without a framework; () where it names one."""
+        asked = tuple(name for name in ("cuda", *CUDA_LIBRARIES) if name in self.spec.requires)
+        return asked if asked and self.accelerator == "cuda" and not self.names_framework else ()
+
+    @property
     def image_base(self) -> str:
         """The base image of the spec; `auto` becomes `cuda-devel`, which has the compiler, if CUDA code is compiled."""
         base = self.spec.image.base
@@ -135,6 +158,11 @@ class Request(Struct, frozen=True, kw_only=True):
         another image, `image.cuda_compat` of the spec states it.
         """
         return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
+
+
+@lru_cache(maxsize=16)
+def _names(packages: tuple[str, ...]) -> frozenset[str]:
+    return frozenset(canonicalize_name(Requirement(text).name) for text in packages)
 
 
 def _may_compute_on_nvidia(target: TargetHost) -> bool:

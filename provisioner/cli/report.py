@@ -8,7 +8,7 @@ from msgspec.structs import asdict
 
 from provisioner.grounds.fields import PredicateFields, fields_of, object_of, ranges_of, source_fields, type_of
 from provisioner.grounds.requirement import Ground
-from provisioner.words.choice import caution_words, held_back_words, move_reason_words, move_source
+from provisioner.words.choice import caution_words, held_back_words, move_reason_words, move_source, shown_words, unread_words
 from provisioner.words.conflict import conclusion_words, fix_words, member_words
 from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
@@ -64,6 +64,10 @@ def _stack(stack: Stack) -> dict[str, object]:
     report["assumes"] = [assumption_words(doubt) for doubt in stack.assumes]
     if stack.accepts:
         report["accepts"] = [doubt_words(doubt) for doubt in stack.accepts]
+    if stack.shown:
+        report["shown"] = [{"host": one.host, "facts": list(one.facts), "text": shown_words(one)} for one in stack.shown]
+    if stack.unread:
+        report["unread"] = [{"host": one.host, "facts": list(one.keys), "text": unread_words(one)} for one in stack.unread]
     report["relaxations"] = [
         {
             "name": one.name,

@@ -184,7 +184,7 @@ def _remarks(stack: Stack, reported: set[str]) -> Iterator[Line]:
     """Yield the remarks about a stack: components held back, relaxations, doubts, warnings not in `reported`, and upgrades."""
     from provisioner.cli.display import Line, Paint, wants_details
     from provisioner.grounds.relaxation import DriverWay
-    from provisioner.words.choice import caution_words, held_back_words
+    from provisioner.words.choice import caution_words, held_back_words, shown_words, unread_words
     from provisioner.words.doubt import assumption_words, doubt_words
     from provisioner.words.relaxation import relaxation_words
 
@@ -198,6 +198,8 @@ def _remarks(stack: Stack, reported: set[str]) -> Iterator[Line]:
     if wants_details():
         yield from (Line(assumption_words(doubt), "assumes:", Paint.STRONG) for doubt in stack.assumes)
         yield from (Line(doubt_words(doubt), "accepted:", Paint.STRONG) for doubt in stack.accepts)
+        yield from (Line(shown_words(one), "shown:", Paint.STRONG) for one in stack.shown)
+        yield from (Line(unread_words(one), "not read:", Paint.STRONG) for one in stack.unread)
     cautions = dict.fromkeys(map(caution_words, stack.warnings))
     yield from (Line(text, "warning:", Paint.UNSURE) for text in cautions if text not in reported)
     reported.update(cautions)

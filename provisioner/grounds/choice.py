@@ -174,4 +174,27 @@ class IndexLeftOut(Struct, frozen=True, kw_only=True):
     problem: str
 
 
-Caution = Yanked | UnknownExtra | IndexLeftOut | SourceNotice
+class ShownByDriver(Struct, frozen=True, kw_only=True):
+    """The driver that a host runs shows that facts which the host does not state are good enough for that driver."""
+
+    host: str
+    driver: str
+    facts: tuple[str, ...]
+
+
+class Unread(Struct, frozen=True, kw_only=True):
+    """A host states facts, by the keys of its profile, on which no requirement of the stack depends."""
+
+    host: str
+    keys: tuple[str, ...]
+
+
+class LoweredTarget(Struct, frozen=True, kw_only=True):
+    """A GPU (`device`) is compiled for as an older architecture (`target`), for the compiler does not know the GPU."""
+
+    device: str
+    target: str
+    nvcc: str
+
+
+Caution = LoweredTarget | Yanked | UnknownExtra | IndexLeftOut | SourceNotice

@@ -161,6 +161,24 @@ class NothingAccelerated(Doubt, frozen=True, kw_only=True):
     instead: tuple[tuple[str, str], ...]
 
 
+class Unrealised(Doubt, frozen=True, kw_only=True):
+    """The spec asks for CUDA or a library for it, and neither the base image nor the lock is known to have it.
+
+    `distribution` is the one of NVIDIA's that has it, "" when none is known; `is_version`: its version is that of the release.
+    `base` is a keyword of `image.base` for an image that has it, "" for none.
+    """
+
+    subject: Subject
+    image: str
+    distribution: str
+    is_version: bool = True
+    base: str = ""
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+
 class FromSource(Doubt, frozen=True, kw_only=True):
     """A build is compiled from source: no binary is published."""
 

@@ -161,6 +161,17 @@ class CompiledForLocal(Struct, frozen=True):
     local: str
 
 
+class CompiledForNamed(Struct, frozen=True):
+    """The file name or address of the wheel says for which PyTorch it is compiled.
+
+    `cuda` is its CUDA release, "" for a CPU build; `is_new_abi` is None when the name does not say which C++ ABI it has.
+    """
+
+    series: str
+    cuda: str
+    is_new_abi: bool | None
+
+
 class NeedsAbi(Struct, frozen=True):
     """The wheel's libraries call PyTorch's functions by their names in the new C++ ABI, or in the old one."""
 
@@ -184,6 +195,13 @@ class NeedsLibraries(Struct, frozen=True):
     sonames: tuple[str, ...]
     bearers: tuple[str, ...]
     is_inferred: bool = False
+
+
+class IsOfCuda(Struct, frozen=True):
+    """The candidate is a library for CUDA of a series or a major version (`cuda`), which has requirements on the host."""
+
+    cuda: str
+    needs: Predicate
 
 
 class BundlesCompiler(Struct, frozen=True):
@@ -325,8 +343,10 @@ Predicate = (
     | WrittenBySeveral
     | CompiledAgainst
     | CompiledForLocal
+    | CompiledForNamed
     | NeedsAbi
     | BundlesCuda
+    | IsOfCuda
     | Bundles
     | IsExtraOf
     | InstalledAs

@@ -301,6 +301,19 @@ class CompilesFor(Ground, frozen=True, kw_only=True):
         return SpecLine("arch_list", f"{self.architecture}{'+PTX' if self.is_ptx else ''}")
 
 
+class CompilesOnlyFor(Ground, frozen=True, kw_only=True):
+    """All architectures that the spec lists to compile for, of which one must serve a GPU (`device`)."""
+
+    component: ClassVar[str] = "arch_list"
+    architectures: tuple[str, ...]
+    device: str
+    place: Place
+
+    @property
+    def group(self) -> Group:
+        return SpecLine("arch_list", self.device)
+
+
 class CompilesForGpu(Ground, frozen=True, kw_only=True):
     """An architecture to compile for because a host has such a GPU."""
 

@@ -136,7 +136,7 @@ class Host(StrictModel, frozen=True, kw_only=True):
     python_arch: str | None = None
     libraries: Libraries | None = None
     userspace_driver: VersionText | None = None
-    fabric_manager: VersionText | None = None
+    fabric_manager: VersionOrAbsent | None = None
     nvswitch: Literal["present", "none"] | None = None
     virtualization: Literal["none", "wsl1", "wsl2", "vm", "container"] | None = None
     jetson: Jetson | None = None

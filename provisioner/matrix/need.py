@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from msgspec import Struct
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.components import ABSENT
+from provisioner.components import ABSENT, PRESENT
 from provisioner.platforms import PLATFORMS
 from provisioner.strict_model import Spelling
 from provisioner.versions import Range, Version
@@ -28,6 +28,7 @@ NAMED_GUARDS: dict[str, tuple[str, ...]] = {
     "build": (ABSENT, "extension", "pytorch"),
     "cuda_compat": (ABSENT, "present"),
     "gpu_kind": get_args(GpuKind),
+    "nvswitch": (ABSENT, PRESENT),
     "virtualization": (ABSENT, "wsl1", "wsl2", "vm", "container"),
 }
 """Facts of the host and the request that a rule may have in `on` although they are no components, with their values.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -28,6 +27,7 @@ from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.python.distributions import host_requirements_of, of_variant_indexes
 from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import PYTORCH, Candidate, ImageCandidate, Key, Labelled, Requirement, build_of
+from provisioner.resolver.rules.images import realises_toolkit
 from provisioner.resolver.search.bundled import align_bundled, misaligned
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import Pair, ProblemInstance, ReadBudget
@@ -87,13 +87,13 @@ class Attempt(Struct, frozen=True, kw_only=True):
     system: dict[Key, Candidate]
 
 
-def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] = MappingProxyType({})) -> Stack:
+def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
     """Return the stack without packages, found without an index; raises `NoStackError` when there is none.
 
     `beside` are distributions that were chosen before: the matrix's requirements of those distributions on hosts hold, too.
     """
     instance, pins = choose(problem.with_roots(*host_requirements_of(problem, beside)) if beside else problem, None)
-    return answer(instance, align_bundled(instance, pins, beside), beside=beside)
+    return answer(instance, align_bundled(instance, pins, beside or {}), beside=beside)
 
 
 def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:
@@ -280,11 +280,15 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
             found.append(Attempt(python=candidate.label, problem=narrowed, system=system))
 
     def rank(attempt: Attempt) -> int:
-        """Return the index of the framework's release among its candidates, which are in the policy's order."""
-        framework = next((one for name in FRAMEWORKS if (one := attempt.system.get(Key(name))) is not None), None)
-        if framework is None:
+        """Return the index of the framework's release among its candidates, which are in the policy's order.
+
+        Without a framework it is the index of the base image that has the CUDA which the spec asks for.
+        """
+        leads = (*FRAMEWORKS, "image") if realises_toolkit(problem.request) else FRAMEWORKS
+        lead = next((one for name in leads if (one := attempt.system.get(Key(name))) is not None), None)
+        if lead is None:
             return 0
-        return next(i for i, one in enumerate(problem.domains[framework.key]) if one.version == framework.version)
+        return next(i for i, one in enumerate(problem.domains[lead.key]) if one.version == lead.version)
 
     # A locked Python comes first only where `prefer` and `avoid` of the policy leave it first among Pythons.
     first = problem.domains[PYTHON][0].label

@@ -48,7 +48,7 @@ from provisioner.resolver.requirement import (
 )
 from provisioner.resolver.rules.facts import is_used
 from provisioner.resolver.rules.guards import Guards
-from provisioner.resolver.rules.images import image_candidates
+from provisioner.resolver.rules.images import image_candidates, realises_toolkit
 from provisioner.resolver.rules.needs import Needs
 from provisioner.resolver.rules.policy import arranged
 from provisioner.resolver.rules.shared_files import shared_file_domains
@@ -67,8 +67,8 @@ if TYPE_CHECKING:
 __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
 PYTHON = Key("python")
-LAST = 1_000_000
-"""The rank of keys that are decided after all others."""
+FIRST, LAST = -2, 1_000_000
+"""The ranks of keys that are decided before, and after all others."""
 
 
 Candidates = tuple[Candidate, ...]
@@ -212,6 +212,8 @@ class _Joiner:
         self.roots.extend(needs.policy.roots)
         rank = {name: index for index, name in enumerate(self.matrix.order)}
         order = {key: rank.get(key.component, -1) for key in self.domains}
+        if realises_toolkit(self.request):
+            order[Key("image")] = FIRST  # the CUDA of an image, and not any newer one that no image has
         # Distributions upgraded by name are decided last, so that locked ones need not give way to them.
         order.update({Key(name, PACKAGE): LAST for name in self.request.upgraded if Key(name) not in self.domains})
         return Problem(

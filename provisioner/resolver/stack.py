@@ -9,7 +9,7 @@ from msgspec import Struct, field
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.grounds.choice import Caution, HeldBack, Move
+    from provisioner.grounds.choice import Caution, HeldBack, Move, ShownByDriver, Unread
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.relaxation import Relaxation
     from provisioner.grounds.requirement import Ground
@@ -71,7 +71,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     facts that the spec's `policy.accept` names.
 
     Not written to a lock: `warnings`, requests without effect and indexes out of reach; `moves`, the version changes of an
-    upgrade by name; `held_back`, the frameworks of which a package excludes a newer release.
+    upgrade by name; `held_back`, the frameworks of which a package excludes a newer release; `shown`, the facts that running
+    drivers prove; `unread`, stated facts of hosts that made no difference.
     """
 
     platform: str
@@ -93,6 +94,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     warnings: tuple[Caution, ...] = ()
     moves: tuple[Move, ...] = ()
     held_back: tuple[HeldBack, ...] = ()
+    shown: tuple[ShownByDriver, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     @property
     def verdict(self) -> str:

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import COMPONENTS
 from provisioner.grounds import choice as of
 from provisioner.words.ground import say
-from provisioner.words.notation import source_words
+from provisioner.words.notation import listed, source_words
 from provisioner.words.notice import source_notice_words
 
 if TYPE_CHECKING:
-    from provisioner.grounds.choice import Caution, HeldBack, InstallDriver, Move, MoveReason, PassedOver, StepReason
+    from provisioner.grounds.choice import (
+        Caution,
+        HeldBack,
+        InstallDriver,
+        Move,
+        MoveReason,
+        PassedOver,
+        ShownByDriver,
+        StepReason,
+        Unread,
+    )
 
 MOST_EXTRAS = 8
 """The number of extras that a caution lists of a distribution without the requested extra."""
@@ -80,6 +91,19 @@ def passed_over_words(reason: PassedOver) -> str:
             return f"whether it would work cannot be told: {problem}"
 
 
+def shown_words(shown: ShownByDriver) -> str:
+    """Return what a running driver shows, so that it is not asked for."""
+    facts = listed(tuple(COMPONENTS[name].label for name in shown.facts))
+    be = "are" if len(shown.facts) > 1 else "is"
+    return f"{shown.host} runs driver {shown.driver}, so its {facts} {be} as that driver needs"
+
+
+def unread_words(unread: Unread) -> str:
+    """Return which stated facts of a host made no difference."""
+    them = "them" if len(unread.keys) > 1 else "it"
+    return f"{unread.host} states {listed(unread.keys)}, and nothing in this stack depends on {them}"
+
+
 def caution_words(caution: Caution) -> str:
     """Return a caution about an answer, which is valid all the same."""
     match caution:
@@ -94,6 +118,9 @@ def caution_words(caution: Caution) -> str:
             if requested_by is not None and requested_by.is_request:
                 who = f"{who}, {source_words(requested_by.source)}"
             return f"{name} {version} has no extra `{extra}`; {has}  ({who})"
+        case of.LoweredTarget(device=device, target=target, nvcc=nvcc):
+            runs = "which its driver compiles at start" if target.endswith("+PTX") else "whose code runs there"
+            return f"nvcc {nvcc} does not know gpu {device}: compile for {target}, {runs}"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
     return source_notice_words(caution)

@@ -83,6 +83,8 @@ def noun_words(ground: Ground) -> str:
             return f"a build of {'an extension' if build == 'extension' else 'PyTorch'}"
         case of.CompilesFor(architecture=architecture) | of.CompilesForGpu(architecture=architecture):
             return f"code for {architecture}"
+        case of.CompilesOnlyFor(architectures=architectures):
+            return f"code for {', '.join(architectures)} alone"
         case of.AsksFor(name=name, release=release):
             return f"{name} {release}"
         case of.LockHas(name=name, label=label) | of.OthersGet(name=name, label=label):
@@ -140,6 +142,8 @@ def _request(ground: Ground) -> str:
             return f"{'you ask for strategy stable' if is_by_strategy else f'you forbid {word}'}: {meaning}"
         case of.BuildNeeds(build=build, tool=tool):
             return f"you build {'an extension' if build == 'extension' else 'PyTorch'}, which needs {tool}"
+        case of.CompilesOnlyFor(architectures=architectures, device=device):
+            return f"you compile for {', '.join(architectures)} alone, which gpu {device} does not run"
         case of.CompilesFor(architecture=architecture, is_ptx=is_ptx):
             return f"you compile for {architecture}{', as PTX too' if is_ptx else ''}"
         case of.AsksWhyNot():

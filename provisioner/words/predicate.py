@@ -68,11 +68,10 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             return f"from the {index} index {be} compiled for the PyTorch build of the {index} index{also}"
         case of.CompiledForLocal(local=local):
             return f"{be} compiled for the PyTorch build that its local version {local} names"
-        case of.NeedsAbi(is_new=is_new):
-            abi = "new" if is_new else "old"
-            return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
-        case of.BundlesCuda(major=major, needs=needs, because=because):
-            return f"bring{'' if plural else 's'} CUDA {major}, which{predicate_words(needs)}{_because(because)}"
+        case of.CompiledForNamed() | of.NeedsAbi():
+            return _compiled_for(predicate, be=be, need=need)
+        case of.BundlesCuda() | of.IsOfCuda():
+            return _cuda(predicate, plural=plural)
         case of.NeedsLibraries():
             return _libraries(predicate, need)
         case of.BundlesCompiler(cuda=cuda, newest=newest):
@@ -136,6 +135,22 @@ def _libraries(predicate: of.NeedsLibraries, need: str) -> str:
     has = f"{listed(predicate.bearers, 'or')} has" if predicate.bearers else "nothing else in the answer has"
     like = ", as measured next to it" if predicate.is_inferred else ""
     return f"{need} {listed(predicate.sonames)}{like}, which {has}"
+
+
+def _compiled_for(predicate: of.CompiledForNamed | of.NeedsAbi, *, be: str, need: str) -> str:
+    if isinstance(predicate, of.NeedsAbi):
+        abi = "new" if predicate.is_new else "old"
+        return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
+    built = f"with CUDA {predicate.cuda}" if predicate.cuda else "for the CPU"
+    abi = "" if predicate.is_new_abi is None else f" and the {'new' if predicate.is_new_abi else 'old'} C++ ABI"
+    return f"{be} compiled for PyTorch {predicate.series} {built}{abi}, as the name of the file says"
+
+
+def _cuda(predicate: of.BundlesCuda | of.IsOfCuda, *, plural: bool) -> str:
+    if isinstance(predicate, of.IsOfCuda):
+        return f"{'are' if plural else 'is'} for CUDA {predicate.cuda}, which{predicate_words(predicate.needs)}"
+    verb, needs = "bring" if plural else "brings", predicate_words(predicate.needs)
+    return f"{verb} CUDA {predicate.major}, which{needs}{_because(predicate.because)}"
 
 
 def _because(because: str) -> str:

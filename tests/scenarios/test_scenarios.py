@@ -23,6 +23,7 @@ from provisioner.request import Request, TargetHost
 from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
+from provisioner.words.choice import caution_words
 from provisioner.words.conflict import conflict_lines
 from provisioner.words.relaxation import relaxation_words
 from tests.lock_examples import lock_of
@@ -102,7 +103,8 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
     if "relaxations" in expected:
         assert [f"{one.name} {one.component}" for one in stack.relaxations] == expected["relaxations"]
     if "says" in expected:
-        told = [*(relaxation_words(one) for one in stack.relaxations), *unverified(stack)]
+        warned = map(caution_words, stack.warnings)
+        told = [*(relaxation_words(one) for one in stack.relaxations), *unverified(stack), *warned]
         assert [text for text in expected["says"] if text not in told] == [], told
     if "unverified" in expected:
         assert list(unverified(stack)) == expected["unverified"]

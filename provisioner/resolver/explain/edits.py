@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.components import COMPONENTS, FRAMEWORKS, Effort
+from provisioner.components import COMPONENTS, CUDA_LIBRARIES, FRAMEWORKS, Effort
 from provisioner.grounds.edit import (
     LEFT_OUT,
     DropBound,
@@ -34,6 +34,7 @@ from provisioner.grounds.edit import (
 )
 from provisioner.grounds.requirement import (
     PYTHON_ATTEMPT,
+    CompilesOnlyFor,
     Constrains,
     FactOf,
     Forbids,
@@ -173,7 +174,7 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
             # The architectures to compile for follow from the GPUs, whose change changes them.
             is_derived = one.is_fact and one.name == "arch_list"
             is_fixed = is_open or is_derived or one.name in FIXED or group == PYTHON_ATTEMPT or group in extra
-            is_fixed = is_fixed or one.is_bound or isinstance(requirement.ground, RequiresPython)
+            is_fixed = is_fixed or one.is_bound or isinstance(requirement.ground, RequiresPython | CompilesOnlyFor)
             is_environment = instance.finder is not None and one.name == "python"
             if (parent is None and not is_fixed and not is_environment) or one.is_bound:
                 found.append(one)
@@ -252,7 +253,7 @@ def _relates(group: Group, subjects: Collection[str], to: str) -> bool:
 ALLOWANCES: dict[str, Callable[[Group], bool]] = {
     "minor-version": lambda group: _relates(group, {"cuda"}, "driver"),
     "forward-compat": lambda group: _relates(group, {"cuda"}, "driver"),
-    "ptx-jit": lambda group: _relates(group, FRAMEWORKS, "gpu"),
+    "ptx-jit": lambda group: _relates(group, (*FRAMEWORKS, "cuda", *CUDA_LIBRARIES), "gpu"),
     "patched-kernel": lambda group: _relates(group, {"driver"}, "kernel"),
     "prerelease": lambda group: isinstance(group, SpecLine) and group.key in {"requires", "packages"},
     "end-of-life": lambda _: False,
@@ -277,6 +278,8 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     is_python_requested = any(root.key == Key("python") and root.ground.is_request for root in roots)
     if is_python_requested and (edit := open_python(instance)) is not None:
         yield (edit,)
+    for ground in dict.fromkeys(root.ground for root in roots if isinstance(root.ground, CompilesOnlyFor)):
+        yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
     yield from _accelerators(request, groups)
     yield from _bounds(instance, groups)
     policies = list(_policies(instance, groups))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
-from provisioner.resolver.outcome.cautions import unknown_extras, yanked
+from provisioner.resolver.outcome.cautions import lowered_targets, unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
+from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_facts
 from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
 from provisioner.resolver.outcome.require_cuda import require_cuda
@@ -49,14 +49,14 @@ HIDDEN = frozenset({"accelerator", "platform", POLICY, SHARED_FILE})
 BASES = ("native", "minor-version", "forward-compat")
 
 
-def answer(
-    instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] = MappingProxyType({})
-) -> Stack:
+def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
     """Return the stack of a verified assignment of candidates to keys.
 
-    `beside` are distributions that were chosen earlier, when only the components were solved again.
+    `beside` are distributions that were chosen earlier, when only the components were solved again; None without a lock. With
+    packages or a lock the answer is all that is installed.
     """
     problem = instance.problem
+    is_whole, beside = instance.finder is not None or beside is not None, beside or {}
     pins = _in_order(problem, pins)
     image = _image(pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
@@ -79,7 +79,12 @@ def answer(
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
-    every = (*problem.doubts, *doubts(instance, pins, beside), *undated(instance, pins), *built_elsewhere(instance, pins))
+    every = (
+        *problem.doubts,
+        *doubts(instance, pins, beside, is_whole=is_whole),
+        *undated(instance, pins),
+        *built_elsewhere(instance, pins),
+    )
     found = weighed(every, problem.request)
     return Stack(
         platform=problem.request.platform,
@@ -96,10 +101,13 @@ def answer(
         accepts=found.accepts,
         relaxations=relaxations(instance, pins, beside),
         held_back=tuple(held_back(instance, pins)),
+        shown=tuple(shown_by_drivers_of(problem.request)),
+        unread=tuple(unread_facts(problem.matrix, problem.request)),
         image=image,
         packages=tuple(_packages(instance.finder, pins)) if instance.finder else (),
         runs=problem.request.runs,
         warnings=(
+            *lowered_targets(pins),
             *yanked(instance, pins),
             *unknown_extras(instance, pins),
             *(instance.finder.variant_indexes.left_out if instance.finder else ()),

@@ -1,10 +1,10 @@
-"""Warnings about chosen distributions: yanked files, and extras that a distribution does not have."""
+"""Warnings about what was chosen: yanked files, extras that a distribution does not have, and lowered compile targets."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.grounds.choice import UnknownExtra, Yanked
+from provisioner.grounds.choice import LoweredTarget, UnknownExtra, Yanked
 from provisioner.names import nearest
 from provisioner.resolver.python.finder import extras_of
 
@@ -28,6 +28,15 @@ def yanked(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
     for name, release in sorted(found.items()):
         if release.file is not None and release.file.yanked is not None:
             yield Yanked(name=name, version=str(release.version), reason=release.file.yanked)
+
+
+def lowered_targets(pins: Mapping[Key, Candidate]) -> Iterator[LoweredTarget]:
+    """Yield a warning for each GPU that is compiled for as an older architecture, which the compiler knows."""
+    nvcc = next((one for key, one in pins.items() if key.component == "nvcc"), None)
+    for key, candidate in pins.items():
+        device = key.name.partition(":")[2]
+        if key.component == "arch_list" and nvcc is not None and candidate.label != device:
+            yield LoweredTarget(device=device, target=candidate.label, nvcc=nvcc.label)
 
 
 def unknown_extras(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[UnknownExtra]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary
+from provisioner.components import FRAMEWORKS
+from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary, Unrealised
 from provisioner.grounds.requirement import Subject
 from provisioner.resolver.python.bundled import CUDA
-from provisioner.resolver.python.libraries import CUDNN, IMAGE, Libraries, LibraryRequirements
+from provisioner.resolver.python.libraries import CUDNN, IMAGE, Libraries, LibraryRequirements, cuda_of, library_of
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key
+from provisioner.resolver.rules.bundled import BUNDLED
+from provisioner.resolver.rules.images import realises_toolkit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from provisioner.matrix.model import GpuWheel
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
@@ -65,6 +69,37 @@ def _of_wheels(library: str, pins: Mapping[Key, Candidate]) -> str:
     if found is not None:
         return str(found.pep440)
     return component.version.text.partition("+")[0] if component is not None else ""
+
+
+def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Unrealised]:
+    """Yield a doubt for CUDA and each library that the spec asks for by itself and that its container would not have."""
+    problem = instance.problem
+    request = problem.request
+    image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
+    if image is None or not request.toolkit or any(Key(name) in pins for name in FRAMEWORKS):
+        return
+    held = {"cuda": image.cuda, "cudnn": image.cudnn}
+    names = {key.project for key in pins if key.is_package} | request.named_packages
+    cuda = pins.get(Key("cuda"))
+    runtimes = _with_runtime(problem.matrix.wheels)
+    for component in request.toolkit:
+        chosen = pins.get(Key(component))
+        carriers = BUNDLED.get(component, runtimes)
+        if chosen is None or held.get(component) or names.intersection(carriers):
+            continue
+        fitting = [name for name in carriers if cuda is not None and cuda_of(name) == cuda.version.release[0]]
+        yield Unrealised(
+            subject=Subject(component, chosen.label),
+            image=image.reference.partition("@")[0],
+            distribution=fitting[0] if fitting else "",
+            is_version=component != "cuda",
+            base="cuda-runtime" if component == "cuda" and not realises_toolkit(request) else "",
+        )
+
+
+def _with_runtime(rows: Iterable[GpuWheel]) -> tuple[str, ...]:
+    """Return the distributions that are CUDA's runtime library."""
+    return tuple(dict.fromkeys(row.distribution for row in rows if any(library_of(one) == "libcudart" for one in row.provides)))
 
 
 def _is_other(stated: str, chosen: str) -> bool:

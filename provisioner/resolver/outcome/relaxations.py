@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
-from provisioner.components import FRAMEWORKS
+from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
 from provisioner.grounds.doubt import BuiltMetadata, UndatedFile, UndatedRelease, UndesignatedBranch
 from provisioner.grounds.predicate import Ended, IsPrerelease
 from provisioner.grounds.relaxation import (
@@ -111,9 +111,9 @@ def _driver_ways(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
 
 
 def _through_ptx(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[ThroughPtx]:
-    for name in FRAMEWORKS:
+    for name in (*FRAMEWORKS, "cuda", *CUDA_LIBRARIES):
         candidate = pins.get(Key(name))
-        build = build_of(candidate)
+        build = instance.problem.needs.devices.code_of(candidate) if candidate is not None else None
         if candidate is None or build is None or build.accelerator != "cuda":
             continue
         devices = dict.fromkeys(one.label for key, one in pins.items() if key.component == "gpu")

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.components import FRAMEWORKS
 from provisioner.host.model import Host
 from provisioner.request import TargetHost
 from provisioner.resolver.python.bundled import bundled_libraries, bundled_runtimes
@@ -78,11 +77,8 @@ class _Gate:
         self._parts.extend((*bundled_runtimes(problem.matrix, pins), *bundled_libraries(problem, pins)))
         self._needs = list(self._host_needs())
         self._minimums = [(one.version, one.release.driver) for one in self._parts if one.release.driver]
-        self._builds = [
-            build
-            for one in self._parts
-            if one.key.component in FRAMEWORKS and (build := one.build) and build.accelerator == "cuda"
-        ]
+        codes = (problem.needs.devices.code_of(one) for one in self._parts)
+        self._builds = [build for build in codes if build is not None and build.accelerator == "cuda"]
 
     def text(self) -> str:
         """Return the value of NVIDIA_REQUIRE_CUDA, in ascending order; "" when every host is admitted."""

@@ -36,7 +36,7 @@ from provisioner.index.markers import holds_for
 from provisioner.resolver.outcome.accelerated import ACCELERATED, nothing_accelerated
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
-from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries
+from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries, unrealised
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
@@ -65,14 +65,20 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 
-def doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return the doubts about an answer, without duplicates; `beside` are distributions of a lock, which were not searched."""
+def doubts(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate], *, is_whole: bool = False
+) -> tuple[Doubt, ...]:
+    """Return the doubts about an answer, without duplicates; `beside` are distributions of a lock, which were not searched.
+
+    `is_whole`: the answer is all that is installed, so what it lacks is missing.
+    """
     found: list[Doubt] = [
         *_unmeasured(instance, pins),
         *_unmeasured_wheels(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
         *shadowed_libraries(instance, {**pins, **beside}),
         *nothing_accelerated(instance.problem, {**pins, **beside}),
+        *(unrealised(instance, {**pins, **beside}) if is_whole else ()),
         *_compiled_from_source(pins),
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),

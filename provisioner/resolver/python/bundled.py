@@ -11,20 +11,23 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
 
-from provisioner.grounds.predicate import Bundles, BundlesCuda, without_reason
+from provisioner.grounds.predicate import Bundles, BundlesCuda, IsOfCuda, without_reason
 from provisioner.grounds.relaxation import MixedCuda
 from provisioner.grounds.requirement import Entails, Relation, Row, SameChoice
 from provisioner.matrix.need import Need
+from provisioner.matrix.once import once_per_matrix
 from provisioner.places import Place
 from provisioner.resolver.requirement import PACKAGE, Candidate, Key, ReleaseCandidate, Requirement, build_of
 from provisioner.resolver.rules.bundled import BUNDLED, bundled_version, unlisted_release
-from provisioner.versions import Range, Version
+from provisioner.resolver.rules.devices import toolkit_code
+from provisioner.versions import Range, Version, dotted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import ImpliedNeed, Matrix, Release
+    from provisioner.matrix.model import Build, ImpliedNeed, Matrix, Release
     from provisioner.resolver.problem import Problem
 
 
@@ -157,21 +160,94 @@ def bundled_library(problem: Problem, candidate: Candidate) -> ReleaseCandidate 
 
 
 def bundled_library_requirements(problem: Problem, candidate: Candidate) -> Iterator[Requirement]:
-    """Yield the requirements on hosts of the library that a version bundles; nothing unless the accelerator is CUDA."""
+    """Yield the requirements on hosts of the library that a version bundles; nothing unless the accelerator is CUDA.
+
+    A library that the spec itself names is used, so the CUDA release that it is for must run on the hosts. Without a framework
+    in the spec, its own GPU code must do so, too; a framework calls what its own GPUs need.
+    """
     library = bundled_library(problem, candidate)
+    request, build = problem.request, build_of(library)
+    is_library = library is not None or candidate.key.project in _toolkit_libraries(problem.matrix)
+    is_named = is_library and candidate.key.project in request.named_packages
+    if library is not None:
+        found = [one for one in problem.needs.of(library) if one.key.component in HOST_COMPONENTS]
+        if is_named and not request.names_framework and build is not None and build.sass is not None:
+            drivers = (one for one in found if one.key.component != "gpu")
+            found = [*drivers, *problem.needs.on_gpus(library, replace(build, accelerator=CUDA))]
+        yield from (_carried(candidate, one, library) for one in found if isinstance(one.ground, Entails))
+    if is_named and request.accelerator == CUDA:
+        yield from _of_its_cuda(problem, candidate, _cuda_of(problem.matrix, candidate, build))
+
+
+def _carried(candidate: Candidate, one: Requirement, library: Candidate) -> Requirement:
+    """Return a requirement of a library as one of the distribution that bundles it."""
+    assert isinstance(one.ground, Entails)
     name = candidate.key.name
-    if library is None:
+    ground = replace(
+        one.ground,
+        name=name,
+        subject=candidate.subject,
+        predicate=Bundles(library.key.component, library.label, one.ground.predicate),
+        relation=_through(one.ground.relation, name),
+    )
+    return Requirement(one.key, one.test, ground)
+
+
+def _of_its_cuda(problem: Problem, candidate: Candidate, releases: Sequence[ReleaseCandidate]) -> Iterator[Requirement]:
+    """Yield the requirements on hosts of the CUDA releases that a library is for, oldest first.
+
+    A driver that runs one release of a major version runs them all; a GPU is known to the newest one if to any.
+    """
+    if not releases:
         return
-    for one in problem.needs.of(library):
-        if one.key.component in HOST_COMPONENTS and isinstance(one.ground, Entails):
+    oldest, newest = releases[0], releases[-1]
+    series = {dotted(one.version.release[:2]) for one in releases}
+    cuda = series.pop() if len(series) == 1 else str(newest.version.release[0])
+    code = toolkit_code(problem.matrix, newest.version)
+    wanted = [one for one in problem.needs.of(oldest) if one.key.component == "driver"]
+    if problem.needs.devices.gpus:
+        by_rule = (one for one in problem.needs.of(newest) if one.key.component == "gpu")
+        wanted.extend(by_rule if code is None else problem.needs.on_gpus(newest, code))
+    for one in wanted:
+        if isinstance(one.ground, Entails):
             ground = replace(
                 one.ground,
-                name=name,
+                name=candidate.key.name,
                 subject=candidate.subject,
-                predicate=Bundles(library.key.component, library.label, one.ground.predicate),
-                relation=_through(one.ground.relation, name),
+                predicate=IsOfCuda(cuda, without_reason(one.ground.predicate)),
+                relation=Relation(CUDA, one.key.component, candidate.key.name),
             )
             yield Requirement(one.key, one.test, ground)
+
+
+def _cuda_of(matrix: Matrix, candidate: Candidate, build: Build | None) -> tuple[ReleaseCandidate, ...]:
+    """Return the CUDA releases that a library's distribution is for, oldest first; () when the matrix does not know them.
+
+    `build` is that of the component which the distribution bundles. A version that the matrix does not list is for the CUDA of
+    any listed version of the distribution.
+    """
+    listed = _toolkit_libraries(matrix).get(candidate.key.project, {})
+    of_build = tuple(need for need in (build.requires if build is not None else ()) if need.component == CUDA)
+    needs = of_build or listed.get(bundled_version(candidate)) or tuple(need for some in listed.values() for need in some)
+    component = matrix.components.get(CUDA)
+    found = [one for one in (component.releases if component else ()) if any(need.allows(one.version) for need in needs)]
+    found.sort(key=lambda one: one.version)
+    return tuple(ReleaseCandidate(Key(CUDA), one.version, str(one.version), one) for one in found)
+
+
+@once_per_matrix
+def _toolkit_libraries(matrix: Matrix) -> dict[str, dict[Version, tuple[Need, ...]]]:
+    """Return the CUDA that each version of a distribution with a library of NVIDIA's is for, by the distribution's name."""
+    found: dict[str, dict[Version, tuple[Need, ...]]] = {}
+    for component in matrix.components.values():
+        for release in component.releases:
+            for build in release.builds:
+                name = canonicalize_name(build.artefact.partition("-")[0])
+                needs = tuple(need for need in build.requires if need.component == CUDA)
+                if name.startswith("nvidia-") and needs:
+                    known = found.setdefault(name, {})
+                    known[release.version] = (*known.get(release.version, ()), *needs)
+    return found
 
 
 def _through(relation: Relation | SameChoice | Row, name: str) -> Relation | Row:

@@ -20,6 +20,7 @@ from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.python.bundled import CUDA, bundled_cuda_requirements, bundled_library_requirements
+from provisioner.resolver.python.named_builds import named_build, named_build_requirement
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import (
     NO_VERSION,
@@ -128,8 +129,11 @@ class DistributionFacts:
         found: list[Requirement] = []
         limits = [one for one in self._limits if one.row.distribution == release.name and one.excludes(candidate)]
         known = self._known.get(release.name)
+        named = named_build(release)
+        if named is not None:
+            found.append(named_build_requirement(candidate, named, self._problem.domains.get(PYTORCH, ())))
         if known is not None:
-            if _is_compiled(known, release):
+            if named is None and _is_compiled(known, release):
                 found.append(self._its_build(candidate, release, known))
             found.extend(self._implied(candidate, release, known))
         found.extend(self.wheels.of(candidate))

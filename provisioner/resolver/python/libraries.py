@@ -102,18 +102,18 @@ class Libraries:
         if not self._wheels.is_unmeasured(candidate):
             return ()
         around = [self._needed_by(row) for row in _neighbours(self._wheels.rows_of(candidate.key), candidate.pep440)]
-        names = [{_library(group[0]) for group in groups} for groups in around]
+        names = [{library_of(group[0]) for group in groups} for groups in around]
         together: dict[str, set[str]] = {}
-        for group in (one for groups in around for one in groups if all(_library(one[0]) in some for some in names)):
-            together.setdefault(_library(group[0]), set()).update(group)
+        for group in (one for groups in around for one in groups if all(library_of(one[0]) in some for some in names)):
+            together.setdefault(library_of(group[0]), set()).update(group)
         return tuple(tuple(sorted(some)) for some in together.values())
 
     def _needed_by(self, row: GpuWheel) -> tuple[Group, ...]:
         if not (row.sass or row.ptx) or self._problem.request.accelerator != CUDA:
             return ()
         by_name: dict[str, list[str]] = {}
-        for soname in (*row.links, *(one for one in row.opens if _library(one) in NEEDED)):
-            by_name.setdefault(_library(soname), []).append(soname)
+        for soname in (*row.links, *(one for one in row.opens if library_of(one) in NEEDED)):
+            by_name.setdefault(library_of(soname), []).append(soname)
         return tuple(tuple(some) for some in by_name.values() if all(one in self._providers for one in some))
 
     def is_provider(self, key: Key) -> bool:
@@ -138,15 +138,15 @@ class Libraries:
     def providers_of(self, groups: Iterable[Group]) -> list[str]:
         """Return for the last library of each group a distribution whose wheels contain it, all for one CUDA if they can be."""
         owners = [self._providers[max(group)] for group in groups]
-        common = set.intersection(*({_cuda_of(name) for name in some} for some in owners))
+        common = set.intersection(*({cuda_of(name) for name in some} for some in owners))
         newest = max(common, default=0)
-        return sorted({min(some, key=lambda name: (_cuda_of(name) != newest, name)) for some in owners})
+        return sorted({min(some, key=lambda name: (cuda_of(name) != newest, name)) for some in owners})
 
     def of_image(self, image: ImageFacts) -> Iterator[str]:
         """Yield the libraries of a base image: the toolkit's, of an image of kind `cuda-base` only the CUDA runtime."""
         if image.cuda:
             found = self._of_major(CUDA, _major(image.cuda))
-            yield from (one for one in found if image.kind != "cuda-base" or _library(one) == "libcudart")
+            yield from (one for one in found if image.kind != "cuda-base" or library_of(one) == "libcudart")
         if image.cudnn:
             yield from self._of_major(CUDNN, _major(image.cudnn))
 
@@ -173,10 +173,10 @@ class Libraries:
         """Return the components and major versions that have one of some libraries: `("cudnn", 9)`, `("cuda", 12)`."""
         found = set()
         for soname in group:
-            if _library(soname).startswith("libcudnn"):
+            if library_of(soname).startswith("libcudnn"):
                 found.add((CUDNN, _major(soname.rpartition(".so.")[2])))
             else:
-                found.update((CUDA, _cuda_of(name)) for name in self._providers.get(soname, ()))
+                found.update((CUDA, cuda_of(name)) for name in self._providers.get(soname, ()))
         return found
 
 
@@ -316,7 +316,7 @@ def _first(row: GpuWheel) -> PackageVersion:
     return min((PackageVersion(one.version) for one in SpecifierSet(row.versions)), default=PackageVersion("0"))
 
 
-def _library(soname: str) -> str:
+def library_of(soname: str) -> str:
     return soname.partition(".so")[0]
 
 
@@ -324,7 +324,7 @@ def _major(text: str) -> int:
     return int(text.partition(".")[0])
 
 
-def _cuda_of(distribution: str) -> int:
+def cuda_of(distribution: str) -> int:
     """Return the major CUDA version that NVIDIA's wheels of a name are for."""
     match = _CUDA_OF_NAME.search(distribution)
     return int(match[1]) if match else _FIRST_WITHOUT_SUFFIX

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 BUNDLED = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
     "nccl": ("nvidia-nccl-cu11", "nvidia-nccl-cu12", "nvidia-nccl-cu13"),
+    "tensorrt": ("tensorrt", "tensorrt-cu11", "tensorrt-cu12", "tensorrt-cu13"),
     "triton": ("triton",),
 }
 """The distributions that bundle a component, by component; their versions must agree."""

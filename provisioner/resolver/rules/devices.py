@@ -1,27 +1,37 @@
-"""GPU requirements of a framework's build: its compiled code must run on every GPU of every host."""
+"""Requirements on GPUs: the compiled code of a framework, library or wheel must run on every GPU of every host.
+
+CUDA itself is held by what its compiler can compile for, and a library by its own code, where the spec asks for them without a
+framework. A framework has code for no GPU that its CUDA cannot compile for, and calls of its libraries what its GPUs need.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from provisioner.components import FRAMEWORKS
-from provisioner.grounds.predicate import BundlesCompiler, CompiledFor, NeedsNativeDriver, Unmeasured
+from msgspec.structs import replace
+
+from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
+from provisioner.grounds.predicate import BundlesCompiler, CompiledFor, KnowsTarget, NeedsNativeDriver, Unmeasured
 from provisioner.grounds.requirement import Relation
 from provisioner.matrix.model import Build
 from provisioner.matrix.need import Need
-from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement
+from provisioner.matrix.once import once_per_matrix
+from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, build_of
 from provisioner.resolver.rules.coverage import Target, capability, coverage, override_for, runs_on
 from provisioner.resolver.rules.drivers import NativeDriver
 from provisioner.resolver.rules.facts import is_jetson
-from provisioner.versions import Range, dotted, numbers_of
+from provisioner.versions import Range, Version, dotted, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.grounds.predicate import Predicate
     from provisioner.matrix.model import GfxOverride, GpuWheel, Matrix
     from provisioner.places import Place
     from provisioner.request import Request
     from provisioner.resolver.rules.guards import Guards
+
+CUDA: Final = "cuda"
 
 
 ROCM_LIBRARIES = ("libamdhip", "libhip", "libhsa", "libmiopen", "libMIOpen", "librccl", "libroc")
@@ -35,6 +45,7 @@ class Devices:
         self._matrix = matrix
         self._request = request
         self.gpus = gpus
+        self._is_toolkit_alone = bool(request.toolkit)
         gpu = matrix.components.get("gpu")
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
         self._jetsons = frozenset(target.label for target in request.hosts if is_jetson(matrix, target.host))
@@ -42,26 +53,47 @@ class Devices:
             target.label: tuple(found for one in target.host.gpus or () if (found := guards.device(one)))
             for target in request.hosts
         }
+        self._jetsons = frozenset(target.label for target in request.hosts if target.host.jetson is not None)
+        """The hosts that have NVIDIA's libraries from JetPack, which are others than those of its packages."""
 
-    def of(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
-        """Yield the requirements of a framework's CUDA or ROCm build on every GPU of every host, and of its PTX on the drivers.
+    def of_code(self, candidate: Candidate, code: Build, place: Place) -> Iterator[Requirement]:
+        """Yield the requirements of a candidate's GPU code on every GPU of every host, and of its PTX on the drivers.
 
         `place` is the line of the matrix to cite. If the targets that a PyTorch build is compiled for are unknown, no GPU is
-        allowed with it unless the spec names the build; an unknown build of another framework has no requirements.
+        allowed with it unless the spec names the build; unknown code of anything else has no requirements.
         """
         component = candidate.key.component
-        if component not in FRAMEWORKS or build.accelerator not in {"cuda", "rocm"} or not self.gpus:
+        targets = code.sass if code.accelerator == CUDA else code.gfx
+        if targets is None and (component != "pytorch" or self._is_requested_by_name(code)):
             return
-        targets = build.sass if build.accelerator == "cuda" else build.gfx
-        if targets is None and (component != "pytorch" or self._is_requested_by_name(build)):
-            return
-        predicate = Unmeasured() if targets is None else CompiledFor((*targets, *(build.ptx or ())))
-        ground = candidate.entails(predicate, Relation(component, "gpu"), place)
-        test = Labelled(frozenset() if targets is None else self._served(build))
+        served = frozenset() if targets is None else self._served(code)
+        predicate: Predicate = Unmeasured() if targets is None else CompiledFor((*targets, *(code.ptx or ())))
         for key in self.gpus:
-            yield Requirement(key, test, ground)
-        if build.accelerator == "cuda" and targets is not None:
-            yield from self._ptx(candidate, build, place)
+            if component in CUDA_LIBRARIES and key.scope in self._jetsons:
+                continue
+            if component == CUDA:
+                device = key.name.partition(":")[2]
+                predicate = KnowsTarget(f"gpu {device}", is_known=device in served)
+            yield Requirement(key, Labelled(served), candidate.entails(predicate, Relation(component, "gpu"), place))
+        if code.accelerator == CUDA and targets is not None:
+            yield from self._ptx(candidate, code, place)
+
+    def code_of(self, candidate: Candidate) -> Build | None:
+        """Return the GPU code that decides on which GPUs a candidate runs, as a build; None for a candidate without any.
+
+        That is the code of a framework. If the spec asks for CUDA or its libraries without a framework, it is also the code of
+        a library, and what a CUDA release compiles for.
+        """
+        build, component = build_of(candidate), candidate.key.component
+        if component in FRAMEWORKS:
+            return build if build is not None and build.accelerator in {CUDA, "rocm"} else None
+        if not self._is_toolkit_alone or candidate.key.is_package:
+            return None
+        if component == CUDA:
+            return toolkit_code(self._matrix, candidate.version)
+        if component in CUDA_LIBRARIES and build is not None and build.sass is not None:
+            return replace(build, accelerator=CUDA)
+        return None
 
     def of_wheel(self, candidate: Candidate, wheel: GpuWheel, place: Place) -> Iterator[Requirement]:
         """Yield the requirements of a distribution's wheel on every GPU of every host, and of its PTX on the drivers.
@@ -190,3 +222,24 @@ def _how(build: Build, device: str) -> str:
     if device.startswith("gfx"):
         return "none"
     return coverage(build.sass or (), build.ptx or (), capability(device))
+
+
+@once_per_matrix
+def _toolkits(matrix: Matrix) -> dict[tuple[int, ...], Build]:
+    """Return the targets of each CUDA compiler, by the numbers of its release, and of its series for the last one in it."""
+    nvcc = matrix.components.get("nvcc")
+    found: dict[tuple[int, ...], Build] = {}
+    for release in sorted(nvcc.releases if nvcc else (), key=lambda one: one.version):
+        for build in release.builds:
+            if build.sass is not None:
+                series = release.version.release[:2]
+                need = Need(component=CUDA, range=Range.parse(f"=={dotted(series)}.*"))
+                code = Build(name="toolkit", accelerator=CUDA, sass=build.sass, ptx=build.ptx or (), requires=(need,))
+                found[release.version.release] = found[series] = code
+    return found
+
+
+def toolkit_code(matrix: Matrix, cuda: Version) -> Build | None:
+    """Return what a CUDA release compiles for, as a build; None when the matrix does not know it."""
+    known = _toolkits(matrix)
+    return known.get(cuda.release) or known.get(cuda.release[:2])

@@ -1,4 +1,7 @@
-"""Base images as candidates: those of the matrix, or one that the spec names and the matrix does not list."""
+"""Base images as candidates: those of the matrix, or one that the spec names and the matrix does not list.
+
+A spec that asks for CUDA or its libraries without a framework gets an image that has them, unless it names a base image.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +13,16 @@ from provisioner.grounds.doubt import UnknownImage
 from provisioner.matrix.model import Build, ImageFacts, Release
 from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import Candidate, ImageCandidate, Key
+from provisioner.resolver.rules.bundled import BUNDLED
 from provisioner.versions import Range, Version, series
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
+
+_LIBRARIES = frozenset(name for names in BUNDLED.values() for name in names)
 
 KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-devel": "cuda-devel"}
 """The kind of base image that each keyword of `image.base` selects; any other text there is an image reference."""
@@ -42,7 +50,7 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
             known = [
                 replace(one, reference=base, require_cuda=one.require_cuda if require is None else require) for one in known
             ]
-        return tuple(_candidate(image, key) for image in known), ()
+        return (*_with_toolkit(matrix, request, key), *(_candidate(image, key) for image in known)), ()
     if kind is not None:
         return (), ()
     given = request.spec.image
@@ -50,15 +58,41 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
     return (_candidate(foreign, key),), (UnknownImage(reference=base),)
 
 
+def realises_toolkit(request: Request) -> bool:
+    """Return whether a base image is wanted that has the CUDA, or the libraries for it, that the spec asks for by themselves.
+
+    Packages of others may bring a framework, which brings its own CUDA.
+    """
+    is_open = bool(request.toolkit) and request.runs == "container" and request.image_base == "auto"
+    return is_open and all(name.startswith("nvidia-") or name in _LIBRARIES for name in request.named_packages)
+
+
+def _with_toolkit(matrix: Matrix, request: Request, key: Key) -> Iterator[Candidate]:
+    """Yield the images with the CUDA and cuDNN that the spec asks for by themselves, the newest first, or the oldest."""
+    if not realises_toolkit(request):
+        return
+    kind = "cuda-devel" if "nvcc" in request.spec.requires else "cuda-runtime"
+    found = [image for image in matrix.images if image.kind == kind and image.cuda and _serves(image, request.platform)]
+    if "cudnn" in request.toolkit:
+        found = [image for image in found if image.cudnn]
+    is_newest = request.spec.policy.strategy != "oldest"
+    found.sort(key=lambda image: Version.parse(image.cuda), reverse=is_newest)
+    yield from (_candidate(image, key, is_exact=True) for image in found)
+
+
 def _serves(image: ImageFacts, platform: str) -> bool:
     return not image.platforms or platform in image.platforms
 
 
-def _candidate(image: ImageFacts, key: Key) -> Candidate:
+def _candidate(image: ImageFacts, key: Key, *, is_exact: bool = False) -> Candidate:
+    """Return an image as a candidate; `is_exact` if the stack has the very CUDA and cuDNN that are in it."""
     needs = []
     if image.glibc:
         needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
-    if image.cuda:
+    if is_exact:
+        held = {"cuda": image.cuda, "cudnn": image.cudnn}
+        needs.extend(Need(component=name, range=Range(), one_of=(Version.parse(text),)) for name, text in held.items() if text)
+    elif image.cuda:
         # A CUDA image contains a toolkit: the framework's CUDA must be of the same minor release.
         level = series(image.cuda)
         needs.append(Need(component="cuda", range=Range.parse(f"=={level}.*")))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.components import ABSENT
+from provisioner.components import ABSENT, FRAMEWORKS
 from provisioner.grounds.bound import Kernels, Names, SameVersion, Versions
 from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
 from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
@@ -60,11 +60,11 @@ from provisioner.resolver.rules.toolchain import Toolchain
 from provisioner.versions import Version, without_local
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from provisioner.grounds.bound import Bound
     from provisioner.grounds.source import Source
-    from provisioner.matrix.model import DriverMinimum, Matrix, Release, Rule
+    from provisioner.matrix.model import Build, DriverMinimum, Matrix, Release, Rule
     from provisioner.matrix.need import Need
     from provisioner.request import Request
 
@@ -109,15 +109,20 @@ class Needs:
         self.policy = PolicyRequirements(matrix, request)
         self.guards = Guards(matrix, request)
         self.devices = Devices(matrix, request, self.guards, keys.get("gpu", ()))
-        self._toolchain = Toolchain(request, keys)
+        self._toolchain = Toolchain(matrix, request, self.guards, keys)
         self._gate = ImageGate(matrix, request, self.guards, keys=keys)
         self._is_lenient = is_lenient
         self._without_compat = tuple(need for one in matrix.failures if one.name == COMPAT_NOT_MOUNTED for need in one.when)
         """The container toolkits that leave the cuda-compat of an image alone."""
 
-    def _rocblas(self, candidate: Candidate) -> Iterator[Requirement]:
+    def _of_one_component(self, candidate: Candidate) -> Iterator[Requirement]:
+        """Yield what only one component requires: ROCm of GPUs, an image of hosts, nvcc of the targets to compile for."""
         if candidate.key.component == "rocm":
             yield from rocblas_requirements(self._matrix, candidate, self._keys.get("gpu", ()))
+        elif isinstance(candidate, ImageCandidate):
+            yield from self._gate.of(candidate)
+        elif candidate.key.component == "nvcc" and (build := build_of(candidate)) is not None:
+            yield from self._toolchain.targets(candidate, build, self._place(candidate))
 
     def lenient(self) -> Needs:
         """Return the same translation without what is only expected, as `expected` lists it."""
@@ -174,16 +179,16 @@ class Needs:
         if build is not None:
             yield from self._declared(candidate, build.requires)
             yield from self._platform(candidate, build.platforms)
-            yield from self.devices.of(candidate, build, self._place(candidate))
-        yield from self._rocblas(candidate)
-        if isinstance(candidate, ImageCandidate):
-            yield from self._gate.of(candidate)
-        if component == "nvcc" and build is not None:
-            yield from self._toolchain.targets(candidate, build, self._place(candidate))
+        code = self.devices.code_of(candidate)
+        if code is not None and component in FRAMEWORKS:
+            yield from self.devices.of_code(candidate, code, self._place(candidate))
+        yield from self._of_one_component(candidate)
         if release is not None and release.driver is not None:
             yield from self._driver(candidate, release.driver)
-        for rule in self._rules_on(candidate):
-            yield from self._by_rule(candidate, rule, rule.require)
+        by_rule = [one for rule in self._rules_on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
+        yield from by_rule
+        if code is not None and component not in FRAMEWORKS:
+            yield from self._by_code(candidate, code, by_rule)
         if not self._is_lenient:
             yield from self.expected(candidate)
 
@@ -198,6 +203,21 @@ class Needs:
         for rule in self._rules_on(candidate):
             for one in self._by_rule(candidate, rule, rule.expect):
                 yield replace(one, ground=replace(one.ground, relation=Row(EXPECTATION, rule.name)))
+
+    def on_gpus(self, candidate: Candidate, code: Build) -> Iterator[Requirement]:
+        """Yield the requirements of a library or a CUDA release on GPUs, by the rules on it and by its GPU code."""
+        by_rule = [one for rule in self._rules_on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
+        yield from (one for one in by_rule if one.key.component == "gpu")
+        yield from self._by_code(candidate, code, by_rule)
+
+    def _by_code(self, candidate: Candidate, code: Build, by_rule: Iterable[Requirement]) -> Iterator[Requirement]:
+        """Yield the requirements of GPU code, except on GPUs that a rule excludes: the rule says why."""
+        on_gpus = [one for one in by_rule if one.key.component == "gpu"]
+        devices = {key: Candidate(key, Version.parse(text), text) for key in self.devices.gpus if (text := key.name[4:])}
+        excluded = {one.key for one in on_gpus if not one.test.allows(devices[one.key])}
+        for one in self.devices.of_code(candidate, code, self._place_of_code(candidate)):
+            if one.key not in excluded:
+                yield one
 
     def _declared(self, candidate: Candidate, needs: tuple[Need, ...]) -> Iterator[Requirement]:
         place = self._place(candidate)
@@ -384,6 +404,11 @@ class Needs:
     def _is_virtual(self, component: str) -> bool:
         found = self._matrix.components.get(component)
         return found is not None and found.virtual
+
+    def _place_of_code(self, candidate: Candidate) -> Place:
+        """Return the line of the compiler's row for a CUDA release, whose targets it has; otherwise the candidate's own."""
+        compiler = self._matrix.positions.get(f"nvcc=={candidate.label}") if candidate.key.component == "cuda" else None
+        return compiler or self._place(candidate)
 
     def _place(self, candidate: Candidate) -> Place:
         return place_of(self._matrix, candidate)

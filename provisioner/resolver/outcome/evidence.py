@@ -1,0 +1,75 @@
+"""What the stated facts of hosts prove beyond themselves, and which of them nothing in a stack depends on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.components import ABSENT, COMPONENTS
+from provisioner.grounds.choice import ShownByDriver, Unread
+from provisioner.host.facts import stated
+from provisioner.matrix.once import once_per_matrix
+from provisioner.resolver.rules.facts import DRIVER_KINDS, binds, has_running_driver, is_settled_by_driver
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.matrix.model import Matrix
+    from provisioner.request import Request, TargetHost
+
+_OTHER_READERS = frozenset({"os", "virtualization", *DRIVER_KINDS})
+"""Facts that the resolver reads itself, whether or not a row of the matrix is about them."""
+
+_UNREAD_KEYS = ("jetson.jetpack",)
+"""Keys of a profile that describe a fact for people: another key states what rules are about."""
+
+
+def shown_by_drivers_of(request: Request) -> Iterator[ShownByDriver]:
+    """Yield, for each host with a running driver, the facts that it need not state for that reason."""
+    for target in request.hosts:
+        driver = target.host.driver
+        if driver is None or driver.version is None or not has_running_driver(target.host):
+            continue
+        names = (name for name in COMPONENTS if COMPONENTS[name].key and binds(name, request))
+        found = tuple(name for name in names if is_settled_by_driver(name, target.host) and name not in DRIVER_KINDS)
+        if found:
+            yield ShownByDriver(host=target.label, driver=driver.version, facts=found)
+
+
+def unread_facts(matrix: Matrix, request: Request) -> Iterator[Unread]:
+    """Yield, for each host, the keys of its profile that no requirement of a stack for the request can depend on."""
+    for target in request.hosts:
+        keys = tuple(_unread(matrix, request, target))
+        if keys:
+            yield Unread(host=target.label, keys=keys)
+
+
+def _unread(matrix: Matrix, request: Request, target: TargetHost) -> Iterator[str]:
+    for name, row in COMPONENTS.items():
+        if not row.key or not row.is_fact or stated(target.host, name) in {None, ABSENT}:
+            continue
+        is_read = name in _OTHER_READERS or name in _named_by_rows(matrix) or name in request.spec.requires
+        if not (is_read and binds(name, request)):
+            yield row.key
+    if target.host.libraries is not None:
+        yield "libraries"
+    for key in _UNREAD_KEYS:
+        outer, _, inner = key.partition(".")
+        if getattr(getattr(target.host, outer), inner, None) is not None:
+            yield key
+
+
+@once_per_matrix
+def _named_by_rows(matrix: Matrix) -> frozenset[str]:
+    """Return the components that a row of the matrix depends on."""
+    found: set[str] = set()
+    for rule in matrix.rules:
+        found.update((rule.when.component, *(need.component for need in (*rule.on, *rule.require))))
+    for variables in matrix.variables:
+        found.update((variables.when.component, *(need.component for need in variables.on)))
+    for limit in matrix.limits:
+        found.update((limit.when.component, *(need.component for need in limit.on)))
+    for component in matrix.components.values():
+        for release in component.releases:
+            found.update(need.component for need in release.requires)
+            found.update(need.component for build in release.builds for need in build.requires)
+    return frozenset(found)

@@ -1,0 +1,66 @@
+"""File names and addresses by which projects say for which PyTorch a wheel was compiled."""
+
+from __future__ import annotations
+
+import pytest
+from packaging.utils import canonicalize_name, parse_wheel_filename
+
+from provisioner.index.model import DIRECT_URL, IndexFile, PackageRelease
+from provisioner.resolver.choices.candidates import candidates_of
+from provisioner.resolver.python.named_builds import NamedBuild, named_build
+from provisioner.resolver.requirement import PYTORCH
+from tests import small
+from tests.shipped import shipped
+
+FLASH = "https://github.com/Dao-AILab/flash-attention/releases/download/v2.8.3/"
+OPENMMLAB = "https://download.openmmlab.com/mmcv/dist/"
+
+
+def release(url: str) -> PackageRelease:
+    filename = url.rpartition("/")[2]
+    name, version, _, _ = parse_wheel_filename(filename)
+    return PackageRelease(
+        name=canonicalize_name(name), version=version, file=IndexFile(filename=filename, url=url, index=DIRECT_URL)
+    )
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (
+            FLASH + "flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp312-cp312-linux_x86_64.whl",
+            NamedBuild("2.8", "cu12", is_major=True, is_new_abi=True),
+        ),
+        (
+            "https://x/mamba_ssm-2.2.2+cu122torch2.3cxx11abiFALSE-cp310-cp310-linux_x86_64.whl",
+            NamedBuild("2.3", "cu122", is_major=True, is_new_abi=False),
+        ),
+        ("https://x/torch_scatter-2.1.2+pt25cu124-cp312-cp312-linux_x86_64.whl", NamedBuild("2.5", "cu124")),
+        ("https://x/torch_scatter-2.1.2+pt210cu128-cp312-cp312-linux_x86_64.whl", NamedBuild("2.10", "cu128")),
+        ("https://x/torch_sparse-0.6.17+pt113cpu-cp310-cp310-linux_x86_64.whl", NamedBuild("1.13", "cpu")),
+        (OPENMMLAB + "cu121/torch2.1.0/mmcv-2.1.0-cp310-cp310-manylinux1_x86_64.whl", NamedBuild("2.1", "cu121")),
+        ("https://x/torchvision-0.22.1+cu128-cp312-cp312-manylinux_2_28_x86_64.whl", None),
+        ("https://x/numpy-2.2.6-cp312-cp312-manylinux_2_17_x86_64.whl", None),
+    ],
+)
+def test_a_name_says_for_which_pytorch_a_wheel_is(url: str, expected: NamedBuild | None) -> None:
+    assert named_build(release(url)) == expected
+
+
+@pytest.mark.parametrize(
+    ("named", "label", "admitted"),
+    [
+        (NamedBuild("2.8", "cu12", is_major=True, is_new_abi=True), "2.8.0+cu126", True),
+        (NamedBuild("2.8", "cu12", is_major=True, is_new_abi=True), "2.8.0+cpu", False),
+        (NamedBuild("2.8", "cu12", is_major=True, is_new_abi=False), "2.8.0+cu126", False),
+        (NamedBuild("2.8", "cu11", is_major=True), "2.8.0+cu126", False),
+        (NamedBuild("2.5", "cu124"), "2.5.1+cu124", True),
+        (NamedBuild("2.5", "cu124"), "2.5.1+cu121", False),
+        (NamedBuild("2.5", "cu124"), "2.4.1+cu124", False),
+        (NamedBuild("2.5", "cpu"), "2.5.1+cpu", True),
+    ],
+)
+def test_a_build_of_the_series_variant_and_abi_is_admitted(named: NamedBuild, label: str, *, admitted: bool) -> None:
+    request = small.request({}, {"driver": {"version": "580.65.06"}}, accelerator="cpu" if label.endswith("cpu") else "cuda")
+    found = {one.label: one for one in candidates_of(shipped().components[PYTORCH.name], request)}
+    assert named.admits(found[label]) is admitted
