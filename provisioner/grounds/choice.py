@@ -174,4 +174,11 @@ class IndexLeftOut(Struct, frozen=True, kw_only=True):
     problem: str
 
 
-Caution = Yanked | UnknownExtra | IndexLeftOut | SourceNotice
+class UnlistedRelease(Struct, frozen=True, kw_only=True):
+    """An index has releases of a component, newest first, that the matrix does not list yet."""
+
+    component: str
+    versions: tuple[str, ...]
+
+
+Caution = Yanked | UnknownExtra | IndexLeftOut | UnlistedRelease | SourceNotice

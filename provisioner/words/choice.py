@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.grounds import choice as of
 from provisioner.words.ground import say
-from provisioner.words.notation import source_words
+from provisioner.words.notation import listed, source_words
 from provisioner.words.notice import source_notice_words
 
 if TYPE_CHECKING:
@@ -96,4 +96,7 @@ def caution_words(caution: Caution) -> str:
             return f"{name} {version} has no extra `{extra}`; {has}  ({who})"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
+        case of.UnlistedRelease(component=component, versions=versions):
+            unknown = f"the index has {listed(versions)}, which the matrix does not know yet"
+            return f"{component}: {unknown}: `provision matrix refresh {component}`"
     return source_notice_words(caution)

@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
-from provisioner.resolver.outcome.cautions import unknown_extras, yanked
+from provisioner.resolver.outcome.cautions import newer_on_index, unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
@@ -103,6 +103,7 @@ def answer(
             *yanked(instance, pins),
             *unknown_extras(instance, pins),
             *(instance.finder.variant_indexes.left_out if instance.finder else ()),
+            *newer_on_index(instance, pins),
         ),
         moves=tuple(sorted(moves(instance, pins), key=lambda move: (move.name not in problem.request.upgraded, move.name))),
     )
