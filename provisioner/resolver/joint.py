@@ -171,7 +171,7 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
 
 
 def _unlisted(instance: ProblemInstance, search: CompleteSearch, source_for: SourceFor) -> dict[str, tuple[str, ...]]:
-    """Return the releases of indexes that the matrix does not list and that a requirement of the conflict asks for, by component.
+    """Return, by component, the releases on an index that a requirement of the conflict asks for and the matrix does not list.
 
     Raises `UnavailableError` when the index that may have such a release cannot be reached.
     """
@@ -189,7 +189,7 @@ def _unlisted(instance: ProblemInstance, search: CompleteSearch, source_for: Sou
 
 
 def _refusal(conflict: Conflict, unlisted: Mapping[str, tuple[str, ...]]) -> NoStackError | UnlistedReleaseError:
-    """Return the error of a conflict: that there is no answer, or that nobody can tell before the matrix knows some releases."""
+    """Return the error of a conflict: that there is no answer, or that it depends on releases that the matrix does not know."""
     if not unlisted:
         return NoStackError(conflict)
     members = tuple(

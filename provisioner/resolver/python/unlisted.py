@@ -25,7 +25,7 @@ DISTRIBUTIONS = {**{component: (name,) for component, name in DISTRIBUTION_OF_CO
 def unlisted_releases(
     matrix: Matrix, source: PackageSource, unmet: Iterable[Requirement]
 ) -> Iterator[tuple[Requirement, tuple[str, ...]]]:
-    """Yield the requirements that only releases meet which the matrix does not list, each with those of the index, newest first.
+    """Yield each requirement that releases on an index meet which the matrix does not list, with those releases, newest first.
 
     `unmet` are requirements that nothing in the matrix meets. Raises `UnavailableError` when the index cannot be reached.
     """
