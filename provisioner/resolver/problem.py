@@ -239,7 +239,7 @@ class _Joiner:
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), no_gpu))
         for name, component in self.matrix.components.items():
             if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
-                self.domains.defer(Key(name), partial(candidates_of, component, request, self.silence))
+                self.domains.defer(Key(name), partial(candidates_of, component, request, silence=self.silence))
         virtual = [name for name, component in self.matrix.components.items() if component.virtual]
         self.domains.update(slot_domains(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES]))
         if request.runs == "container" and "image" in self.matrix.order:

@@ -31,7 +31,7 @@ DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
 
 
 def candidates_of(
-    component: Component, request: Request, silence: Silence, key: Key | None = None
+    component: Component, request: Request, key: Key | None = None, *, silence: Silence
 ) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates of a component, most wanted first.
 

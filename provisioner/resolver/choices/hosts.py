@@ -174,7 +174,9 @@ class HostRequirements:
         known = self._listed.get((name, stated(target.host, name)))
         if known is not None:
             return tuple(with_key(one, key) for one in known)
-        found = self._listed[name, stated(target.host, name)] = candidates_of(component, self._request, self._silence, key)
+        found = self._listed[name, stated(target.host, name)] = candidates_of(
+            component, self._request, key, silence=self._silence
+        )
         return found
 
     def _gpus(self, target: TargetHost) -> None:

@@ -22,7 +22,7 @@ def test_a_label_that_a_platform_has_means_no_build_of_another_one(matrix: Matri
     for name in LABELLED_BUILDS:
         builds = [
             (one.label, one.build.platforms)
-            for one in candidates_of(matrix.components[name], request, Silence(matrix, request))
+            for one in candidates_of(matrix.components[name], request, silence=Silence(matrix, request))
             if one.build is not None
         ]
         own = {label for label, platforms in builds if not platforms or platform in platforms}
