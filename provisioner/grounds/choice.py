@@ -197,4 +197,11 @@ class LoweredTarget(Struct, frozen=True, kw_only=True):
     nvcc: str
 
 
-Caution = LoweredTarget | Yanked | UnknownExtra | IndexLeftOut | SourceNotice
+class UnlistedRelease(Struct, frozen=True, kw_only=True):
+    """An index has releases of a component, newest first, that the matrix does not list yet."""
+
+    component: str
+    versions: tuple[str, ...]
+
+
+Caution = LoweredTarget | Yanked | UnknownExtra | IndexLeftOut | UnlistedRelease | SourceNotice

@@ -67,10 +67,11 @@ class NotOffered(Struct, frozen=True, kw_only=True):
 class Offered(Struct, frozen=True, kw_only=True):
     """The versions that are offered of a name, none of which is requested; `more` counts those that are not listed.
 
-    `by` is `index`, `matrix`, or `spec` for the file that the spec names at `place`; `accelerator` is "" for CUDA. `until` is
-    the last upload day that counts, "" when there is none.
+    `name` is the component or distribution. `by` is `index`, `matrix`, or `spec` for the file that the spec names at `place`;
+    `accelerator` is "" for CUDA. `until` is the last upload day that counts, "" when there is none.
     """
 
+    name: str
     by: str
     versions: tuple[str, ...]
     more: int = 0
@@ -87,7 +88,14 @@ class Withdrawn(Struct, frozen=True, kw_only=True):
     problem: str
 
 
-Offer = NotOffered | Offered | Withdrawn
+class Unlisted(Struct, frozen=True, kw_only=True):
+    """The requested versions that an index has and the matrix does not list, newest first, so that their needs are unknown."""
+
+    name: str
+    versions: tuple[str, ...]
+
+
+Offer = NotOffered | Offered | Withdrawn | Unlisted
 
 
 class Member(Struct, frozen=True, kw_only=True):

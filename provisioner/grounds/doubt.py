@@ -113,6 +113,17 @@ class UnmeasuredTargets(Doubt, frozen=True, kw_only=True):
     subject: Subject
 
 
+class SilentRows(Doubt, frozen=True, kw_only=True):
+    """No row of the matrix says which releases of a component (`object`) go with a chosen release."""
+
+    subject: Subject
+    object: str
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+
 class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
     """The GPU code of a distribution's wheel was never read, but other versions of the distribution have some."""
 
@@ -281,6 +292,42 @@ class AssumedMacosBuild(Doubt, frozen=True, kw_only=True):
     component: ClassVar[str] = "macos"
     host: str
     build: str
+
+
+class UnlistedSeries(Doubt, frozen=True, kw_only=True):
+    """A host has a version of a component of whose series the matrix has no release, so that no row speaks of it.
+
+    `newest` is the newest release of the matrix if the version is newer than that, "" if it is not. The version was then judged
+    as that release, where `is_judged` is set, and by its number alone where it is not.
+    """
+
+    name: str
+    host: str
+    version: str
+    newest: str = ""
+    is_judged: bool = False
+
+    @property
+    def component(self) -> str:
+        return self.name
+
+
+class StatedSeries(Doubt, frozen=True, kw_only=True):
+    """A host states the series of a component (`nvcc 12.4`) and not the release, and some releases of it would not do.
+
+    `assumed` is the release that was taken, `failing` are the releases of the matrix that would not do, () if none is known.
+    """
+
+    name: str
+    host: str
+    series: str
+    assumed: str
+    failing: tuple[str, ...]
+    profile_key: str
+
+    @property
+    def component(self) -> str:
+        return self.name
 
 
 class BroughtFramework(Doubt, frozen=True, kw_only=True):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.matrix.check_distributions import check_distributions
 from provisioner.matrix.check_rows import RowChecker, twice, unknown
-from provisioner.matrix.need import Need, need_of, need_text, read_version
+from provisioner.matrix.need import OF_REQUESTS, Need, need_of, need_text, read_version
 from provisioner.strict_model import without_defaults
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class _Checker:
             for file in self.files.components[name]:
                 for at, rule in file.at().each("rules", file.content.rules):
                     yield from self._rule(at, rule, name)
+        yield from self._families()
         yield from self._branches()
         yield from self._gpus()
         yield from self._images()
@@ -60,6 +61,24 @@ class _Checker:
                 yield at.mistake(f"`{name}` is missing in `order`, so no rule can point to it")
             for below, value in at.each("values", entry.values):
                 yield from self._name(below, read_version(value), name)
+
+    def _families(self) -> Iterator[Mistake]:
+        index = self.files.index
+        first: dict[tuple[str, str], Place] = {}
+        for at, family in index.at().each("families", index.content.families):
+            for key in ("subject", "object"):
+                if getattr(family, key) not in index.content.components:
+                    yield at.at(key).mistake(unknown(getattr(family, key), "component", index.content.components))
+            pair = family.subject, family.object
+            if pair in first:
+                twice_given = f"the family of `{family.subject}` and `{family.object}` is given twice"
+                yield at.at("subject").mistake(f"{twice_given}; the first is on line {first[pair].line}")
+            first.setdefault(pair, at)
+            yield from self.rows.guards(at.at("on"), family.on)
+            for guard in family.on:
+                if guard.component not in OF_REQUESTS:
+                    text = f"a family may depend on {', '.join(OF_REQUESTS)} only, not on `{guard.component}`"
+                    yield at.at("on", guard.component).mistake(text)
 
     def _sources(self) -> Iterator[Mistake]:
         first: dict[str, Place] = {}

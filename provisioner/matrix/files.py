@@ -18,6 +18,7 @@ from provisioner.matrix.model import (
     DriverBranch,
     DriverPackage,
     Failure,
+    Family,
     GfxOverride,
     Gpu,
     GpuWheel,
@@ -46,13 +47,17 @@ class SourcedFile(SpelledModel, frozen=True, kw_only=True):
 
 
 class ComponentEntry(StrictModel, frozen=True, kw_only=True):
-    """A component in `matrix.yaml`: the name of its file or files, or its `values` if these are a few names."""
+    """A component in `matrix.yaml`: the name of its file or files, or its `values` if these are a few names.
+
+    `series` is as in `provisioner.matrix.model.Component`.
+    """
 
     title: str
     file: str | tuple[str, ...] = ""
     values: tuple[str, ...] = ()
     virtual: bool = False
     named: bool = False
+    series: int = 0
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -62,7 +67,7 @@ class ComponentEntry(StrictModel, frozen=True, kw_only=True):
 
 
 class MatrixFile(SourcedFile, frozen=True, kw_only=True):
-    """`matrix.yaml`: the order of the components, whose rules may only require later ones, and the names of all files."""
+    """`matrix.yaml`: the order of the components, whose rules may only require later ones, the names of all files, families."""
 
     order: tuple[str, ...]
     components: dict[str, ComponentEntry]
@@ -73,6 +78,7 @@ class MatrixFile(SourcedFile, frozen=True, kw_only=True):
     knowledge: str = ""
     driver_packages: str = ""
     wheels: str = ""
+    families: tuple[Family, ...] = ()
 
 
 class ComponentFile(SourcedFile, frozen=True, kw_only=True):

@@ -53,6 +53,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         failures=files.knowledge.content.failures,
         driver_packages=files.driver_packages.content.packages,
         wheels=files.wheels.content.wheels,
+        families=files.index.content.families,
     )
 
 
@@ -67,7 +68,14 @@ def _component(files: MatrixFiles, name: str) -> Component:
             releases[row.version] = replace(row, builds=builds)
         else:
             releases[row.version] = replace(first, builds=(*first.builds, *builds))
-    return Component(name=name, title=entry.title, releases=tuple(releases.values()), virtual=entry.virtual, named=entry.named)
+    return Component(
+        name=name,
+        title=entry.title,
+        releases=tuple(releases.values()),
+        virtual=entry.virtual,
+        named=entry.named,
+        series=entry.series,
+    )
 
 
 def _positions(files: MatrixFiles) -> dict[str, Place]:

@@ -7,7 +7,7 @@ them. Consistency of rows with each other is checked in `check`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Struct, field
 
@@ -16,9 +16,7 @@ from provisioner.matrix.need import GpuKind, WrittenNeed, WrittenNeeds, WrittenR
 from provisioner.places import Place
 from provisioner.platforms import PlatformName
 from provisioner.strict_model import SpelledModel, Spelling
-
-if TYPE_CHECKING:
-    from provisioner.versions import Version
+from provisioner.versions import Range, Version
 
 
 def like(example: str, pattern: str) -> Spelling:
@@ -158,6 +156,25 @@ class Rule(Row, frozen=True, kw_only=True):
     expect: WrittenNeeds = ()
     because: str
     source: Cited = ()
+
+
+class Family(Row, frozen=True, kw_only=True):
+    """A family of rows that say of every release of `subject` which releases of the component `object` go with it.
+
+    What a release goes with of which no row of the family speaks is not known. Of all other pairs of components rows say
+    limits, and silence is none. `releases` are the releases that the family is about, and `on` restricts it to platforms,
+    accelerators, or ways to run. With `is_ceiling` only a row speaks that bounds `object` from above, and a release without one
+    has that of the nearest older release of its series; with `is_by_series` a row speaks of every release of its series.
+    `because` says why silence is no consent.
+    """
+
+    subject: str
+    object: str
+    releases: WrittenRange = Range()
+    on: WrittenNeeds = ()
+    is_ceiling: bool = field(default=False, name="ceiling")
+    is_by_series: bool = field(default=False, name="by_series")
+    because: str
 
 
 class DriverBranch(Row, frozen=True, kw_only=True):
@@ -428,7 +445,10 @@ class GpuWheel(Row, frozen=True, kw_only=True):
 class Component(Struct, frozen=True, kw_only=True):
     """A part of the software or hardware stack (`cuda`, `pytorch`, `gpu`) and its releases.
 
-    `virtual` is True when the host provides it; `named` is True when its values are names instead of versions.
+    `virtual` is True when the host provides it; `named` is True when its values are names instead of versions. `series` is how
+    many leading numbers of a version name its series (1 for a driver, whose branch is `580`), of which rows speak as a whole:
+    what a release of a series without any row can do is not known. It is 0 where rows bind versions of the future, too, as a
+    C library runs what older ones ran.
     """
 
     name: str
@@ -436,6 +456,12 @@ class Component(Struct, frozen=True, kw_only=True):
     releases: tuple[Release, ...] = ()
     virtual: bool = False
     named: bool = False
+    series: int = 0
+
+    def has_series_of(self, version: Version) -> bool:
+        """Return whether some release is of the series of a version; True for a component without series."""
+        wanted = version.release[: self.series]
+        return not self.series or any((*release.version.release, 0, 0)[: len(wanted)] == wanted for release in self.releases)
 
 
 WHOLE = Place("the matrix")
@@ -469,6 +495,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     failures: tuple[Failure, ...] = ()
     driver_packages: tuple[DriverPackage, ...] = ()
     wheels: tuple[GpuWheel, ...] = ()
+    families: tuple[Family, ...] = ()
 
     def place_of(self, name: str) -> Place:
         """Return the file and line of a row by its key in `positions`; `WHOLE` when there is no such key."""

@@ -38,6 +38,10 @@ that is not stated is still to be installed.
 """
 
 
+OF_REQUESTS = ("platform", "accelerator", "runs", "build")
+"""The facts among them that are those of a request, not of a host."""
+
+
 class Need(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
     """A requirement on one component: a version range, or any of some exact versions or names (`one_of`).
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import RefusedError, UnavailableError
-from provisioner.grounds.conflict import Statement
+from provisioner.grounds.conflict import Offered, Statement, Unlisted
 from provisioner.grounds.predicate import NoFile
 from provisioner.grounds.requirement import EXPECTATION, PYTHON_ATTEMPT, RequiresComponent, Row, TriesPython
 from provisioner.host.facts import stated
@@ -34,7 +34,16 @@ from provisioner.resolver.search.instance import Pair, ProblemInstance, ReadBudg
 from provisioner.resolver.search.least_change import with_least_change
 from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.versions import Version
-from provisioner.words.conflict import NO_STACK, NO_WAY, conflict_lines, contradiction_words, failure_hints
+from provisioner.words.conflict import (
+    NO_STACK,
+    NO_WAY,
+    conflict_lines,
+    contradiction_words,
+    failure_hints,
+    refresh_words,
+    unlisted_words,
+)
+from provisioner.words.notation import listed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -72,6 +81,24 @@ class NoStackError(RefusedError):
     def __init__(self, conflict: Conflict) -> None:
         hints = failure_hints(conflict) or (NO_WAY,)
         super().__init__(contradiction_words(conflict) or NO_STACK, causes=conflict_lines(conflict), hints=hints)
+        self.conflict = conflict
+
+
+class UnlistedReleaseError(UnavailableError):
+    """Raised when only releases might satisfy the request that an index has and the matrix does not know yet.
+
+    `conflict` has the requirements that no release of the matrix meets together, and the changes of the spec after which a
+    stack exists all the same.
+    """
+
+    code = "unlisted-release"
+
+    def __init__(self, conflict: Conflict, unlisted: Mapping[str, tuple[str, ...]]) -> None:
+        named = listed([f"{name} {unlisted_words(versions)}" for name, versions in unlisted.items()])
+        hints = (*map(refresh_words, unlisted), *failure_hints(conflict))
+        super().__init__(
+            f"an index has {named}, which the matrix does not know yet", causes=conflict_lines(conflict), hints=hints
+        )
         self.conflict = conflict
 
 
@@ -121,7 +148,8 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
                 return choose(problem.lenient(), source_for)
             from provisioner.resolver.explain.conflict import explain_conflict  # loaded only when there is no answer
 
-            raise NoStackError(explain_conflict(instance, found))
+            unlisted = _unlisted(instance, found, source_for) if source_for is not None else {}
+            raise _refusal(explain_conflict(instance, found), unlisted)
         return instance, found
     read, budget = cache(source_for), ReadBudget()
     failed: list[Failed] = []
@@ -140,7 +168,9 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
             attempts = [replace(one, problem=one.problem.without(names)) for one in attempts]
             if _first_answer(attempts, read, budget, failed) is not None or _unreached(failed) is not None:
                 raise _with_conflict(error, *whole[_most_telling(whole)])
-        raise NoStackError(_conflict(problem, failed, attempts, partial(choose_or_none, source_for=read, budget=budget)))
+        unlisted = _unlisted(*failed[_most_telling(failed)], read)
+        again = partial(choose_or_none, source_for=read, budget=budget)
+        raise _refusal(_conflict(problem, failed, attempts, again), unlisted)
     finally:
         for _, search in (*whole, *failed):
             search.close()
@@ -153,6 +183,37 @@ def _rests_on_expectations(searches: Iterable[CompleteSearch]) -> bool:
 
 def _is_expectation(group: Group) -> bool:
     return isinstance(group, Row) and group.table == EXPECTATION
+
+
+def _unlisted(instance: ProblemInstance, search: CompleteSearch, source_for: SourceFor) -> dict[str, tuple[str, ...]]:
+    """Return, by component, the releases on an index that a requirement of the conflict asks for and the matrix does not list.
+
+    Raises `UnavailableError` when the index that may have such a release cannot be reached.
+    """
+    from provisioner.resolver.python.unlisted import unlisted_releases
+
+    problem = instance.problem
+    wanted = (one for group in search.minimal() for _, one in search.members(group))
+    unmet = dict.fromkeys(one for one in wanted if not one.key.is_package and not instance.allowed(one))
+    if not unmet:
+        return {}
+    platform, python = problem.request.platform, problem.domains[PYTHON][0].label
+    environment = instance.finder.environment if instance.finder else Environment(platform=platform, python=python)
+    found = unlisted_releases(problem.matrix, source_for(environment), unmet)
+    return {requirement.key.component: versions for requirement, versions in found}
+
+
+def _refusal(conflict: Conflict, unlisted: Mapping[str, tuple[str, ...]]) -> NoStackError | UnlistedReleaseError:
+    """Return the error of a conflict: that there is no answer, or that it depends on releases that the matrix does not know."""
+    if not unlisted:
+        return NoStackError(conflict)
+    members = tuple(
+        replace(one, offer=Unlisted(name=one.offer.name, versions=unlisted[one.offer.name]))
+        if isinstance(one.offer, Offered) and one.offer.name in unlisted
+        else one
+        for one in conflict.members
+    )
+    return UnlistedReleaseError(replace(conflict, members=members, conclusion=None), unlisted)
 
 
 def _first_answer(attempts: list[Attempt], read: SourceFor, budget: ReadBudget, failed: list[Failed]) -> Chosen | None:

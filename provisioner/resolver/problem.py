@@ -52,6 +52,7 @@ from provisioner.resolver.rules.images import image_candidates, realises_toolkit
 from provisioner.resolver.rules.needs import Needs
 from provisioner.resolver.rules.policy import arranged
 from provisioner.resolver.rules.shared_files import shared_file_domains
+from provisioner.resolver.rules.silence import Silence
 from provisioner.resolver.rules.toolchain import toolchain_requirements
 from provisioner.versions import Range, Version
 
@@ -183,6 +184,7 @@ class _Joiner:
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self.matrix = matrix
         self.request = request
+        self.silence = Silence(matrix, request)
         self.domains = Domains()
         self.roots: list[Requirement] = []
         self.doubts: list[Doubt] = []
@@ -192,7 +194,7 @@ class _Joiner:
 
     def problem(self) -> Problem:
         self._shared()
-        hosts = HostRequirements(self.matrix, self.request)
+        hosts = HostRequirements(self.matrix, self.request, self.silence)
         for target in self.request.hosts:
             hosts.add(target)
         self.domains.update(hosts.domains)
@@ -243,7 +245,7 @@ class _Joiner:
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), no_gpu))
         for name, component in self.matrix.components.items():
             if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
-                self.domains.defer(Key(name), partial(candidates_of, component, request))
+                self.domains.defer(Key(name), partial(candidates_of, component, request, silence=self.silence))
         virtual = [name for name, component in self.matrix.components.items() if component.virtual]
         self.domains.update(slot_domains(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES]))
         if request.runs == "container" and "image" in self.matrix.order:

@@ -188,12 +188,13 @@ class SameAs(Struct, frozen=True):
     """The test that a version equals another one: by number if both are plain numbers, otherwise by label."""
 
     label: str
-    version: Version
 
     def allows(self, candidate: Candidate) -> bool:
         """Return whether the candidate has the same version; `6.8.0-45-generic` differs from `6.8.0-47-generic`."""
+        if candidate.label == self.label:
+            return True
         is_plain = all(re.fullmatch(r"[\d.]+", text) for text in (self.label, candidate.label))
-        return candidate.version == self.version if is_plain else candidate.label == self.label
+        return is_plain and Version.parse(candidate.label) == Version.parse(self.label)
 
     def __str__(self) -> str:
         return self.label
@@ -330,6 +331,14 @@ class ReleaseCandidate(Candidate, frozen=True, eq=False, gc=False):
     build: Build | None = None
 
 
+class NewerCandidate(Candidate, frozen=True, eq=False, gc=False):
+    """A version that a host states and that is newer than every release of the matrix.
+
+    It is judged as the newest release, whose version it has. What is only known of that release, such as its end of life, is
+    not said of it.
+    """
+
+
 class ImageCandidate(ReleaseCandidate, frozen=True, eq=False, gc=False, kw_only=True):
     """A base image of a container; `image` has the facts that the matrix knows about it."""
 
@@ -392,4 +401,6 @@ def with_key(candidate: Candidate, key: Key) -> Candidate:
     """Return a copy of a candidate for another key of the same component: that of another host or another slot."""
     if isinstance(candidate, ReleaseCandidate):
         return ReleaseCandidate(key, candidate.version, candidate.label, candidate.release, candidate.build)
+    if isinstance(candidate, NewerCandidate):
+        return NewerCandidate(key, candidate.version, candidate.label)
     return Candidate(key, candidate.version, candidate.label)

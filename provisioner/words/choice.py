@@ -123,4 +123,7 @@ def caution_words(caution: Caution) -> str:
             return f"nvcc {nvcc} does not know gpu {device}: compile for {target}, {runs}"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
+        case of.UnlistedRelease(component=component, versions=versions):
+            unknown = f"the index has {listed(versions)}, which the matrix does not know yet"
+            return f"{component}: {unknown}: `provision matrix refresh {component}`"
     return source_notice_words(caution)

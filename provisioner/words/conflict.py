@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import edit as edits
-from provisioner.grounds.conflict import NotOffered, Offered, Statement, Withdrawn
+from provisioner.grounds.conflict import NotOffered, Offered, Statement, Unlisted, Withdrawn
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
 from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform, TriesPython
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
@@ -124,6 +124,17 @@ def _subjects(subjects: Subjects, name: str) -> str:
     return f"{name} {', '.join(spans)} and others" if subjects.has_others else f"{name} {listed(spans)}"
 
 
+def unlisted_words(versions: Sequence[str]) -> str:
+    """Return the versions that the matrix does not list, the newest of them by number and the rest counted."""
+    more = len(versions) - MOST_NAMED
+    return f"{', '.join(versions[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
+
+
+def refresh_words(component: str) -> str:
+    """Return the hint to read the releases of a component into the matrix."""
+    return f"`provision matrix refresh {component}` reads its builds into the matrix, and the question can then be answered"
+
+
 def _offer(offer: Offer) -> str:
     match offer:
         case NotOffered(name=name, is_distribution=True, until=until):
@@ -132,6 +143,8 @@ def _offer(offer: Offer) -> str:
             return f"the matrix has no {name} for {accelerator} on {platform}{f' until {until}' if until else ''}"
         case Withdrawn(name=name, version=version, problem=problem):
             return f"{name} {version} is {problem}"
+        case Unlisted(versions=versions):
+            return f"an index has {unlisted_words(versions)}, which the matrix does not know yet"
         case Offered(by=by, versions=versions, more=more, accelerator=accelerator, until=until, place=place):
             found = f"{', '.join(versions)}{f' and {more} more' if more else ''}"
             if by == "spec":

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import COMPONENTS
 from provisioner.grounds import doubt as of
 from provisioner.words.ground import LABELS, request_words
 from provisioner.words.notation import bounds_words, listed
 
 if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
+
+
+MOST_FAILING = 3
+"""The number of releases that a doubt lists of a series that a host states."""
 
 
 def doubt_words(doubt: Doubt) -> str:
@@ -47,6 +52,9 @@ def _words(doubt: Doubt) -> str:
             return f"{reference} is not pinned by digest"
         case of.UnmeasuredTargets(subject=subject):
             return f"nobody has measured which GPUs {subject} is compiled for"
+        case of.SilentRows(subject=subject, object=name):
+            label = COMPONENTS[name].label if name in COMPONENTS else name
+            return f"no row says which {label} {subject} goes with; `provision matrix check` lists such releases"
         case of.UnmeasuredWheel(subject=subject):
             settle = "`provision matrix refresh wheels --measure` reads it"
             return f"nobody has measured for which GPUs {subject} has code; {settle}"
@@ -94,6 +102,18 @@ def _words(doubt: Doubt) -> str:
             return f"{nvcc}{where} is not of CUDA {cuda}, the framework's; PyTorch warns of another minor release"
         case of.AssumedMacosBuild(host=host, build=build):
             return f"{host} does not state its build; {build} was assumed"
+        case of.UnlistedSeries(host=host, version=version, newest=newest, is_judged=is_judged):
+            if not newest:
+                return f"the matrix knows nothing like {version} of {host}, so what goes with it is not known"
+            judged = f", and was judged as {newest}" if is_judged else ""
+            known = f"{version} of {host} is newer than all that the matrix knows (up to {newest}){judged}"
+            return f"{known}, so what goes with it is not known"
+        case of.StatedSeries(host=host, series=series, assumed=assumed, failing=failing, profile_key=key):
+            known = f"{series} without a release"
+            more = len(failing) - MOST_FAILING
+            shown = (*failing[:MOST_FAILING], *([f"{more} more"] if more > 0 else []))
+            others = f"; {listed(shown)} would not do" if failing else ""
+            return f"{host} states {known}, and {assumed} was assumed{others}{_settled_by(key)}"
         case of.BroughtFramework(framework=framework, version=version):
             return f"{framework} {version} comes along with other packages, without its GPU build; name it to have that"
         case of.AssumedDriver(host=host, version=version, profile_key=key):

@@ -12,6 +12,7 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Component, Release
     from provisioner.request import Request
+    from provisioner.resolver.rules.silence import Silence
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 """The number of the runtime in the name of a build: `126` in `cu126`, `6.2.4` in `rocm6.2.4`."""
@@ -29,10 +30,13 @@ DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
 """The accelerator whose GPUs a driver serves. A stack for another accelerator's GPUs has no candidates of the driver."""
 
 
-def candidates_of(component: Component, request: Request, key: Key | None = None) -> tuple[ReleaseCandidate, ...]:
+def candidates_of(
+    component: Component, request: Request, key: Key | None = None, *, silence: Silence
+) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates of a component, most wanted first.
 
-    `key` is the key of the candidates, by default the one that all hosts share. A runtime or driver of another accelerator than
+    `key` is the key of the candidates, by default the one that all hosts share. Those of which a family of rows is silent come
+    after all others. A runtime or driver of another accelerator than
     the request's has none. Releases after the policy's `exclude-newer`, builds for another accelerator and, unless the request
     allows them, builds to be compiled are left out.
     """
@@ -63,6 +67,7 @@ def candidates_of(component: Component, request: Request, key: Key | None = None
         found.sort(key=preference, reverse=True)
         if is_oldest:
             found.sort(key=lambda candidate: candidate.version)
+    found.sort(key=lambda candidate: bool(silence.about(component.name, candidate.release, candidate.build)))
     return arranged(found, request, component.name)
 
 

@@ -6,11 +6,12 @@ a key of that host with all its candidates. A doubt is a fact that the answer de
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from provisioner.components import ABSENT
 from provisioner.errors import ProvisionError
-from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, Unstated, UnstatedGpus
+from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, UnlistedSeries, Unstated, UnstatedGpus
 from provisioner.grounds.requirement import HostFact, HostGpu, NeedsSomeDriver, NoGpu
 from provisioner.host.facts import stated
 from provisioner.host.gpu_names import GpuNames, UnreadName
@@ -19,11 +20,11 @@ from provisioner.resolver.requirement import (
     Candidate,
     Key,
     Labelled,
+    NewerCandidate,
     ReleaseCandidate,
     Requirement,
     Within,
     is_of_system,
-    release_of,
     with_key,
 )
 from provisioner.resolver.rules.facts import (
@@ -36,6 +37,7 @@ from provisioner.resolver.rules.facts import (
     is_installable,
     is_jetson,
     is_settled_by_driver,
+    is_stated_as,
     profile_key,
     shown_by_drivers,
 )
@@ -47,6 +49,9 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.matrix.model import Component, Matrix
     from provisioner.request import Request, TargetHost
+    from provisioner.resolver.rules.silence import Silence
+
+_NUMBER = re.compile(r"\d+(\.\d+)*")
 
 DRIVERS = ("driver", "amdgpu")
 """Drivers of which a GPU on Linux requires one. If the host states none, the solver chooses one to be installed."""
@@ -66,9 +71,10 @@ class HostRequirements:
     a host should state and does not.
     """
 
-    def __init__(self, matrix: Matrix, request: Request) -> None:
+    def __init__(self, matrix: Matrix, request: Request, silence: Silence) -> None:
         self._matrix = matrix
         self._request = request
+        self._silence = silence
         self._partners = _partners(matrix)
         self._known = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
         self._shown = shown_by_drivers(matrix)
@@ -119,20 +125,50 @@ class HostRequirements:
         key = Key(name, target.label)
         candidates = self._candidates(component, target) if value is not None or is_installable(name, self._request) else ()
         for partner in self._partners.get(name, ()):
-            other = stated(target.host, partner)
-            if other not in {None, ABSENT}:
-                candidates = _with(candidates, component, key, str(other))
+            for other in self._possible(target, partner):
+                candidates = candidates if _labels(candidates, other) else _with(candidates, component, key, other)
         if value is None:
             if name in DRIVERS and candidates and not is_jetson(self._matrix, target.host):
                 is_there = has_driver_of_some_version(target.host, name)
                 needs_some = NeedsSomeDriver(name=name, host=target.label, is_there=is_there)
                 self.roots.append(Requirement(key, Within(Range()), needs_some))
         else:
-            candidates = _with(candidates, component, key, value)
-            labels = frozenset(one.label for one in candidates if _is_stated(name, one, value))
+            labels = _labels(candidates, value)
+            if not labels:
+                candidates, labels = _with(candidates, component, key, value), frozenset({value})
+            self._judge(target, component, value)
             fact = HostFact(name=name, value=value, host=target.label, place=target.place(FACTS[name].key))
             self.roots.append(Requirement(key, Labelled(labels), fact))
         self.domains[key] = candidates
+
+    def _possible(self, target: TargetHost, name: str) -> tuple[str, ...]:
+        """Return the versions of a component that a host may have: the stated one, or the releases of the stated series."""
+        value = stated(target.host, name)
+        if value is None or value == ABSENT:
+            return ()
+        labels = _labels(self._candidates(self._matrix.components[name], target), value)
+        return tuple(sorted(labels)) or (value,)
+
+    def _judge(self, target: TargetHost, component: Component, value: str) -> None:
+        """Record the doubt about a stated version of whose series the matrix has no release.
+
+        A driver that runs shows that its kernel is good enough for it, whatever the matrix knows of that kernel.
+        """
+        name = component.name
+        version = Version.named(value) if component.named or value == ABSENT else Version.parse(value)
+        is_shown = name in self._shown and has_running_driver(target.host)
+        if not version.release or is_shown or component.has_series_of(version):
+            return
+        newest = _newer_than(component, version)
+        self.doubts.append(
+            UnlistedSeries(
+                name=name,
+                host=target.label,
+                version=value,
+                newest=str(newest) if newest is not None else "",
+                is_judged=component.virtual,
+            )
+        )
 
     def _candidates(self, component: Component, target: TargetHost) -> tuple[Candidate, ...]:
         """Return the candidates of a component on a host.
@@ -144,7 +180,9 @@ class HostRequirements:
         known = self._listed.get((name, stated(target.host, name)))
         if known is not None:
             return tuple(with_key(one, key) for one in known)
-        found = self._listed[name, stated(target.host, name)] = candidates_of(component, self._request, key)
+        found = self._listed[name, stated(target.host, name)] = candidates_of(
+            component, self._request, key, silence=self._silence
+        )
         return found
 
     def _gpus(self, target: TargetHost) -> None:
@@ -169,10 +207,19 @@ class HostRequirements:
                 self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({own})), foreign))
                 continue
             labels = dict.fromkeys(self._devices(found))
-            labels.setdefault(found)
+            if found not in labels:
+                labels[found] = None
+                self._unlisted_gpu(target, found)
             self.domains[key] = tuple(Candidate(key, _device(text), text) for text in labels)
             stated_gpu = HostGpu(device=found, product=gpu.name or "", host=target.label, place=place)
             self.roots.append(Requirement(key, Labelled(frozenset({found})), stated_gpu))
+
+    def _unlisted_gpu(self, target: TargetHost, device: str) -> None:
+        """Record the doubt about a GPU of a capability or target that the matrix does not list."""
+        if "gpu" not in self._matrix.components:
+            return
+        newest = None if device.startswith("gfx") else _newer_than(self._matrix.components["gpu"], Version.parse(device))
+        self.doubts.append(UnlistedSeries(name="gpu", host=target.label, version=device, newest=str(newest or "")))
 
     def _no_gpu(self, target: TargetHost) -> None:
         """Require the accelerator `cpu`, because one of several hosts has no GPU.
@@ -225,29 +272,55 @@ def _partners(matrix: Matrix) -> dict[str, list[str]]:
     return found
 
 
+def _labels(candidates: tuple[Candidate, ...], value: str) -> frozenset[str]:
+    """Return the labels of the candidates that a host may have which states a value.
+
+    They are the value itself, or every build of that version of macOS (`10.13.6`); otherwise the releases of the series that
+    the value names, as `12.4` names that of 12.4.0 and 12.4.1.
+    """
+    same = frozenset(one.label for one in candidates if without_local(one.label) == value or one.label == value)
+    is_number = _NUMBER.fullmatch(value) is not None
+    return same or frozenset(one.label for one in candidates if is_number and is_stated_as(value, without_local(one.label)))
+
+
 def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, value: str) -> tuple[Candidate, ...]:
     """Return the candidates with the value that a host states, inserted by its version if it is not among them.
 
     The matrix need not list the value.
     """
-    if any(_is_stated(component.name, candidate, value) for candidate in candidates):
+    if any(candidate.label == value for candidate in candidates):
         return candidates
     version = Version.named(value) if component.named or value == ABSENT else Version.parse(value)
-    rows = (release_of(one) for one in candidates if component.name == "os" and is_of_system(value, [one.label]))
-    release = next((one for one in rows if one is not None), None)
     place = next((i for i, other in enumerate(candidates) if other.version <= version), len(candidates))
-    added = Candidate(key, version, value) if release is None else ReleaseCandidate(key, version, value, release)
+    added = _added(candidates, component, Candidate(key, version, value))
     return (*candidates[:place], added, *candidates[place:])
 
 
-def _is_stated(name: str, candidate: Candidate, value: str) -> bool:
-    """Return whether a candidate is the value that a host states.
+def _added(candidates: tuple[Candidate, ...], component: Component, one: Candidate) -> Candidate:
+    """Return a stated version that is not among the candidates, with what is known of it.
 
-    A macOS version without its build (`10.13.6`) matches every build of that version.
+    A point release of an operating system has the row of its release, and a release of a compiler that of the newest one of
+    its series. A version that is newer than all of the matrix is judged as the newest.
     """
-    if name == "macos" and "+" not in value:
-        return without_local(candidate.label) == value
-    return candidate.label == value
+    listed = [other for other in candidates if isinstance(other, ReleaseCandidate)]
+    if component.name == "os":
+        alike = next((other for other in listed if is_of_system(one.label, [other.label])), None)
+        return one if alike is None else ReleaseCandidate(one.key, one.version, one.label, alike.release)
+    if component.virtual and (newest := _newer_than(component, one.version)) is not None:
+        return NewerCandidate(one.key, newest, one.label)
+    if component.virtual or not component.series:
+        return one
+    series = one.version.release[: component.series]
+    alike = next((other for other in listed if other.version.release[: component.series] == series), None)
+    return one if alike is None else ReleaseCandidate(one.key, one.version, one.label, alike.release, alike.build)
+
+
+def _newer_than(component: Component, version: Version) -> Version | None:
+    """Return the newest release of a component if a version is of a newer series than that; None if it is not."""
+    newest = max((release.version for release in component.releases if release.version.release), default=None)
+    if newest is None or not version.release or component.has_series_of(version) or version < newest:
+        return None
+    return newest
 
 
 def _device(text: str) -> Version:

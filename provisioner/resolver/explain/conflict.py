@@ -467,11 +467,12 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
     versions, more = tuple(labels[:SHOWN]), max(len(labels) - SHOWN, 0)
     if key.is_package and all(isinstance(one, FileCandidate) and one.is_direct for one in offered):
         place = next((one.ground.source for one in instance.roots if one.key == key and one.ground.source is not None), None)
-        return Offered(by="spec", versions=versions, more=more, place=place if isinstance(place, Place) else None)
+        file = place if isinstance(place, Place) else None
+        return Offered(name=name, by="spec", versions=versions, more=more, place=file)
     if key.is_package:
-        return Offered(by="index", versions=versions, more=more)
+        return Offered(name=name, by="index", versions=versions, more=more)
     accelerator = request.accelerator if name in FRAMEWORKS and request.accelerator != "cuda" else ""
-    return Offered(by="matrix", versions=versions, more=more, accelerator=accelerator, until=until)
+    return Offered(name=name, by="matrix", versions=versions, more=more, accelerator=accelerator, until=until)
 
 
 def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]]) -> Conclusion:

@@ -8,7 +8,8 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
-from provisioner.resolver.outcome.cautions import lowered_targets, unknown_extras, yanked
+from provisioner.host.facts import stated
+from provisioner.resolver.outcome.cautions import lowered_targets, newer_on_index, unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_facts
 from provisioner.resolver.outcome.held_back import held_back
@@ -29,7 +30,7 @@ from provisioner.resolver.requirement import (
     build_of,
 )
 from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
-from provisioner.resolver.rules.facts import is_settled_by_driver, shown
+from provisioner.resolver.rules.facts import FACTS, is_settled_by_driver, is_stated_as, shown
 from provisioner.resolver.rules.policy import POLICY
 from provisioner.resolver.search.least_change import moves
 from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
@@ -38,6 +39,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provisioner.host.model import Host
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build
     from provisioner.resolver.problem import Problem
@@ -111,6 +113,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
             *yanked(instance, pins),
             *unknown_extras(instance, pins),
             *(instance.finder.variant_indexes.left_out if instance.finder else ()),
+            *newer_on_index(instance, pins),
         ),
         moves=tuple(sorted(moves(instance, pins), key=lambda move: (move.name not in problem.request.upgraded, move.name))),
     )
@@ -147,6 +150,7 @@ def _components(instance: ProblemInstance, system: Mapping[Key, Candidate]) -> d
     others is used by its framework alone.
     """
     values: dict[str, list[str]] = {}
+    hosts = {target.label: target.host for target in instance.problem.request.hosts}
     has_pytorch = any(key.name == "pytorch" for key in system)
     slots = {key.component for key in system if key.slot}
     for key, candidate in system.items():
@@ -157,7 +161,7 @@ def _components(instance: ProblemInstance, system: Mapping[Key, Candidate]) -> d
             values["pytorch"] = [str(candidate.release.version)]
             values["pytorch_build"] = [candidate.build.name]
         else:
-            values.setdefault(key.component, []).append(candidate.label)
+            values.setdefault(key.component, []).append(_shown_label(candidate, hosts.get(key.scope)))
     request = instance.problem.request
     values["platform"] = [request.platform]
     decided = set(values)
@@ -170,7 +174,15 @@ def _components(instance: ProblemInstance, system: Mapping[Key, Candidate]) -> d
     return {name: ", ".join(dict.fromkeys(values[name])) for name in names}
 
 
+def _shown_label(candidate: Candidate, host: Host | None) -> str:
+    """Return the text of a chosen candidate; for a release of the series that its host states, that series (`580`)."""
+    value = stated(host, candidate.key.component) if host is not None and candidate.key.component in FACTS else None
+    is_series = value is not None and "+" not in candidate.label and is_stated_as(value, candidate.label)
+    return str(value) if is_series else candidate.label
+
+
 def _pins(instance: ProblemInstance, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
+    hosts = {target.label: target.host for target in instance.problem.request.hosts}
     by_key: dict[Key, list[Requirement]] = {}
     bounds = (one for candidate in system.values() for one in instance.bounds.about(candidate))
     for one in (*instance.roots, *bounds, *rules):
@@ -183,6 +195,8 @@ def _pins(instance: ProblemInstance, system: Mapping[Key, Candidate], rules: lis
             for one in by_key.get(key, ())
         }
         version = candidate.release.version if isinstance(candidate, ReleaseCandidate) else candidate.version
+        if key.scope in hosts and version.release and (text := _shown_label(candidate, hosts[key.scope])) != version.text:
+            version = Version.parse(text)
         build = build_of(candidate) if key.name in FRAMEWORKS else None
         name = build.name if build is not None else ""
         yield Pin(component=key.component, version=version, build=name, host=key.scope, reasons=tuple(reasons.values()))

@@ -1,18 +1,20 @@
-"""Warnings about what was chosen: yanked files, extras that a distribution does not have, and lowered compile targets."""
+"""Warnings about an answer: yanked files, extras that nobody has, lowered compile targets, and newer releases on the index."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.grounds.choice import LoweredTarget, UnknownExtra, Yanked
-from provisioner.names import nearest
+from provisioner.grounds.choice import LoweredTarget, UnknownExtra, UnlistedRelease, Yanked
+from provisioner.names import DISTRIBUTION_OF_COMPONENT, nearest
 from provisioner.resolver.python.finder import extras_of
+from provisioner.resolver.python.unlisted import unlisted_candidate, unlisted_versions
+from provisioner.resolver.requirement import Key, Matching, ReleaseCandidate, Within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.grounds.requirement import Ground
-    from provisioner.resolver.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
 
 
@@ -66,3 +68,24 @@ def _ground_of(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Ke
     """
     wanted = (*instance.roots, *(one for candidate in pins.values() for one in instance.requirements(candidate)))
     return next((one.ground for one in wanted if one.key == key), None)
+
+
+def newer_on_index(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[UnlistedRelease]:
+    """Yield each framework of which the index of its build has a newer release than the matrix lists, and the spec allows it.
+
+    The page of that index has been read already, to find the files of the chosen build.
+    """
+    finder = instance.finder
+    if finder is None:
+        return
+    for component in DISTRIBUTION_OF_COMPONENT:
+        chosen = pins.get(Key(component))
+        if not isinstance(chosen, ReleaseCandidate) or chosen.build is None:
+            continue
+        newest = max(release.version for release in instance.problem.matrix.components[component].releases)
+        roots = [root for root in instance.roots if root.key == chosen.key and isinstance(root.test, Matching | Within)]
+        for text in unlisted_versions(instance.problem.matrix, chosen.key, finder.listed(chosen)):
+            one = unlisted_candidate(chosen.key, text)
+            if one.version > newest and all(root.allows(one) for root in roots):
+                yield UnlistedRelease(component=component, versions=(text,))
+                break

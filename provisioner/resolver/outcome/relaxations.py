@@ -40,7 +40,7 @@ from provisioner.resolver.requirement import PACKAGE, SHARED_FILE, Candidate, Fi
 from provisioner.resolver.rules.coverage import Target as Compiled
 from provisioner.resolver.rules.coverage import capability, compiles_for, coverage
 from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
-from provisioner.resolver.rules.facts import FACTS
+from provisioner.resolver.rules.facts import FACTS, is_stated_as
 from provisioner.resolver.rules.needs import place_of
 from provisioner.resolver.rules.policy import DATED, avoided
 from provisioner.resolver.rules.shared_files import shared_file_relaxations
@@ -222,7 +222,7 @@ def _avoided(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
             subject=candidate.subject,
             avoided=name,
             range=request.spec.policy.avoid[name],
-            is_stated=has.get(candidate.key.scope) == candidate.label,
+            is_stated=is_stated_as(has.get(candidate.key.scope), candidate.label),
             source=request.place(f"policy.avoid.{name}"),
         )
 

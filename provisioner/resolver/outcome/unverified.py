@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from provisioner.components import FRAMEWORKS
+from provisioner.components import ABSENT, FRAMEWORKS
 from provisioner.grounds.doubt import (
     AssumedDriver,
     AssumedMacosBuild,
@@ -18,6 +18,8 @@ from provisioner.grounds.doubt import (
     FromSource,
     NamelessForward,
     OtherMinorNvcc,
+    SilentRows,
+    StatedSeries,
     Undecided,
     UndocumentedKernel,
     Unexpected,
@@ -29,7 +31,7 @@ from provisioner.grounds.doubt import (
     UnsupportedOverride,
 )
 from provisioner.grounds.predicate import Needs as NeedsComponent
-from provisioner.grounds.requirement import Constrains, Entails, Subject
+from provisioner.grounds.requirement import Constrains, Entails, HostFact, Subject
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
@@ -38,11 +40,12 @@ from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
 from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries, unrealised
 from provisioner.resolver.python.wheels import GpuWheels
-from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of, release_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
 from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
 from provisioner.resolver.rules.facts import (
     DRIVER_KINDS,
+    FACTS,
     NOT_WSL,
     WSL,
     has_driver_of_some_version,
@@ -74,6 +77,7 @@ def doubts(
     """
     found: list[Doubt] = [
         *_unmeasured(instance, pins),
+        *_silent(instance, pins),
         *_unmeasured_wheels(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
         *shadowed_libraries(instance, {**pins, **beside}),
@@ -83,10 +87,11 @@ def doubts(
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),
         *_unsupported(instance, pins),
-        *_undocumented(instance),
+        *_undocumented(instance, pins),
         *_unexpected(instance, pins),
         *_another_minor(pins),
         *_macos_builds(instance, pins),
+        *_stated_series(instance, pins),
         *_dependency_frameworks(instance, pins),
         *_driver_versions(instance, pins),
         *_forwarded(instance, pins),
@@ -147,6 +152,27 @@ def _unmeasured(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
             yield UnmeasuredTargets(subject=candidate.subject)
 
 
+def _silent(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield the chosen releases about which a family of rows is silent, if what the family is about is part of the answer.
+
+    What a host states runs there, whatever rows say of it. The targets that frameworks are compiled for are doubts of their
+    own, as are releases that the matrix does not list.
+    """
+    problem = instance.problem
+    present = {key.component for key, one in pins.items() if not key.is_package and one.label != ABSENT}
+    hosts = {target.label: target.host for target in problem.request.hosts}
+    for key, candidate in pins.items():
+        release = release_of(candidate)
+        component = problem.matrix.components.get(key.component)
+        if release is None or component is None or release not in component.releases:
+            continue
+        if key.scope in hosts and key.component in FACTS and stated(hosts[key.scope], key.component) is not None:
+            continue
+        for family in problem.needs.silence.about(key.component, release, build_of(candidate)):
+            if family.object in present and not (key.component in FRAMEWORKS and family.object == "gpu"):
+                yield SilentRows(subject=candidate.subject, object=family.object)
+
+
 def _unmeasured_wheels(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     wheels = GpuWheels(instance.problem, "")
     for key, candidate in pins.items():
@@ -189,7 +215,7 @@ def _unsupported(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
             yield UnsupportedGpu(device=candidate, rocm=rocm.label)
 
 
-def _undocumented(instance: ProblemInstance) -> Iterator[Doubt]:
+def _undocumented(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Yield the hosts whose driver is not documented for their Linux kernel version.
 
     Left out are hosts in WSL, and drivers with patches for the kernel if the policy allows `patched-kernel`.
@@ -202,6 +228,8 @@ def _undocumented(instance: ProblemInstance) -> Iterator[Doubt]:
         driver, kernel = stated(target.host, "driver"), target.host.kernel
         if driver is None or kernel is None or virtualizations(target.host) <= WSL or is_jetson(problem.matrix, target.host):
             continue
+        chosen = pins.get(Key("driver", target.label))
+        driver = chosen.label if chosen is not None else driver
         need = kernels.of(Version.parse(driver))
         if "patched-kernel" in request.allowed and kernels.patches(Version.parse(driver), Version.parse(kernel)):
             continue  # reported as a relaxation
@@ -237,6 +265,42 @@ def _another_minor(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     for key, nvcc in pins.items():
         if key.component == "nvcc" and cuda is not None and nvcc.version.release[:2] != cuda.version.release[:2]:
             yield OtherMinorNvcc(nvcc=nvcc.label, cuda=cuda.label, host=key.scope)
+
+
+def _stated_series(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield the series that hosts state (`nvcc 12.4`) if some release of the series would not do in place of the chosen one.
+
+    A version of a component of which the matrix lists no release, such as that of Fabric Manager, may be any of the series.
+    """
+    problem = instance.problem
+    for target in problem.request.hosts:
+        for root in problem.roots:
+            if root.key.scope != target.label or not isinstance(root.ground, HostFact):
+                continue
+            name, chosen = root.key.component, pins.get(root.key)
+            value = stated(target.host, name)
+            if chosen is None or value is None or "+" in chosen.label or chosen.label == value:
+                continue
+            others = [one for one in instance.candidates(root.key) if root.allows(one)]
+            failing = tuple(one.label for one in others if not _would_do(instance, pins, one))
+            if failing or not problem.matrix.components[name].releases:
+                yield StatedSeries(
+                    name=name,
+                    host=target.label,
+                    series=value,
+                    assumed=chosen.label,
+                    failing=failing,
+                    profile_key=profile_key("driver_version" if name in DRIVER_KINDS else name),
+                )
+
+
+def _would_do(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
+    """Return whether a candidate would do in place of the one that was chosen for its key, with all other choices kept."""
+    others = (need for key, pin in pins.items() if key != one.key for need in instance.requirements(pin))
+    is_required = any(need.key == one.key and not instance.accepts(need, one) for need in (*instance.roots, *others))
+    return not is_required and all(
+        need.key in pins and instance.accepts(need, pins[need.key]) for need in instance.requirements(one)
+    )
 
 
 def _macos_builds(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

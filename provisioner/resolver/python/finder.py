@@ -385,6 +385,13 @@ class PackageFinder:
         self._source.prefetch(name for name in names if not self._facts.is_of_variant_index(name))
         return tuple(found)
 
+    def listed(self, candidate: ReleaseCandidate) -> tuple[PackageRelease, ...]:
+        """Return every release on the index that has the files of a framework build, newest first; () for a given file."""
+        name, build = canonicalize_name(DISTRIBUTION_OF_COMPONENT[candidate.key.component]), candidate.build
+        if build is None or build.compiled or self._direct_urls.given(name) is not None:
+            return ()
+        return self._source.releases(name) if build.index == "pypi" else self.variant_indexes.releases(name, build.index)
+
     def framework_release(self, candidate: ReleaseCandidate) -> PackageRelease | None:
         """Return the index's release of a framework build; None when the index does not list it.
 

@@ -79,6 +79,11 @@ def virtualizations(host: Host) -> frozenset[str]:
 NOT_WSL, WSL = frozenset({"none", "vm", "container"}), frozenset({"wsl1", "wsl2"})
 
 
+def is_stated_as(value: str | None, label: str) -> bool:
+    """Return whether a host that states `value` may have the release `label`: the same, or a release of the stated series."""
+    return value is not None and (label == value or label.startswith(f"{value}."))
+
+
 def interpreter(host: Host, platform: str) -> str | None:
     """Return the architecture of a host's Python; None when the host does not state it and it may differ from the machine's."""
     found = stated(host, "python_arch")

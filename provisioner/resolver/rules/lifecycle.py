@@ -16,7 +16,7 @@ from msgspec import Struct
 from provisioner.grounds.predicate import Ended, IsOfBranch, IsPrerelease, IsRecent
 from provisioner.grounds.source import Documents
 from provisioner.places import Place
-from provisioner.resolver.requirement import ImageCandidate, release_of
+from provisioner.resolver.requirement import ImageCandidate, NewerCandidate, release_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ class SupportStatus:
         designation = branch.designation if branch is not None else ""
         if designation in SUPPORTED:
             return None
-        predicate = IsOfBranch(str(candidate.version.release[0]), designation)
+        predicate = IsOfBranch(candidate.label.partition(".")[0], designation)
         return Fact(word="feature-branch", predicate=predicate, source=self._source(candidate))
 
     def is_designated(self, candidate: Candidate) -> bool:
@@ -138,18 +138,17 @@ class SupportStatus:
         return Fact(word="prerelease", predicate=IsPrerelease(release.prerelease or ""), source=self._source(candidate))
 
     def _branch(self, candidate: Candidate) -> DriverBranch | None:
-        release = candidate.version.release
-        return self._branches.get(str(release[0])) if release else None
+        return self._branches.get(candidate.label.partition(".")[0])
 
     def _release(self, candidate: Candidate) -> Release | None:
-        """Return the release of the matrix for a candidate; None when the matrix has none.
+        """Return the release of the matrix for a candidate; None when the matrix has none, as for one that is newer.
 
         For a version that a host states it is the release that names the version's series most exactly: `6.8` for `6.8.12`.
         """
         if (found := release_of(candidate)) is not None:
             return found
         component = self._matrix.components.get(candidate.key.component)
-        numbers = candidate.version.release
+        numbers = () if isinstance(candidate, NewerCandidate) else candidate.version.release
         series = [
             one
             for one in (component.releases if component is not None and numbers else ())

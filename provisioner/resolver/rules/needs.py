@@ -47,6 +47,7 @@ from provisioner.resolver.rules.facts import (
     has_running_driver,
     is_chosen,
     is_jetson,
+    is_stated_as,
     profile_key,
     shown_by_drivers,
     virtualizations,
@@ -56,6 +57,7 @@ from provisioner.resolver.rules.guards import Guards, Verdict
 from provisioner.resolver.rules.policy import PolicyRequirements
 from provisioner.resolver.rules.rocm_libraries import rocblas_requirements
 from provisioner.resolver.rules.shared_files import runtime_needs
+from provisioner.resolver.rules.silence import Silence
 from provisioner.resolver.rules.toolchain import Toolchain
 from provisioner.versions import Version, without_local
 
@@ -108,6 +110,7 @@ class Needs:
         self._bundle_overrides = BundleOverrides(matrix, request)
         self.policy = PolicyRequirements(matrix, request)
         self.guards = Guards(matrix, request)
+        self.silence = Silence(matrix, request)
         self.devices = Devices(matrix, request, self.guards, keys.get("gpu", ()))
         self._toolchain = Toolchain(matrix, request, self.guards, keys)
         self._gate = ImageGate(matrix, request, self.guards, keys=keys)
@@ -173,9 +176,9 @@ class Needs:
             yield from runtime_needs(self._matrix, candidate)
         if component == "driver":
             yield from self._kernel(candidate, release)
-        elif release is not None:
+        else:
             yield from self._declared(candidate, self._toolchain.needs(candidate, release))
-            yield from self._platform(candidate, release.platforms)
+            yield from self._platform(candidate, release.platforms if release is not None else ())
         if build is not None:
             yield from self._declared(candidate, build.requires)
             yield from self._platform(candidate, build.platforms)
@@ -357,7 +360,7 @@ class Needs:
         target = self._hosts.get(candidate.key.scope)
         if target is not None and virtualizations(target.host) <= WSL:
             return  # WSL uses the driver of Windows, which is not built on the Linux kernel
-        is_stated = target is not None and target.host.driver is not None and target.host.driver.version == candidate.label
+        is_stated = target is not None and is_stated_as(stated(target.host, "driver"), candidate.label)
         place: Source | None = self._place(candidate) if release is not None else None
         if is_stated and target is not None and target.host.kernel:
             # The host runs both, so they work together; a kernel that is not documented is a doubt.
@@ -438,7 +441,7 @@ def bound_of(need: Need) -> Bound:
 
 def _test(need: Need, candidate: Candidate) -> Test:
     if need.is_same:
-        return SameAs(candidate.label, candidate.version)
+        return SameAs(candidate.label)
     if need.component == "os":
         return OfSystem(tuple(str(version) for version in need.one_of))
     return OneOf(need.one_of) if need.one_of else Within(need.range)

@@ -29,7 +29,7 @@ from provisioner.resolver.requirement import (
     Requirement,
     build_of,
 )
-from provisioner.resolver.rules.facts import FACTS
+from provisioner.resolver.rules.facts import FACTS, is_stated_as
 from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus, day_of, is_prerelease
 from provisioner.resolver.rules.shared_files import shared_file_needs
 from provisioner.versions import Range, Version, without_local
@@ -149,10 +149,10 @@ class PolicyRequirements:
         """
         component = candidate.key.component
         if word == "recent" and component in FACTS and component not in DATED:
-            return any(stated(target.host, component) == candidate.label for target in self._request.hosts)
+            return any(is_stated_as(stated(target.host, component), candidate.label) for target in self._request.hosts)
         if word != "feature-branch" or self.support_status.is_designated(candidate):
             return False
-        return any(stated(target.host, "driver") == candidate.label for target in self._request.hosts)
+        return any(is_stated_as(stated(target.host, "driver"), candidate.label) for target in self._request.hosts)
 
 
 def _key(word: str) -> Key:

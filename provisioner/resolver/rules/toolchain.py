@@ -35,22 +35,23 @@ class Toolchain:
         self._targets = keys.get("arch_list", ())
         self._devices = {target.label: _devices(target, guards) for target in request.hosts}
 
-    def needs(self, candidate: Candidate, release: Release) -> tuple[Need, ...]:
-        """Return the needs of a release; for nvcc, its need of CUDA is replaced.
+    def needs(self, candidate: Candidate, release: Release | None) -> tuple[Need, ...]:
+        """Return the needs of a candidate with its release, None if the matrix has none; for nvcc, that of CUDA is replaced.
 
         torch.utils.cpp_extension refuses to compile with an nvcc of another CUDA major than PyTorch's, and warns of another
         minor (_check_cuda_version in torch/utils/cpp_extension.py). So an nvcc that the spec requires or a host states needs a
         CUDA of the same major only, and one that the solver chooses a CUDA of the same minor.
         """
+        requires = release.requires if release is not None else ()
         if candidate.key.component != "nvcc":
-            return release.requires
+            return requires
         major, minor = (*candidate.version.release, 0)[:2]
         request = self._request
         is_given = "nvcc" in request.spec.requires or (
             request.runs == "host" and any(target.host.nvcc for target in request.hosts)
         )
         cuda = f"=={major}.*" if is_given else f"=={major}.{minor}.*"
-        others = tuple(need for need in release.requires if need.component != "cuda")
+        others = tuple(need for need in requires if need.component != "cuda")
         return (Need(component="cuda", range=Range.parse(cuda)), *others)
 
     def targets(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:

@@ -1,0 +1,36 @@
+"""Releases of which no row of a family speaks: what they go with is not known, so they are taken last."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.components import ABSENT
+from provisioner.matrix.families import families_of
+
+if TYPE_CHECKING:
+    from provisioner.matrix.model import Build, Family, Matrix, Release
+    from provisioner.request import Request
+
+
+class Silence:
+    """The families of the matrix that bind in one request, and the releases about which they are silent."""
+
+    def __init__(self, matrix: Matrix, request: Request) -> None:
+        self._families = families_of(matrix)
+        self._asked = {
+            "platform": request.platform,
+            "accelerator": request.accelerator,
+            "runs": request.runs,
+            "build": request.spec.build.kind if request.spec.build is not None else ABSENT,
+        }
+        self._binding: dict[str, tuple[Family, ...]] = {}
+
+    def about(self, component: str, release: Release, build: Build | None) -> tuple[Family, ...]:
+        """Return the families with no row about a release of a component, or about one of its builds."""
+        binding = self._binding.get(component)
+        if binding is None:
+            binding = self._binding[component] = tuple(one for one in self._families.of(component) if self._binds(one))
+        return tuple(one for one in binding if not self._families.speaks(one, release, build))
+
+    def _binds(self, family: Family) -> bool:
+        return all(self._asked[guard.component] in {str(one) for one in guard.one_of} for guard in family.on)
