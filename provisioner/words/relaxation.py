@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds import relaxation as of
 from provisioner.words.gate import refusal_words
 from provisioner.words.notation import listed
@@ -36,6 +37,8 @@ def relaxation_words(relaxation: Relaxation) -> str:
         case of.CpuOnly(subject=subject, gpu_twin=twin, needed_by=needed_by):
             why = f", which {needed_by} needs," if needed_by else ""
             return f"{subject}{why} runs on the CPU; {twin} is the one for GPUs"
+        case of.FrameworkOnCpu(subject=subject, accelerator=accelerator):
+            return f"{subject} runs on the CPU: the matrix has no build of it for {ACCELERATORS[accelerator].label}"
         case of.SharedFiles(subjects=subjects, path=path, because=because):
             names = listed([str(one) for one in subjects])
             return f"{names} write files such as {path}, and the one installed last is in effect: {because}"

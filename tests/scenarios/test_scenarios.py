@@ -94,6 +94,8 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
     assert {name: stack.components.get(name) for name in wanted} == wanted
     if "basis" in expected:
         assert stack.basis == expected["basis"]
+    if "accelerator" in expected:
+        assert stack.accelerator == expected["accelerator"]
     if "packages" in expected:
         packages = {package.name: package.version for package in stack.packages}
         assert {name: packages.get(name) for name in expected["packages"]} == expected["packages"]
@@ -114,5 +116,7 @@ def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
     told = [" & ".join(f"{name} {change}" for name, change in changes(hint)) for hint in conflict.fixes]
     for hint in expected.get("hints", []):
         assert hint in told
+    if "only_hints" in expected:
+        assert told == expected["only_hints"]
     if "explanation" in expected:
         assert list(conflict_lines(conflict)) == expected["explanation"]

@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
+from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.outcome.cautions import unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.held_back import held_back
@@ -83,7 +84,7 @@ def answer(
     found = weighed(every, problem.request)
     return Stack(
         platform=problem.request.platform,
-        accelerator=problem.request.accelerator,
+        accelerator=accelerator_of(problem.matrix, problem.request, (key.name for key in pins)),
         components=_components(instance, system),
         pins=tuple(_pins(instance, system, rules)),
         basis=_basis(drivers, pins),
