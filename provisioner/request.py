@@ -137,6 +137,12 @@ class Request(Struct, frozen=True, kw_only=True):
         """
         return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
 
+    @property
+    def may_take_cuda_compat(self) -> bool:
+        """Whether an image with cuda-compat may be chosen for a driver that needs one: the spec leaves the image open."""
+        is_open = self.runs == "container" and self.image_base == "auto" and not self.spec.image.cuda_compat
+        return is_open and self.accelerator == "cuda" and "forward-compat" in self.allowed
+
 
 def may_compute_on_nvidia(host: Host) -> bool:
     """Return whether a Mac states a GPU or a driver of NVIDIA, which no Mac has had since macOS 10.13."""

@@ -31,6 +31,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden):
             why = ", for the spec does not allow minor-version compatibility" if is_forbidden else ""
             return f"{need} driver {bounds_words(bounds)}{why}"
+        case of.NeedsCudaCompat(driver=driver):
+            return f"{need} a base image with cuda-compat, for the host's driver is {driver}"
         case of.NeedsNativeDriver(gpus=gpus, cuda=cuda):
             reach = "reach" if plural else "reaches"
             return f"{reach} gpu {', '.join(gpus)} only through PTX, so the driver must know CUDA {cuda}"

@@ -43,7 +43,7 @@ def bundled_cuda_requirements(
     for need in row.brings:
         runtime = _oldest(problem.matrix, need)
         for one in problem.needs.of(runtime) if runtime is not None else ():
-            if one.key.component in HOST_COMPONENTS and isinstance(one.ground, Entails):
+            if one.key.component in {*HOST_COMPONENTS, "image"} and isinstance(one.ground, Entails):
                 predicate = BundlesCuda(_major(need), without_reason(one.ground.predicate), row.because)
                 relation = Relation(CUDA, one.key.component, candidate.key.name)
                 yield Requirement(one.key, one.test, candidate.entails(predicate, relation, place))

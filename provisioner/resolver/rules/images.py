@@ -30,6 +30,8 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
     kind = KINDS.get(base)
     if kind is not None:
         known = [image for image in matrix.images if image.kind == kind and _serves(image, request.platform)]
+        if request.may_take_cuda_compat:
+            known += _with_cuda_compat(matrix, request)
     else:
         tag = base.partition("@")[0]
         known = [image for image in matrix.images if image.reference == tag and _serves(image, request.platform)]
@@ -48,6 +50,21 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
     given = request.spec.image
     foreign = ImageFacts(reference=base, kind="", glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
     return (_candidate(foreign, key),), (UnknownImage(reference=base),)
+
+
+def _with_cuda_compat(matrix: Matrix, request: Request) -> list[ImageFacts]:
+    return [image for image in matrix.images if image.kind == "cuda-runtime" and _serves(image, request.platform)]
+
+
+def images_with_cuda_compat(matrix: Matrix, request: Request, cuda: Version) -> frozenset[str]:
+    """Return the references of the base images, of those that may be chosen, whose cuda-compat is of a CUDA release or newer."""
+    images = _with_cuda_compat(matrix, request)
+    return frozenset(one.reference for one in images if Version.parse(one.cuda).release[:2] >= cuda.release[:2])
+
+
+def has_cuda_compat(request: Request, image: Candidate | None) -> bool:
+    """Return whether the chosen base image has cuda-compat, which every image of NVIDIA's with CUDA has."""
+    return request.has_cuda_compat or (isinstance(image, ImageCandidate) and image.image.kind.startswith("cuda-"))
 
 
 def _serves(image: ImageFacts, platform: str) -> bool:

@@ -11,7 +11,7 @@ from provisioner.components import ABSENT
 from provisioner.grounds.bound import Kernels, Names, SameVersion, Versions
 from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
 from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
-from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsDriver
+from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsCudaCompat, NeedsDriver
 from provisioner.grounds.predicate import Needs as NeedsComponent
 from provisioner.grounds.requirement import Relation, Row
 from provisioner.grounds.source import Documents, MatrixRow
@@ -51,6 +51,7 @@ from provisioner.resolver.rules.facts import (
 )
 from provisioner.resolver.rules.gate import ImageGate
 from provisioner.resolver.rules.guards import Guards, Verdict
+from provisioner.resolver.rules.images import images_with_cuda_compat
 from provisioner.resolver.rules.policy import PolicyRequirements
 from provisioner.resolver.rules.shared_files import runtime_needs
 from provisioner.resolver.rules.toolchain import Toolchain
@@ -268,17 +269,21 @@ class Needs:
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
         place = self._place(candidate)
         is_forbidden = "minor-version" not in self._request.allowed and minimum.minor_version is not None
-        tests: dict[bool, RunsCuda] = {}
+        tests = {
+            may_forward: RunsCuda(self._matrix, candidate.version, minimum, self._request.allowed, may_forward=may_forward)
+            for may_forward in (False, True)
+        }
         for key in self._reach(candidate.key, "driver"):
             target = self._hosts.get(key.scope)
             is_eligible = target is not None and self.guards.is_data_centre(target) is not Verdict.NO
-            may_forward = self._request.has_cuda_compat and is_eligible
-            if may_forward not in tests:
-                allowed = self._request.allowed
-                tests[may_forward] = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
-            test = tests[may_forward]
+            driver = _driver_through_compat(tests[True], target) if self._request.may_take_cuda_compat and is_eligible else ""
+            test = tests[is_eligible and (self._request.has_cuda_compat or bool(driver))]
             predicate = NeedsDriver((test.bound,), is_forbidden)
             yield Requirement(key, test, candidate.entails(predicate, Relation("cuda", "driver"), place))
+            if driver:
+                labels = images_with_cuda_compat(self._matrix, self._request, candidate.version)
+                ground = candidate.entails(NeedsCudaCompat(driver), Relation("cuda", "image"), place)
+                yield Requirement(Key("image"), Labelled(labels), ground)
 
     def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
         target = self._hosts.get(candidate.key.scope)
@@ -334,6 +339,12 @@ class Needs:
 
     def _place(self, candidate: Candidate) -> Place:
         return place_of(self._matrix, candidate)
+
+
+def _driver_through_compat(test: RunsCuda, target: TargetHost | None) -> str:
+    """Return the driver that a host states, if it runs a CUDA release through cuda-compat alone; otherwise ""."""
+    driver = stated(target.host, "driver") if target is not None else None
+    return driver if driver and test.basis(Version.parse(driver)) == "forward-compat" else ""
 
 
 def place_of(matrix: Matrix, candidate: Candidate) -> Place:
