@@ -21,16 +21,17 @@ def predicate_words(predicate: Predicate, *, plural: bool = False) -> str:
     return text if text.startswith(":") else f" {text}"
 
 
-def _words(predicate: Predicate, *, plural: bool) -> str:
+def _words(predicate: Predicate, *, plural: bool) -> str:  # noqa: PLR0915 - one statement for each type of predicate
     need, be = ("need", "are") if plural else ("needs", "is")
     match predicate:
         case of.Needs(component=component, bounds=bounds, because=because):
             return f"{need} {component} {bounds_words(bounds)}{_because(because)}"
         case of.NeedsOutside(component=component, excluded=excluded, because=because):
             return f"{need} {component} outside {excluded}{_because(because)}"
-        case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden):
-            why = ", for the spec does not allow minor-version compatibility" if is_forbidden else ""
-            return f"{need} driver {bounds_words(bounds)}{why}"
+        case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=True):
+            return f"{need} driver {bounds_words(bounds)}, for the spec does not allow minor-version compatibility"
+        case of.NeedsDriver(bounds=bounds):
+            return f"{need} driver {bounds_words(bounds)}"
         case of.NeedsCudaCompat(driver=driver):
             return f"{need} a base image with cuda-compat, for the host's driver is {driver}"
         case of.NeedsNativeDriver(gpus=gpus, cuda=cuda):

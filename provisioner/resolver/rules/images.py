@@ -57,7 +57,7 @@ def _with_cuda_compat(matrix: Matrix, request: Request) -> list[ImageFacts]:
 
 
 def images_with_cuda_compat(matrix: Matrix, request: Request, cuda: Version) -> frozenset[str]:
-    """Return the references of the base images, of those that may be chosen, whose cuda-compat is of a CUDA release or newer."""
+    """Return the references of the base images that may be chosen whose cuda-compat is of a CUDA release or newer."""
     images = _with_cuda_compat(matrix, request)
     return frozenset(one.reference for one in images if Version.parse(one.cuda).release[:2] >= cuda.release[:2])
 
