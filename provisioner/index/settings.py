@@ -70,9 +70,10 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     on; None sets no limit. With `accepts_undated`, files without an upload time are accepted nevertheless. `fresh_seconds` is
     how long a page without Cache-Control is used without a new request. `timeout` is in seconds. `prerelease_names` are the
     projects whose pre-releases are allowed although `allow_prerelease` is False, because their requirement names one.
-    `main_index` is the name of pip's `index-url`, "" when the indexes are not from pip's configuration. `allow_build` permits
-    building a source distribution, in isolation, for its requirements. `direct_urls` are the URLs of direct references as
-    written; relative ones are resolved against `direct_folder`. `logins` are the credentials from
+    `main_index` is the name of pip's `index-url`, "" when the indexes are not from pip's configuration. `pytorch_index` is the
+    template of PyTorch's builds where no index of that name is configured, "" where the spec lists its indexes. `allow_build`
+    permits building a source distribution, in isolation, for its requirements. `direct_urls` are the URLs of direct references
+    as written; relative ones are resolved against `direct_folder`. `logins` are the credentials from
     `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, by `variable_prefix`. `keyring_provider` is pip's option: `auto`,
     `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` name the setting or variable that
     configures these files, for error messages.
@@ -80,6 +81,7 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
     main_index: str = ""
+    pytorch_index: str = PYTORCH
     find_links: tuple[str, ...] = ()
     ca_bundle: str = ""
     ca_bundle_from: str = ""

@@ -53,6 +53,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         failures=files.knowledge.content.failures,
         driver_packages=files.driver_packages.content.packages,
         wheels=files.wheels.content.wheels,
+        python_builds=files.python_builds.content.builds,
     )
 
 

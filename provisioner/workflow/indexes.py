@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _FILES = (".whl", ".tar.gz", ".zip")
 _PYTORCH, _NIGHTLY = "https://download.pytorch.org/whl", "/nightly"
-"""PyTorch's own index, which is always read for the build that the target needs; its nightly builds are not."""
+"""PyTorch's own index, which is read for the build that the target needs unless the spec lists indexes without it."""
 
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
@@ -48,6 +48,7 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
         settings,
         indexes=own or settings.indexes,
         main_index="" if own else settings.main_index,
+        pytorch_index="" if own else settings.pytorch_index,
         offline=is_offline,
         exclude_newer=uploads_until(inputs.matrix, policy),
         accepts_undated=policy.exclude_newer is None,
@@ -103,19 +104,23 @@ def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[Tak
     together: dict[tuple[str, ...], list[OtherSource]] = {}
     for source in inputs.other_sources:
         is_pinned = any(index.pins(source.name) for index in indexes)
-        if source.name not in settled and not is_pinned and not _is_used(source, indexes):
+        if source.name not in settled and not is_pinned and not _is_used(source, indexes, has_own=bool(spec.indexes)):
             key = (source.table, source.kind, source.address, source.index)
             together.setdefault(key if source.kind in {"index", "workspace"} else (*key, source.name), []).append(source)
     return tuple(_notice(sources, inputs) for sources in together.values())
 
 
-def _is_used(source: OtherSource, indexes: Sequence[IndexLocation]) -> bool:
-    """Return whether the source is an index in use anyway: the first of `indexes`, or that of PyTorch's builds."""
+def _is_used(source: OtherSource, indexes: Sequence[IndexLocation], *, has_own: bool) -> bool:
+    """Return whether the source is an index in use anyway: the first of `indexes`, or that of PyTorch's builds.
+
+    With `has_own`, the indexes are those that the spec lists, and PyTorch's is not asked unless it is one of them.
+    """
     address = public_url(source.address).rstrip("/")
     if source.kind != "index" or not address:
         return False
     is_first = bool(indexes) and public_url(indexes[0].url).rstrip("/") == address
-    return is_first or (address.startswith(_PYTORCH) and _NIGHTLY not in address)
+    is_listed = any(one.url.startswith(_PYTORCH) for one in indexes)
+    return is_first or (address.startswith(_PYTORCH) and _NIGHTLY not in address and (is_listed or not has_own))
 
 
 def _notice(sources: Sequence[OtherSource], inputs: Inputs) -> TakenElsewhere:

@@ -94,6 +94,9 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
     assert {name: stack.components.get(name) for name in wanted} == wanted
     if "basis" in expected:
         assert stack.basis == expected["basis"]
+    if "managed_python" in expected:
+        found = stack.image.managed_python if stack.image is not None else None
+        assert (found.version if found is not None else "") == expected["managed_python"]
     if "accelerator" in expected:
         assert stack.accelerator == expected["accelerator"]
     if "packages" in expected:

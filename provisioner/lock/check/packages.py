@@ -37,7 +37,7 @@ from provisioner.grounds.requirement import Ground, Subject
 from provisioner.index.direct_reference import direct_reference
 from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.core_metadata import parse_requirement
-from provisioner.index.model import DIRECT_PATH, DIRECT_URL, Environment
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
 from provisioner.index.pages.selection import cutoff
 from provisioner.index.routing import normalized_pattern, route
 from provisioner.index.settings import IndexLocation, IndexSettings
@@ -219,7 +219,7 @@ def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
     )
     if not own:
         return
-    settings = IndexSettings(indexes=own)
+    settings = IndexSettings(indexes=own, pytorch_index="")
     found: dict[IndexDifference, list[LockedPackage]] = {}
     for package in lock.packages:
         if package.index and package.index not in {DIRECT_PATH, DIRECT_URL}:
@@ -237,7 +237,8 @@ def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexD
     except ProvisionError:  # no index of that name, or two that claim the package
         return UnlistedIndex(package.index)
     if not locations:
-        return None
+        is_switched_off = package.index != FIND_LINKS and not any(one.is_template for one in settings.indexes)
+        return UnlistedIndex(package.index) if is_switched_off else None
     (index,) = locations
     if index.name != package.index:
         return DedicatedIndex(index=package.index, dedicated=index.name, is_by_pattern=bool(index.packages))

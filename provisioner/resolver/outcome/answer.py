@@ -33,14 +33,14 @@ from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.facts import is_settled_by_driver, shown
 from provisioner.resolver.rules.policy import POLICY
 from provisioner.resolver.search.least_change import moves
-from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
+from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, Pin, Stack
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.index.model import PackageRelease
-    from provisioner.matrix.model import Build
+    from provisioner.matrix.model import Build, ImageFacts
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.python.finder import PackageFinder
     from provisioner.resolver.requirement import Candidate, Requirement
@@ -59,7 +59,7 @@ def answer(
     """
     problem = instance.problem
     pins = _in_order(problem, pins)
-    image = _image(pins)
+    image = _image(problem, pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
     required = problem.request.spec.requires
     hosts = {target.label: target.host for target in problem.request.hosts}
@@ -255,7 +255,7 @@ def _driver_range(requirement: Requirement) -> str:
     return f">={test.floor}" if test.floor is not None else ""
 
 
-def _image(pins: Mapping[Key, Candidate]) -> BaseImage | None:
+def _image(problem: Problem, pins: Mapping[Key, Candidate]) -> BaseImage | None:
     candidate = next((one for key, one in pins.items() if key.name == "image"), None)
     if not isinstance(candidate, ImageCandidate):
         return None
@@ -268,7 +268,17 @@ def _image(pins: Mapping[Key, Candidate]) -> BaseImage | None:
         python=facts.python,
         apt_python=facts.apt_python,
         require_cuda=facts.require_cuda,
+        managed_python=_managed_python(problem, pins, facts),
     )
+
+
+def _managed_python(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -> ManagedPython | None:
+    """Return the Python to install in a base image; None when the image or its distribution has the chosen one."""
+    python = pins.get(Key("python"))
+    if python is None or not image.apt_python or python.label in {image.python, image.apt_python}:
+        return None
+    build = problem.matrix.python_build(python.label, problem.request.platform)
+    return None if build is None else ManagedPython(version=str(build.version), url=build.url, sha256=build.sha256)
 
 
 def _packages(finder: PackageFinder, pins: Mapping[Key, Candidate]) -> Iterator[PackagePin]:

@@ -112,7 +112,12 @@ class VariantIndexes:
 
     def why_not(self, index: str) -> str:
         """Return the reason why an index has no file of a build, as part of an error message."""
-        return f"index {index} is out of reach" if index in self.unreached else f"index {index} has no such file"
+        if index in self.unreached:
+            return f"index {index} is out of reach"
+        if self._named and not self._named & {index, index.partition("-")[0]}:
+            entry = f'{{name: {index.partition("-")[0]}, url: "https://…/{{variant}}"}}'
+            return f"it is of index {index}, which `indexes:` does not list, as `{entry}` would"
+        return f"index {index} has no such file"
 
 
 class PackageFinder:

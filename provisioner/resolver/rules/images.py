@@ -13,6 +13,8 @@ from provisioner.resolver.requirement import Candidate, ImageCandidate, Key
 from provisioner.versions import Range, Version, series
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
 
@@ -44,7 +46,8 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
             known = [
                 replace(one, reference=base, require_cuda=one.require_cuda if require is None else require) for one in known
             ]
-        return tuple(_candidate(image, key) for image in known), ()
+        pythons = _managed(matrix, request.platform)
+        return tuple(_candidate(image, key, pythons) for image in known), ()
     if kind is not None:
         return (), ()
     given = request.spec.image
@@ -71,7 +74,20 @@ def _serves(image: ImageFacts, platform: str) -> bool:
     return not image.platforms or platform in image.platforms
 
 
-def _candidate(image: ImageFacts, key: Key) -> Candidate:
+def _managed(matrix: Matrix, platform: str) -> tuple[Version, ...]:
+    """Return the Python series of which an image of a distribution gets an archive, newest first."""
+    found = {Version.parse(series(str(one.version))) for one in matrix.python_builds if platform in one.platforms}
+    return tuple(sorted(found, reverse=True))
+
+
+def own_pythons(matrix: Matrix, request: Request) -> frozenset[str]:
+    """Return the Pythons that some base image which may be chosen has itself, or its distribution."""
+    candidates, _ = image_candidates(matrix, request, Key("image"))
+    images = (one.image for one in candidates if isinstance(one, ImageCandidate))
+    return frozenset(image.python or image.apt_python for image in images) - {""}
+
+
+def _candidate(image: ImageFacts, key: Key, pythons: Sequence[Version] = ()) -> Candidate:
     needs = []
     if image.glibc:
         needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
@@ -81,7 +97,8 @@ def _candidate(image: ImageFacts, key: Key) -> Candidate:
         needs.append(Need(component="cuda", range=Range.parse(f"=={level}.*")))
     python = image.python or image.apt_python
     if python:
-        needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
+        others = pythons if image.apt_python and not image.python else ()
+        needs.append(Need(component="python", range=Range(), one_of=tuple(dict.fromkeys((Version.parse(python), *others)))))
     release = Release(version=Version.named(image.reference), requires=tuple(needs), source=image.source)
     build = Build(name=image.reference, platforms=image.platforms)
     return ImageCandidate(key, Version.named(image.reference), image.reference, release, build, image=image)
