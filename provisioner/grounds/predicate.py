@@ -165,6 +165,14 @@ class CompiledForLocal(Struct, frozen=True):
     local: str
 
 
+class CompiledForNamed(Struct, frozen=True):
+    """The name of the wheel tells for which PyTorch series, runtime (`cuda 12.4`; "" for any) and C++ ABI it is compiled."""
+
+    torch: str
+    runtime: str = ""
+    is_new_abi: bool | None = None
+
+
 class NeedsAbi(Struct, frozen=True):
     """The wheel's libraries call PyTorch's functions by their names in the new C++ ABI, or in the old one."""
 
@@ -312,6 +320,7 @@ Predicate = (
     | WrittenBySeveral
     | CompiledAgainst
     | CompiledForLocal
+    | CompiledForNamed
     | NeedsAbi
     | BundlesCuda
     | Bundles

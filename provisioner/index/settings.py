@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from provisioner.caches import cache_directory
 from provisioner.errors import ProvisionError
-from provisioner.index.address import as_url, origin, require_clear_login
+from provisioner.index.address import as_url, origin, project_url, require_clear_login
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,12 +46,18 @@ class IndexLocation(Struct, frozen=True, kw_only=True):
     """One package index, or a template: a URL with `{variant}` that stands for one index per build variant (`pytorch-cu126`).
 
     `packages` are normalized project names or globs (`nvidia-*`) that are pinned to this index; if there are any, the index is
-    requested for no other project.
+    requested for no other project. With `is_page`, the URL is that of one page, or folder, which lists files of any project, as
+    pip's find-links does.
     """
 
     name: str
     url: str
     packages: tuple[str, ...] = ()
+    is_page: bool = False
+
+    def page_url(self, name: str) -> str:
+        """Return the URL of the page that lists the files of a project, whose name must be normalized."""
+        return self.url if self.is_page else project_url(self.url, name)
 
     def pins(self, name: str) -> bool:
         """Return whether a project is pinned to this index, so that it is taken from no other index."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds import predicate as of
 from provisioner.words.gate import refusal_words
 from provisioner.words.notation import bounds_words, listed, source_words
@@ -72,6 +73,9 @@ def _words(predicate: Predicate, *, plural: bool) -> str:  # noqa: PLR0915 - one
             return f"from the {index} index {be} compiled for the PyTorch build of the {index} index{also}"
         case of.CompiledForLocal(local=local):
             return f"{be} compiled for the PyTorch build that its local version {local} names"
+        case of.CompiledForNamed(torch=torch, runtime=runtime, is_new_abi=is_new_abi):
+            abi = "" if is_new_abi is None else f" and the {'new' if is_new_abi else 'old'} C++ ABI"
+            return f"{be} compiled for PyTorch {torch}{f' with {_runtime(runtime)}' if runtime else ''}{abi}, as the name says"
         case of.NeedsAbi(is_new=is_new):
             abi = "new" if is_new else "old"
             return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
@@ -155,3 +159,9 @@ def shortened(expression: str) -> str:
         return f"`{expression}`"
     first, *others = expression.split()
     return f"`{first}` or {len(others)} more alternatives" if others else f"`{first[: LONGEST_EXPRESSION - 1]}…`"
+
+
+def _runtime(runtime: str) -> str:
+    """Return `CUDA 12.4` for the runtime `cuda 12.4`."""
+    name, _, level = runtime.partition(" ")
+    return f"{ACCELERATORS[name].label} {level}".rstrip()

@@ -39,10 +39,11 @@ from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
 from provisioner.index.pages.selection import cutoff
-from provisioner.index.routing import normalized_pattern, route
-from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.index.routing import route
+from provisioner.index.settings import IndexSettings
 from provisioner.lock.check.kept import kept
 from provisioner.lock.format.artifact import locked_url
+from provisioner.lock.provenance import location_of
 from provisioner.lock.requested import recorded_extras
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.choices.frameworks import published_version
@@ -213,13 +214,9 @@ def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
     A spec without `indexes:` leaves the indexes to each machine, so nothing is yielded for it.
     """
     request = problem.request
-    own = tuple(
-        IndexLocation(name=one.name, url=one.url, packages=tuple(map(normalized_pattern, one.packages)))
-        for one in request.spec.indexes
-    )
-    if not own:
+    if not request.spec.lists_indexes:
         return
-    settings = IndexSettings(indexes=own, pytorch_index="")
+    settings = IndexSettings(indexes=tuple(map(location_of, request.spec.indexes)), pytorch_index="")
     found: dict[IndexDifference, list[LockedPackage]] = {}
     for package in lock.packages:
         if package.index and package.index not in {DIRECT_PATH, DIRECT_URL}:

@@ -14,12 +14,21 @@ from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
 from provisioner.grounds.bound import Specifier
-from provisioner.grounds.predicate import CompiledAgainst, CompiledForLocal, Needs, NeedsAbi, NeedsOutside, Requires
+from provisioner.grounds.predicate import (
+    CompiledAgainst,
+    CompiledForLocal,
+    CompiledForNamed,
+    Needs,
+    NeedsAbi,
+    NeedsOutside,
+    Requires,
+)
 from provisioner.grounds.requirement import Entails, Relation, Row
-from provisioner.grounds.source import MatrixRow
+from provisioner.grounds.source import Index, MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.python.bundled import CUDA, bundled_cuda_requirements, bundled_library_requirements
+from provisioner.resolver.python.named_build import named_build
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import (
     NO_VERSION,
@@ -92,6 +101,7 @@ class DistributionFacts:
         self._variant_index = variant_index
         self._wheels = GpuWheels(problem, variant_index)
         self._known = {one.name: one for one in problem.matrix.distributions}
+        self._pages = frozenset(one.name for one in problem.request.spec.indexes if one.kind == "find-links")
         self._glibc = tuple(key for key in problem.domains if key.component == "glibc")
         self._limits = tuple(_limit(problem, row) for row in problem.matrix.limits if _holds(problem, row))
         roots = [root for root in problem.roots if root.key == PYTORCH]
@@ -139,6 +149,7 @@ class DistributionFacts:
             if _is_compiled(known, release):
                 found.append(self._its_build(candidate, release, known))
             found.extend(self._implied(candidate, release, known))
+        found.extend(self._named(candidate, release))
         found.extend(self._wheels.of(candidate))
         found.extend(bundled_library_requirements(self._problem, candidate))
         found.extend(self._by_limit(limit, candidate) for limit in limits)
@@ -195,6 +206,18 @@ class DistributionFacts:
         place = self._place(f"distribution:{known.name}")
         ground = candidate.entails(predicate, Relation(release.name, "pytorch_build"), place)
         return Requirement(PYTORCH, Labelled(labels), ground)
+
+    def _named(self, candidate: Candidate, release: PackageRelease) -> Iterator[Requirement]:
+        """Yield the requirement on the PyTorch builds that the name of a wheel tells, if it names a PyTorch."""
+        told = named_build(release, self._pages)
+        if told is None or PYTORCH not in self._problem.domains:
+            return
+        labels = told.labels(self._problem.domains[PYTORCH])
+        predicate = CompiledForNamed(told.torch, told.runtime, told.is_new_abi)
+        ground = candidate.entails(
+            predicate, Relation(release.name, "pytorch_build"), Index(release.file.index if release.file is not None else "")
+        )
+        yield Requirement(PYTORCH, Labelled(labels), ground)
 
     def _builds(self, is_wanted: Callable[[Build], bool]) -> frozenset[str]:
         domain = self._problem.domains[PYTORCH]

@@ -72,7 +72,7 @@ class VariantIndexes:
     """
 
     def __init__(self, problem: Problem, source: PackageSource) -> None:
-        self._named = {one.name for one in problem.request.spec.indexes}
+        self._named = {one.name for one in problem.request.spec.indexes if one.kind == "index"}
         self._source = source
         self.unreached: dict[str, UnavailableError] = {}
         """The error of each index that cannot be reached, by the index's name."""
