@@ -250,11 +250,9 @@ class _Joiner:
         Of Python those that a base image has itself come first, unless the spec or an earlier lock prefers one.
         """
         found = candidates_of(component, self.request)
-        if component.name != "python" or self.request.runs != "container" or "image" not in self.matrix.order:
-            return found
-        if "python" in self.request.spec.policy.prefer or "python" in self.request.preferred:
-            return found
-        own = own_pythons(self.matrix, self.request)
+        is_wanted = "python" in self.request.spec.policy.prefer or "python" in self.request.preferred
+        images = self.domains.get(Key("image"), ()) if component.name == "python" and not is_wanted else ()
+        own = own_pythons(images)
         return tuple(sorted(found, key=lambda one: one.label not in own)) if own else found
 
     def _named(self, name: str, values: tuple[str, ...], value: str, ground: Ground) -> None:

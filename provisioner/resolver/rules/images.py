@@ -13,7 +13,7 @@ from provisioner.resolver.requirement import Candidate, ImageCandidate, Key
 from provisioner.versions import Range, Version, series
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
@@ -80,9 +80,8 @@ def _managed(matrix: Matrix, platform: str) -> tuple[Version, ...]:
     return tuple(sorted(found, reverse=True))
 
 
-def own_pythons(matrix: Matrix, request: Request) -> frozenset[str]:
-    """Return the Pythons that some base image which may be chosen has itself, or its distribution."""
-    candidates, _ = image_candidates(matrix, request, Key("image"))
+def own_pythons(candidates: Iterable[Candidate]) -> frozenset[str]:
+    """Return the Pythons that some of the base images has itself, or its distribution."""
     images = (one.image for one in candidates if isinstance(one, ImageCandidate))
     return frozenset(image.python or image.apt_python for image in images) - {""}
 
