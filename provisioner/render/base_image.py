@@ -11,7 +11,6 @@ from provisioner.render.header import UnrenderableError
 
 if TYPE_CHECKING:
     from provisioner.lock.format.model import LockedStack
-    from provisioner.resolver.stack import ManagedPython
 
 PYTHON = "/opt/python"
 """The path of a Python that is unpacked in the image."""
@@ -24,8 +23,8 @@ class Base(Struct, frozen=True, kw_only=True):
     """A base image; `python` is the command that starts the locked Python series in it (`python3.12`).
 
     `packages` are the distribution packages that install this command, `builder_packages` those that create virtual
-    environments; both are empty if the image contains Python. `archive` is the Python that is unpacked in `PYTHON` where
-    neither the image nor its distribution has the locked series.
+    environments; both are empty if the image contains Python. `archive` is the address of the Python that is unpacked in
+    `PYTHON`, with the hash `sha256`, where neither the image nor its distribution has the locked series; else both are "".
     """
 
     reference: str
@@ -33,7 +32,8 @@ class Base(Struct, frozen=True, kw_only=True):
     python: str
     packages: tuple[str, ...] = ()
     builder_packages: tuple[str, ...] = ()
-    archive: ManagedPython | None = None
+    archive: str = ""
+    sha256: str = ""
 
     @property
     def version(self) -> tuple[int, int]:
@@ -70,9 +70,15 @@ def base_of(stack: LockedStack) -> Base:
             packages=(command,),
             builder_packages=(f"{command}-venv",),
         )
-    archive = image.managed_python
-    if archive is not None and locked == _series(archive.version):
-        return Base(reference=image.reference, digest=image.digest, python=f"{PYTHON}/bin/{command}", archive=archive)
+    managed = image.managed_python
+    if managed is not None and locked == _series(managed.version):
+        return Base(
+            reference=image.reference,
+            digest=image.digest,
+            python=f"{PYTHON}/bin/{command}",
+            archive=managed.url,
+            sha256=managed.sha256,
+        )
     offered = " and ".join(dict.fromkeys(filter(None, (image.python, image.apt_python))))
     raise UnrenderableError(
         f"base image `{image.reference}` has Python {offered}, and the lock is for {python}",

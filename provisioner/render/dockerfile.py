@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedPackage, LockedStack
     from provisioner.render.base_image import Base
     from provisioner.render.instruction import Instruction
-    from provisioner.resolver.stack import ManagedPython
 
     Stage = tuple[Instruction, ...]
 
@@ -126,7 +125,7 @@ def _stages(plan: _Plan, suffix: str = "") -> tuple[Stage, ...]:
     base = plan.base
     python = f"python{suffix}"
     return (
-        *(((From(base.reference, python, base.digest), *_python(base.archive)),) if base.archive else ()),
+        *(((From(base.reference, python, base.digest), *_python(base)),) if base.archive else ()),
         (From(base.reference, f"base{suffix}", base.digest), *_base(base), *((Copy(PYTHON, python),) if base.archive else ())),
         (From(f"base{suffix}", f"builder{suffix}"), *_builder(plan)),
         (From(f"base{suffix}", f"runtime{suffix}"), *_runtime(plan, f"builder{suffix}")),
@@ -139,7 +138,7 @@ def _base(base: Base) -> Stage:
     return (_hadolint_ignore("DL3002", "DL3066"), User("root"), *install)
 
 
-def _python(archive: ManagedPython) -> Stage:
+def _python(base: Base) -> Stage:
     """Return the instructions that download a Python, compare it with its locked hash and unpack it.
 
     They have a stage of their own, so that the image does not contain what downloads.
@@ -149,8 +148,8 @@ def _python(archive: ManagedPython) -> Stage:
         "if [ -f /run/secrets/ca ]; then export CURL_CA_BUNDLE=/run/secrets/ca; fi",
         "netrc=/run/secrets/netrc",
         'if [ ! -f "$netrc" ]; then netrc=/dev/null; fi',
-        f'curl {_CURL} --netrc-file "$netrc" --output {file} {shlex.quote(archive.url)}',
-        f"echo {shlex.quote(f'{archive.sha256}  {file}')} > {file}.sha256",
+        f'curl {_CURL} --netrc-file "$netrc" --output {file} {shlex.quote(base.archive)}',
+        f"echo {shlex.quote(f'{base.sha256}  {file}')} > {file}.sha256",
         f"sha256sum --check --strict {file}.sha256",
         f"mkdir -p {PYTHON}",
         f"tar --extract --gzip --file {file} --directory {PYTHON} --strip-components 1 --no-same-owner",

@@ -22,7 +22,7 @@ def predicate_words(predicate: Predicate, *, plural: bool = False) -> str:
     return text if text.startswith(":") else f" {text}"
 
 
-def _words(predicate: Predicate, *, plural: bool) -> str:  # noqa: PLR0915 - one statement for each type of predicate
+def _words(predicate: Predicate, *, plural: bool) -> str:
     need, be = ("need", "are") if plural else ("needs", "is")
     match predicate:
         case of.Needs(component=component, bounds=bounds, because=because):
