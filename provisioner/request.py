@@ -12,6 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
+from provisioner.host.gpu_names import may_be_made_by
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.outputs import OUTPUTS
 from provisioner.places import HostPlace, Place
@@ -111,7 +112,7 @@ class Request(Struct, frozen=True, kw_only=True):
     def accelerator(self) -> str:
         """The accelerator of the spec, by default that of the hosts' GPUs; `cpu` if every host states that it has no GPU.
 
-        A Mac that states no GPU computes on what Apple supports: `mps` on Apple silicon, `cpu` on Intel.
+        A Mac without a stated GPU of NVIDIA computes on what Apple supports: `mps` on Apple silicon, `cpu` on Intel.
         """
         if self.spec.accelerator is not None:
             return self.spec.accelerator
@@ -119,7 +120,7 @@ class Request(Struct, frozen=True, kw_only=True):
             return "cpu"
         if self.platform == "macos/arm64":
             return "mps"
-        if self.platform == "macos/x86_64" and not any(map(_may_compute_on_nvidia, self.hosts)):
+        if self.platform == "macos/x86_64" and not any(may_compute_on_nvidia(target.host) for target in self.hosts):
             return "cpu"
         # A generator, so that `all` stops early: this property is read for every fact of every host of a fleet.
         is_amd = all(_is_amd(gpu, target.host) for target in self.hosts for gpu in target.host.gpus or ())
@@ -159,16 +160,25 @@ class Request(Struct, frozen=True, kw_only=True):
         """
         return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
 
+    @property
+    def may_take_cuda_compat(self) -> bool:
+        """Whether an image with cuda-compat may be chosen for a driver that needs one: the spec leaves the image open."""
+        is_open = self.runs == "container" and self.image_base == "auto" and not self.spec.image.cuda_compat
+        return is_open and self.accelerator == "cuda" and "forward-compat" in self.allowed
+
 
 @lru_cache(maxsize=16)
 def _names(packages: tuple[str, ...]) -> frozenset[str]:
     return frozenset(canonicalize_name(Requirement(text).name) for text in packages)
 
 
-def _may_compute_on_nvidia(target: TargetHost) -> bool:
-    """Return whether a Mac states a GPU or one of NVIDIA's drivers, which no Mac has had since macOS 10.13."""
-    host = target.host
-    return bool(host.gpus or host.driver or host.cuda_driver)
+def may_compute_on_nvidia(host: Host) -> bool:
+    """Return whether a Mac states a GPU or a driver of NVIDIA, which no Mac has had since macOS 10.13."""
+    return bool(host.driver or host.cuda_driver) or any(map(_may_be_nvidias, host.gpus or ()))
+
+
+def _may_be_nvidias(gpu: HostGpu) -> bool:
+    return bool(gpu.compute_capability) or (not gpu.gfx and may_be_made_by("NVIDIA", gpu.name or ""))
 
 
 def _is_amd(gpu: HostGpu, host: Host) -> bool:

@@ -47,6 +47,12 @@ class NeedsDriver(Struct, frozen=True):
     is_compat_harmful: bool = False
 
 
+class NeedsCudaCompat(Struct, frozen=True):
+    """A CUDA release runs on a host's driver only through the cuda-compat of a base image."""
+
+    driver: str
+
+
 class NeedsNativeDriver(Struct, frozen=True):
     """The build runs on some GPUs only through PTX, so the driver must support its CUDA release, `cuda`."""
 
@@ -327,6 +333,7 @@ Predicate = (
     Needs
     | NeedsOutside
     | NeedsDriver
+    | NeedsCudaCompat
     | NeedsNativeDriver
     | NeedsWithin
     | BuildsOn

@@ -125,6 +125,17 @@ class CpuOnly(Relaxation, frozen=True, kw_only=True):
         return "cpu-only"
 
 
+class FrameworkOnCpu(Relaxation, frozen=True, kw_only=True):
+    """A framework runs on the CPU of a Mac, because the matrix has no build of it for `accelerator`."""
+
+    subject: Subject
+    accelerator: str
+
+    @property
+    def name(self) -> str:
+        return "cpu-only"
+
+
 class SharedFiles(Relaxation, frozen=True, kw_only=True):
     """Packages write the same file, and the one installed last is in effect."""
 

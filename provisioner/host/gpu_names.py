@@ -451,6 +451,12 @@ def _vendor(text: str, words: frozenset[str]) -> str:
     return ""
 
 
+def may_be_made_by(vendor: str, name: str) -> bool:
+    """Return whether a GPU of this name may be a vendor's: no word of it says that another one made it."""
+    words = words_of(name)
+    return _vendor(name, words) in {"", vendor} and not words & _OTHERS
+
+
 def _generation(words: frozenset[str]) -> tuple[str, int | None]:
     """Return the line of a product and the number of its generation in it.
 

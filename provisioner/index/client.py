@@ -262,7 +262,8 @@ class PackageIndex:
         if local or page is None or page.cached is None:
             listed = self._pages.files(page, name) if page is not None else ()
             return selection.releases(name, (*local, *listed))
-        key = f"releases:{page.cached.url} {page.location.name} {selection!r}"
+        project = f" {name}" if page.location.is_page else ""  # one page for many projects
+        key = f"releases:{page.cached.url} {page.location.name}{project} {selection!r}"
         kept = self._cache.load(key, SelectedReleases)
         if kept is not None and kept.page == page.cached.sha256:
             return kept.releases

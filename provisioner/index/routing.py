@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from provisioner.errors import ProvisionError
 from provisioner.index.address import is_remote, origin
 from provisioner.index.model import FIND_LINKS
-from provisioner.index.settings import PYTORCH, IndexLocation
+from provisioner.index.settings import IndexLocation
 
 if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
@@ -104,7 +104,8 @@ def locate(index: str, settings: IndexSettings) -> Route:
     """Return the route to the index named `index`: a configured index, or one variant of a template (`pytorch-cu126`).
 
     With "", the route has all indexes for unpinned names. The template `pytorch` of PyTorch's own indexes is built in; a
-    configured template of that name replaces it, and without any configured index its variants have an empty route. Raises
+    configured template of that name replaces it, and without any configured index, or where the spec lists its indexes and none
+    of them is PyTorch's, its variants have an empty route. Raises
     `ProvisionError`, listing the configured indexes, when there is no such index.
     """
     if not index:
@@ -116,11 +117,11 @@ def locate(index: str, settings: IndexSettings) -> Route:
             return Route(locations=(location,), takes_find_links=False)
     templates = [location for location in settings.indexes if location.is_template]
     if not any(location.name == "pytorch" for location in templates):
-        templates.append(IndexLocation(name="pytorch", url=PYTORCH))
+        templates.append(IndexLocation(name="pytorch", url=settings.pytorch_index))
     for template in templates:
         variant = index.removeprefix(f"{template.name}-")
         if variant not in {index, ""}:
             location = IndexLocation(name=index, url=template.url.replace("{variant}", variant))
-            return Route(locations=(location,) if settings.indexes else (), local_label=variant)
+            return Route(locations=(location,) if settings.indexes and template.url else (), local_label=variant)
     known = ", ".join(f"`{location.name}`" for location in settings.indexes) or "none"
     raise ProvisionError(f"index `{index}` is not configured; configured: {known}", hints=("add it under `indexes:`",))

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from provisioner.caches import cache_directory
 from provisioner.errors import ProvisionError
-from provisioner.index.address import as_url, origin, require_clear_login
+from provisioner.index.address import as_url, origin, project_url, require_clear_login
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,12 +46,18 @@ class IndexLocation(Struct, frozen=True, kw_only=True):
     """One package index, or a template: a URL with `{variant}` that stands for one index per build variant (`pytorch-cu126`).
 
     `packages` are normalized project names or globs (`nvidia-*`) that are pinned to this index; if there are any, the index is
-    requested for no other project.
+    requested for no other project. With `is_page`, the URL is that of one page, or folder, which lists files of any project, as
+    pip's find-links does.
     """
 
     name: str
     url: str
     packages: tuple[str, ...] = ()
+    is_page: bool = False
+
+    def page_url(self, name: str) -> str:
+        """Return the URL of the page that lists the files of a project, whose name must be normalized."""
+        return self.url if self.is_page else project_url(self.url, name)
 
     def pins(self, name: str) -> bool:
         """Return whether a project is pinned to this index, so that it is taken from no other index."""
@@ -70,9 +76,10 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     on; None sets no limit. With `accepts_undated`, files without an upload time are accepted nevertheless. `fresh_seconds` is
     how long a page without Cache-Control is used without a new request. `timeout` is in seconds. `prerelease_names` are the
     projects whose pre-releases are allowed although `allow_prerelease` is False, because their requirement names one.
-    `main_index` is the name of pip's `index-url`, "" when the indexes are not from pip's configuration. `allow_build` permits
-    building a source distribution, in isolation, for its requirements. `direct_urls` are the URLs of direct references as
-    written; relative ones are resolved against `direct_folder`. `logins` are the credentials from
+    `main_index` is the name of pip's `index-url`, "" when the indexes are not from pip's configuration. `pytorch_index` is the
+    template of PyTorch's builds where no index of that name is configured, "" where the spec lists its indexes. `allow_build`
+    permits building a source distribution, in isolation, for its requirements. `direct_urls` are the URLs of direct references
+    as written; relative ones are resolved against `direct_folder`. `logins` are the credentials from
     `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, by `variable_prefix`. `keyring_provider` is pip's option: `auto`,
     `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` name the setting or variable that
     configures these files, for error messages.
@@ -80,6 +87,7 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
     main_index: str = ""
+    pytorch_index: str = PYTORCH
     find_links: tuple[str, ...] = ()
     ca_bundle: str = ""
     ca_bundle_from: str = ""

@@ -12,6 +12,8 @@ from provisioner.index.address import public_url
 from provisioner.index.dependency_confusion import index_name
 from provisioner.index.metadata.details import in_order
 from provisioner.index.notice import IndexName
+from provisioner.index.routing import normalized_pattern
+from provisioner.index.settings import IndexLocation
 from provisioner.lock.format.artifact import locked_url
 
 if TYPE_CHECKING:
@@ -22,7 +24,13 @@ if TYPE_CHECKING:
     Identities = tuple[Mapping[str, Any], ...]
     from packaging.utils import NormalizedName
 
-    from provisioner.index.settings import IndexLocation
+    from provisioner.spec.model import IndexSpec
+
+
+def location_of(index: IndexSpec) -> IndexLocation:
+    """Return an index of a spec as the index client knows it, with the patterns of its packages normalized."""
+    packages = tuple(map(normalized_pattern, index.packages))
+    return IndexLocation(name=index.name, url=index.url, packages=packages, is_page=index.kind == "find-links")
 
 
 class Origins(Struct, frozen=True, kw_only=True):

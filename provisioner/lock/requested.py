@@ -43,6 +43,8 @@ def requested(spec: Spec) -> dict[str, str]:
     indexes: dict[str, str] = {}
     for index in content.pop("indexes", ()):
         indexes[f"indexes.{index['name']}"] = shared_url(index["url"])
+        if index.get("kind"):
+            indexes[f"indexes.{index['name']}.kind"] = index["kind"]
         if index.get("packages"):
             indexes[f"indexes.{index['name']}.packages"] = ", ".join(index["packages"])
     return dict(sorted({**dict(_leaves(content, "")), **lists, **hashes, **indexes}.items()))
@@ -92,6 +94,7 @@ def requested_places(spec: Spec, document: Document) -> dict[str, tuple[Place, .
             places[document.place((name, index))] = None
     for index, one in enumerate(spec.indexes):
         found[f"indexes.{one.name}"] = {document.place(("indexes", index)): None}
+        found[f"indexes.{one.name}.kind"] = {document.place(("indexes", index, "kind")): None}
         found[f"indexes.{one.name}.packages"] = {document.place(("indexes", index, "packages")): None}
     return {key: tuple(places) for key, places in found.items()}
 

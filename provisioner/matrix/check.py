@@ -8,6 +8,7 @@ from provisioner.matrix.check_distributions import check_distributions
 from provisioner.matrix.check_rows import RowChecker, twice, unknown
 from provisioner.matrix.need import OF_REQUESTS, Need, need_of, need_text, read_version
 from provisioner.strict_model import without_defaults
+from provisioner.versions import series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,6 +43,7 @@ class _Checker:
         yield from self._branches()
         yield from self._gpus()
         yield from self._images()
+        yield from self._python_builds()
         yield from self._knowledge()
         yield from self._driver_packages()
 
@@ -206,6 +208,18 @@ class _Checker:
                 if text := getattr(image, key):
                     yield from self.rows.version(at.at(key), read_version(text))
             yield from self.rows.cited(at, image.source, f"image `{image.reference}`")
+
+    def _python_builds(self) -> Iterator[Mistake]:
+        lines: dict[tuple[str, str], int] = {}
+        for at, build in self.files.python_builds.at().each("builds", self.files.python_builds.content.builds):
+            for platform in build.platforms:
+                level = series(str(build.version))
+                first = lines.setdefault((level, platform), at.line)
+                if first != at.line:
+                    yield at.at("version").mistake(
+                        f"Python {level} is given twice for {platform}; the first is on line {first}"
+                    )
+            yield from self.rows.cited(at, build.source, f"Python build `{build.version}`")
 
     def _knowledge(self) -> Iterator[Mistake]:
         at_top, content = self.files.knowledge.at(), self.files.knowledge.content

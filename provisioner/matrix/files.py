@@ -23,6 +23,7 @@ from provisioner.matrix.model import (
     Gpu,
     GpuWheel,
     ImageFacts,
+    PythonBuild,
     Release,
     Rule,
     SharedFile,
@@ -73,6 +74,7 @@ class MatrixFile(SourcedFile, frozen=True, kw_only=True):
     components: dict[str, ComponentEntry]
     gpus: str = ""
     images: str = ""
+    python_builds: str = ""
     distributions: str = ""
     hazards: str = ""
     knowledge: str = ""
@@ -107,6 +109,12 @@ class ImageFile(SourcedFile, frozen=True, kw_only=True):
 
     gates: dict[str, str] = field(default_factory=dict)
     images: tuple[ImageFacts, ...] = ()
+
+
+class PythonBuildFile(SourcedFile, frozen=True, kw_only=True):
+    """The file of archives of CPython."""
+
+    builds: tuple[PythonBuild, ...] = ()
 
 
 class DistributionFile(SourcedFile, frozen=True, kw_only=True):
@@ -201,6 +209,7 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     components: dict[str, tuple[Parsed[ComponentFile], ...]]
     gpus: Parsed[GpuFile]
     images: Parsed[ImageFile]
+    python_builds: Parsed[PythonBuildFile]
     distributions: Parsed[DistributionFile]
     hazards: Parsed[HazardFile]
     knowledge: Parsed[KnowledgeFile]
@@ -216,8 +225,8 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     @property
     def all_files(self) -> tuple[Parsed[SourcedFile], ...]:
         """Every file, in a fixed order."""
-        others = (self.gpus, self.images, self.distributions, self.hazards, self.knowledge, self.driver_packages, self.wheels)
-        return (self.index, *self.component_files, *others)
+        rest = (self.distributions, self.hazards, self.knowledge, self.driver_packages, self.wheels)
+        return (self.index, *self.component_files, self.gpus, self.images, self.python_builds, *rest)
 
 
 def read_files(directory: Path) -> MatrixFiles:
@@ -249,6 +258,7 @@ def read_files(directory: Path) -> MatrixFiles:
         components={name: tuple(file for file in files if file is not None) for name, files in components.items()},
         gpus=read_one(GpuFile, "gpus", content.gpus),
         images=read_one(ImageFile, "images", content.images),
+        python_builds=read_one(PythonBuildFile, "python_builds", content.python_builds),
         distributions=read_one(DistributionFile, "distributions", content.distributions),
         hazards=read_one(HazardFile, "hazards", content.hazards),
         knowledge=read_one(KnowledgeFile, "knowledge", content.knowledge),

@@ -54,6 +54,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         driver_packages=files.driver_packages.content.packages,
         wheels=files.wheels.content.wheels,
         families=files.index.content.families,
+        python_builds=files.python_builds.content.builds,
     )
 
 

@@ -16,7 +16,7 @@ from provisioner.matrix.need import GpuKind, WrittenNeed, WrittenNeeds, WrittenR
 from provisioner.places import Place
 from provisioner.platforms import PlatformName
 from provisioner.strict_model import SpelledModel, Spelling
-from provisioner.versions import Range, Version
+from provisioner.versions import Range, Version, series
 
 
 def like(example: str, pattern: str) -> Spelling:
@@ -252,6 +252,16 @@ class ImageFacts(Row, frozen=True, kw_only=True):
     require_cuda: str = field(default="", name="gate")
     end_of_life: Date = ""
     platforms: tuple[PlatformName, ...] = ()
+    source: Cited = ()
+
+
+class PythonBuild(Row, frozen=True, kw_only=True):
+    """A relocatable archive of a CPython release (`3.12.16`) for Linux, for base images that have another Python."""
+
+    version: WrittenVersion
+    platforms: tuple[PlatformName, ...]
+    url: Annotated[str, like("an https address", r"https://\S+")]
+    sha256: Sha256
     source: Cited = ()
 
 
@@ -496,6 +506,12 @@ class Matrix(Struct, frozen=True, kw_only=True):
     driver_packages: tuple[DriverPackage, ...] = ()
     wheels: tuple[GpuWheel, ...] = ()
     families: tuple[Family, ...] = ()
+    python_builds: tuple[PythonBuild, ...] = ()
+
+    def python_build(self, python: str, platform: str) -> PythonBuild | None:
+        """Return the archive of a Python series (`3.12`) for a platform; None when there is none."""
+        found = (one for one in self.python_builds if platform in one.platforms)
+        return next((one for one in found if series(str(one.version)) == series(python)), None)
 
     def place_of(self, name: str) -> Place:
         """Return the file and line of a row by its key in `positions`; `WHOLE` when there is no such key."""

@@ -12,6 +12,9 @@ from provisioner.render.header import UnrenderableError
 if TYPE_CHECKING:
     from provisioner.lock.format.model import LockedStack
 
+PYTHON = "/opt/python"
+"""The path of a Python that is unpacked in the image."""
+
 _REFERENCE = re.compile(r"[A-Za-z0-9][\w.:/-]*")
 _SERIES = re.compile(r"(\d+\.\d+)(?:\.\d+\w*)?")
 
@@ -20,7 +23,8 @@ class Base(Struct, frozen=True, kw_only=True):
     """A base image; `python` is the command that starts the locked Python series in it (`python3.12`).
 
     `packages` are the distribution packages that install this command, `builder_packages` those that create virtual
-    environments; both are empty if the image contains Python.
+    environments; both are empty if the image contains Python. `archive` is the address of the Python that is unpacked in
+    `PYTHON`, with the hash `sha256`, where neither the image nor its distribution has the locked series; else both are "".
     """
 
     reference: str
@@ -28,11 +32,13 @@ class Base(Struct, frozen=True, kw_only=True):
     python: str
     packages: tuple[str, ...] = ()
     builder_packages: tuple[str, ...] = ()
+    archive: str = ""
+    sha256: str = ""
 
     @property
     def version(self) -> tuple[int, int]:
         """The locked Python series as numbers."""
-        major, minor = self.python.removeprefix("python").split(".")
+        major, minor = self.python.rpartition("python")[2].split(".")
         return int(major), int(minor)
 
 
@@ -63,6 +69,15 @@ def base_of(stack: LockedStack) -> Base:
             python=command,
             packages=(command,),
             builder_packages=(f"{command}-venv",),
+        )
+    managed = image.managed_python
+    if managed is not None and locked == _series(managed.version):
+        return Base(
+            reference=image.reference,
+            digest=image.digest,
+            python=f"{PYTHON}/bin/{command}",
+            archive=managed.url,
+            sha256=managed.sha256,
         )
     offered = " and ".join(dict.fromkeys(filter(None, (image.python, image.apt_python))))
     raise UnrenderableError(

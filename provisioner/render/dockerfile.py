@@ -17,7 +17,7 @@ from provisioner.accelerators import ACCELERATORS
 from provisioner.errors import UsageError
 from provisioner.lock.format.file import lock_digest
 from provisioner.platforms import package_marker
-from provisioner.render.base_image import base_of
+from provisioner.render.base_image import PYTHON, base_of
 from provisioner.render.entry_guard import entrypoint, has_guard, install_guard
 from provisioner.render.header import UnrenderableError, header
 from provisioner.render.instruction import Cmd, Comment, Copy, Env, From, Label, Mount, Run, User, Workdir
@@ -46,6 +46,8 @@ _USE_SECRETS = (
     "if [ -f /run/secrets/netrc ]; then export NETRC=/run/secrets/netrc; fi",
 )
 """Shell commands that use the optional build secrets, if given; no secret is stored in a layer."""
+
+_CURL = "--fail --silent --show-error --location --retry 3"
 
 _BUILD_VARIABLES = (
     ("PIP_CACHE_DIR", f"{_CACHE}/pip"),
@@ -121,8 +123,10 @@ class _Plan(Struct, frozen=True):
 
 def _stages(plan: _Plan, suffix: str = "") -> tuple[Stage, ...]:
     base = plan.base
+    python = f"python{suffix}"
     return (
-        (From(base.reference, f"base{suffix}", base.digest), *_base(base)),
+        *(((From(base.reference, python, base.digest), *_python(base)),) if base.archive else ()),
+        (From(base.reference, f"base{suffix}", base.digest), *_base(base), *((Copy(PYTHON, python),) if base.archive else ())),
         (From(f"base{suffix}", f"builder{suffix}"), *_builder(plan)),
         (From(f"base{suffix}", f"runtime{suffix}"), *_runtime(plan, f"builder{suffix}")),
     )
@@ -132,6 +136,29 @@ def _base(base: Base) -> Stage:
     """Return the instructions that builder and runtime stage share: they install the locked Python in the base image."""
     install = _install_packages(base.packages) if base.packages else ()
     return (_hadolint_ignore("DL3002", "DL3066"), User("root"), *install)
+
+
+def _python(base: Base) -> Stage:
+    """Return the instructions that download a Python, compare it with its locked hash and unpack it.
+
+    They have a stage of their own, so that the image does not contain what downloads.
+    """
+    file = "/tmp/python.tar.gz"  # noqa: S108 - a path inside the image
+    commands = (
+        "if [ -f /run/secrets/ca ]; then export CURL_CA_BUNDLE=/run/secrets/ca; fi",
+        "netrc=/run/secrets/netrc",
+        'if [ ! -f "$netrc" ]; then netrc=/dev/null; fi',
+        f'curl {_CURL} --netrc-file "$netrc" --output {file} {shlex.quote(base.archive)}',
+        f"echo {shlex.quote(f'{base.sha256}  {file}')} > {file}.sha256",
+        f"sha256sum --check --strict {file}.sha256",
+        f"mkdir -p {PYTHON}",
+        f"tar --extract --gzip --file {file} --directory {PYTHON} --strip-components 1 --no-same-owner",
+        f"rm {file} {file}.sha256",
+    )
+    install = " && ".join(_package_commands(("ca-certificates", "curl")))
+    root = (_hadolint_ignore("DL3002", "DL3066"), User("root"))
+    curl = (_hadolint_ignore("DL3008"), Run((f"command -v curl || {{ {install}; }}",)))
+    return (*root, *curl, Run(commands, _SECRETS))
 
 
 def _builder(plan: _Plan) -> Stage:
@@ -154,12 +181,15 @@ def _hadolint_ignore(*rules: str) -> Comment:
 
 
 def _install_packages(packages: tuple[str, ...]) -> Stage:
-    commands = (
+    return _hadolint_ignore("DL3008"), Run(_package_commands(packages))
+
+
+def _package_commands(packages: tuple[str, ...]) -> tuple[str, ...]:
+    return (
         "apt-get update",
         f"DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends {' '.join(packages)}",
         "rm -rf /var/lib/apt/lists/*",
     )
-    return _hadolint_ignore("DL3008"), Run(commands)
 
 
 def _check_python(base: Base, lock_file_name: str) -> Run:

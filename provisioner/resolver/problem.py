@@ -48,7 +48,7 @@ from provisioner.resolver.requirement import (
 )
 from provisioner.resolver.rules.facts import is_used
 from provisioner.resolver.rules.guards import Guards
-from provisioner.resolver.rules.images import image_candidates, realises_toolkit
+from provisioner.resolver.rules.images import image_candidates, own_pythons, realises_toolkit
 from provisioner.resolver.rules.needs import Needs
 from provisioner.resolver.rules.policy import arranged
 from provisioner.resolver.rules.shared_files import shared_file_domains
@@ -61,8 +61,9 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.requirement import Constrains, Ground
-    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.model import Component, Matrix
     from provisioner.request import Request
+    from provisioner.resolver.requirement import ReleaseCandidate
 
 
 __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
@@ -245,11 +246,22 @@ class _Joiner:
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), no_gpu))
         for name, component in self.matrix.components.items():
             if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
-                self.domains.defer(Key(name), partial(candidates_of, component, request, silence=self.silence))
+                self.domains.defer(Key(name), partial(self._offered, component))
         virtual = [name for name, component in self.matrix.components.items() if component.virtual]
         self.domains.update(slot_domains(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES]))
         if request.runs == "container" and "image" in self.matrix.order:
             self._image()
+
+    def _offered(self, component: Component) -> tuple[ReleaseCandidate, ...]:
+        """Return the candidates of a component, most wanted first.
+
+        Of Python those that a base image has itself come first, unless the spec or an earlier lock prefers one.
+        """
+        found = candidates_of(component, self.request, silence=self.silence)
+        is_wanted = "python" in self.request.spec.policy.prefer or "python" in self.request.preferred
+        images = self.domains.get(Key("image"), ()) if component.name == "python" and not is_wanted else ()
+        own = own_pythons(images)
+        return tuple(sorted(found, key=lambda one: one.label not in own)) if own else found
 
     def _named(self, name: str, values: tuple[str, ...], value: str, ground: Ground) -> None:
         key = Key(name)

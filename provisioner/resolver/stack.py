@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct, field
+
+from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,11 +47,20 @@ class PackagePin(Struct, frozen=True, kw_only=True):
     dependencies: tuple[str, ...] = ()
 
 
+class ManagedPython(StrictModel, frozen=True, kw_only=True):
+    """An archive of CPython that is installed in a base image: its version, address and hash."""
+
+    version: Annotated[str, spelled(r"^\d+\.\d+\.\d+$")]
+    url: Annotated[str, spelled(r"^https?://[^\x00-\x20\x7f]+$")]
+    sha256: Annotated[str, spelled(r"^[0-9a-f]{64}$")]
+
+
 class BaseImage(Struct, frozen=True, kw_only=True):
     """The base image of a container.
 
     `reference` is the image with its tag, as given; `digest` is that of the reference or of a registry, "" when unknown; the
     other fields describe its contents, with its NVIDIA_REQUIRE_CUDA as `require_cuda`; "" means none or unknown.
+    `managed_python` is the Python that is installed in it where neither the image nor its distribution has the stack's.
     """
 
     reference: str
@@ -58,6 +69,7 @@ class BaseImage(Struct, frozen=True, kw_only=True):
     python: str = ""
     apt_python: str = ""
     require_cuda: str = ""
+    managed_python: ManagedPython | None = None
 
 
 class Stack(Struct, frozen=True, kw_only=True):

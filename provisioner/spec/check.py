@@ -154,6 +154,18 @@ def _indexes(document: Document) -> Iterator[Mistake]:
             fault = _url_mistake(url)
             if fault:
                 yield document.mistake(("indexes", index, "url"), fault)
+        if isinstance(item, dict) and item.get("kind") == "find-links":
+            yield from _find_links(document, index, item)
+
+
+def _find_links(document: Document, index: int, item: dict[object, object]) -> Iterator[Mistake]:
+    if not item.get("packages"):
+        text = "a page of files has files of any name; say under `packages:` which distributions come from it"
+        yield document.mistake(("indexes", index, "kind"), text)
+    if "{variant}" in str(item.get("url")):
+        yield document.mistake(
+            ("indexes", index, "url"), "a page of files is one page; `{variant}` stands in the URL of an index"
+        )
 
 
 def _index_packages(document: Document) -> Iterator[Mistake]:

@@ -34,12 +34,14 @@ class TargetSpec(StrictModel, frozen=True, kw_only=True):
 class IndexSpec(StrictModel, frozen=True, kw_only=True):
     """One package index; `{variant}` in the URL stands for a framework build such as cu126.
 
-    `packages` are the distributions, by name or glob (`nvidia-*`), that come from this index and from no other.
+    `packages` are the distributions, by name or glob (`nvidia-*`), that come from this index and from no other. An index of
+    kind `find-links` is one page, or folder, that lists files of any project.
     """
 
     name: Annotated[str, spelled(r"^[a-z0-9][a-z0-9._-]*$")]
     url: str
     packages: tuple[str, ...] = ()
+    kind: Literal["index", "find-links"] = "index"
 
 
 class ProjectSource(StrictModel, frozen=True, kw_only=True):
@@ -125,6 +127,11 @@ class Spec(SpecFile, frozen=True, kw_only=True):
     hashes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     requires_python: tuple[str, ...] = field(default=(), name="requires-python")
 
+    @property
+    def lists_indexes(self) -> bool:
+        """Whether the spec lists the indexes to ask; pages of kind `find-links` stand beside whatever indexes there are."""
+        return any(one.kind == "index" for one in self.indexes)
+
 
 _LATER = ("targets", "constraints", "overrides", "hashes", "requires-python")
 """Keys that were added later: a spec without them keeps its digest."""
@@ -146,4 +153,6 @@ def canonical_text(spec: Spec) -> str:
     for index in data["indexes"]:
         if not index["packages"]:
             del index["packages"]
+        if index["kind"] == "index":
+            del index["kind"]
     return json.encode(data).decode()

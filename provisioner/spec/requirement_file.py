@@ -38,7 +38,9 @@ _REFUSED = {
     "--index-url": "indexes are named in the spec, under `indexes:`",
     "--pypi-url": "indexes are named in the spec, under `indexes:`",
     "--extra-index-url": "indexes are named in the spec, under `indexes:`, where each name belongs to one of them",
-    "--find-links": "name the folder in pip's own configuration, or the index in the spec, under `indexes:`",
+    "--find-links": (
+        "name the page or folder in the spec, under `indexes:` with `kind: find-links`, or in pip's own configuration"
+    ),
     "--no-index": "name the only index in the spec, under `indexes:`",
     "--editable": "what is installed from its source has no file to lock; build a wheel of it",
     "--pre": "say so in the spec: `policy: {allow: [prerelease]}`",

@@ -46,7 +46,7 @@ packages: []
 # image:
 #   base: auto                   # or slim, cuda-runtime, cuda-devel, any reference
 
-outputs: [dockerfile]            # also: {others}
+outputs: {outputs} # also: {others}
 """
 
 
@@ -57,9 +57,18 @@ def spec_template(*, name: str, platform: str, subject: str, host: str) -> str:
     """
     is_word = name[:1].isalpha() and name.lower() not in _NOT_WORDS
     spelled = name if is_word else f'"{name}"'
-    others = ", ".join(output for output in OUTPUTS if output != "dockerfile")
-    facts = indent(host, "    ")
-    return _TEMPLATE.format(name=name, spelled=spelled, platform=platform, subject=subject, host=facts, others=others)
+    is_mac = platform.startswith("macos/")  # no container runs on it
+    own = "requirements" if is_mac else "dockerfile"
+    others = ", ".join(name for name, output in OUTPUTS.items() if name != own and not (is_mac and output.is_image_recipe))
+    return _TEMPLATE.format(
+        name=name,
+        spelled=spelled,
+        platform=platform,
+        subject=subject,
+        host=indent(host, "    "),
+        outputs=f"[{own}]".ljust(23),
+        others=others,
+    )
 
 
 def spec_name(folder: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds import predicate as of
 from provisioner.words.gate import refusal_words
 from provisioner.words.notation import bounds_words, listed, source_words
@@ -30,6 +31,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             return f"{need} {component} outside {excluded}{_because(because)}"
         case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden, is_compat_harmful=is_harmful):
             return f"{need} driver {bounds_words(bounds)}{_why_no_older_driver(is_forbidden, is_harmful)}"
+        case of.NeedsCudaCompat(driver=driver):
+            return f"{need} a base image with cuda-compat, for the host's driver is {driver}"
         case of.NeedsNativeDriver(gpus=gpus, cuda=cuda):
             reach = "reach" if plural else "reaches"
             return f"{reach} gpu {', '.join(gpus)} only through PTX, so the driver must know CUDA {cuda}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds import relaxation as of
 from provisioner.words.gate import refusal_words
 from provisioner.words.notation import listed
@@ -37,6 +38,8 @@ def relaxation_words(relaxation: Relaxation) -> str:
             why = f", which {needed_by} needs," if needed_by else ""
             instead = f"{twin} is the one for GPUs" if twin else "this wheel of it has no code for GPUs"
             return f"{subject}{why} runs on the CPU; {instead}"
+        case of.FrameworkOnCpu(subject=subject, accelerator=accelerator):
+            return f"{subject} runs on the CPU: the matrix has no build of it for {ACCELERATORS[accelerator].label}"
         case of.SharedFiles(subjects=subjects, path=path, because=because):
             names = listed([str(one) for one in subjects])
             return f"{names} write files such as {path}, and the one installed last is in effect: {because}"

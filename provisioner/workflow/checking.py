@@ -32,6 +32,7 @@ from provisioner.lock.format.file import KIND, parse_lock, verify_digest
 from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
 from provisioner.render import render
+from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
 from provisioner.workflow.inputs import read_inputs
 from provisioner.workflow.ownership import is_work_of_others
@@ -200,7 +201,7 @@ def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Ite
             continue
         one = lock.on(platform)
         problem = join(inputs.matrix, inputs.request(platform))
-        wanted = problem.request.accelerator
+        wanted = accelerator_of(inputs.matrix, problem.request, one.stack.components)
         if one.stack.accelerator != wanted:
             place = problem.request.place("accelerator")
             yield OtherAccelerator(needed=wanted, locked=one.stack.accelerator, place=place)

@@ -16,21 +16,21 @@ from provisioner.errors import InvalidDocumentError
 from provisioner.grounds.notice import AddIndex, BuildWheels, NameFile, TakenElsewhere
 from provisioner.index.address import public_url
 from provisioner.index.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
-from provisioner.index.routing import normalized_pattern
-from provisioner.index.settings import IndexLocation, settings_from_pip
+from provisioner.index.settings import settings_from_pip
+from provisioner.lock.provenance import location_of
 from provisioner.places import Place
 from provisioner.resolver.rules.policy import uploads_until
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from provisioner.index.settings import IndexSettings
+    from provisioner.index.settings import IndexLocation, IndexSettings
     from provisioner.spec.pyproject import OtherSource
     from provisioner.workflow.inputs import Inputs
 
 _FILES = (".whl", ".tar.gz", ".zip")
 _PYTORCH, _NIGHTLY = "https://download.pytorch.org/whl", "/nightly"
-"""PyTorch's own index, which is always read for the build that the target needs; its nightly builds are not."""
+"""PyTorch's own index, which is read for the build that the target needs unless the spec lists indexes without it."""
 
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
@@ -40,14 +40,12 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     allowed = set(policy.allow).difference(policy.forbid)
     settings = settings_from_pip(os.environ)
     requirements = [Requirement(text) for text in (*spec.packages, *spec.constraints, *spec.overrides)]
-    own = tuple(
-        IndexLocation(name=one.name, url=one.url, packages=tuple(normalized_pattern(name) for name in one.packages))
-        for one in spec.indexes
-    )
+    own = tuple(map(location_of, spec.indexes))
     return replace(
         settings,
-        indexes=own or settings.indexes,
-        main_index="" if own else settings.main_index,
+        indexes=own if spec.lists_indexes else (*own, *settings.indexes),
+        main_index="" if spec.lists_indexes else settings.main_index,
+        pytorch_index="" if spec.lists_indexes else settings.pytorch_index,
         offline=is_offline,
         exclude_newer=uploads_until(inputs.matrix, policy),
         accepts_undated=policy.exclude_newer is None,
@@ -103,19 +101,23 @@ def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[Tak
     together: dict[tuple[str, ...], list[OtherSource]] = {}
     for source in inputs.other_sources:
         is_pinned = any(index.pins(source.name) for index in indexes)
-        if source.name not in settled and not is_pinned and not _is_used(source, indexes):
+        if source.name not in settled and not is_pinned and not _is_used(source, indexes, has_own=spec.lists_indexes):
             key = (source.table, source.kind, source.address, source.index)
             together.setdefault(key if source.kind in {"index", "workspace"} else (*key, source.name), []).append(source)
     return tuple(_notice(sources, inputs) for sources in together.values())
 
 
-def _is_used(source: OtherSource, indexes: Sequence[IndexLocation]) -> bool:
-    """Return whether the source is an index in use anyway: the first of `indexes`, or that of PyTorch's builds."""
+def _is_used(source: OtherSource, indexes: Sequence[IndexLocation], *, has_own: bool) -> bool:
+    """Return whether the source is an index in use anyway: the first of `indexes`, or that of PyTorch's builds.
+
+    With `has_own`, the indexes are those that the spec lists, and PyTorch's is not asked unless it is one of them.
+    """
     address = public_url(source.address).rstrip("/")
     if source.kind != "index" or not address:
         return False
     is_first = bool(indexes) and public_url(indexes[0].url).rstrip("/") == address
-    return is_first or (address.startswith(_PYTORCH) and _NIGHTLY not in address)
+    is_listed = any(one.url.startswith(_PYTORCH) for one in indexes)
+    return is_first or (address.startswith(_PYTORCH) and _NIGHTLY not in address and (is_listed or not has_own))
 
 
 def _notice(sources: Sequence[OtherSource], inputs: Inputs) -> TakenElsewhere:
@@ -137,7 +139,7 @@ def _instead(source: OtherSource, inputs: Inputs) -> AddIndex | NameFile | Build
     if source.kind == "index":
         # Index names in specs have these characters only.
         name = re.sub(r"[^a-z0-9._-]+", "-", source.index.lower()).strip("-._") or "other"
-        return AddIndex(name=name, url=public_url(source.address), with_default=not inputs.spec.indexes)
+        return AddIndex(name=name, url=public_url(source.address), with_default=not inputs.spec.lists_indexes)
     if source.kind == "url" and source.address.endswith(_FILES):
         return NameFile(public_url(source.address))
     if source.kind == "path" and source.address.endswith(_FILES):

@@ -151,7 +151,10 @@ def read_without_hosts(
 
 def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[TargetHost, ...]:
     """Return the hosts that the spec names, or those of `given`; one host without any facts when there are none."""
-    return _with_hosts(inputs, given).hosts
+    found = _with_hosts(inputs, given).hosts
+    for target in found:
+        _require_platform(target, inputs)
+    return found
 
 
 def relative_to_spec(file: str, spec_path: Path) -> str:
@@ -231,11 +234,22 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
         hosts = (_target(inputs.document.below(("target", "host")), label, inputs.path),)
     else:
         hosts = tuple(_profile(path, inputs.path) for path in host_paths(inputs.spec, inputs.path))
+    inputs = replace(inputs, spec=_completed(inputs, hosts))
     for host in hosts:
         _require_platform(host, inputs)
     catalogue = catalogue_of(inputs.matrix)
     identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in hosts)
     return replace(inputs, hosts=identified, notices=notices)
+
+
+def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:
+    """Return the spec with what it leaves out and its hosts decide: their platform, and no image for Macs."""
+    spec, stated = inputs.spec, inputs.document.data
+    platforms = {target.host.platform for target in hosts} - {None}
+    if len(platforms) == 1 and "platform" not in (stated.get("target") or {}):
+        spec = replace(spec, target=replace(spec.target, platform=platforms.pop()))
+    is_mac = all(platform.startswith("macos/") for platform in replace(inputs, spec=spec).platforms)
+    return replace(spec, outputs=()) if is_mac and "outputs" not in stated else spec
 
 
 def _profile(path: Path, spec_path: Path) -> TargetHost:

@@ -95,6 +95,11 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
     assert {name: stack.components.get(name) for name in wanted} == wanted
     if "basis" in expected:
         assert stack.basis == expected["basis"]
+    if "managed_python" in expected:
+        found = stack.image.managed_python if stack.image is not None else None
+        assert (found.version if found is not None else "") == expected["managed_python"]
+    if "accelerator" in expected:
+        assert stack.accelerator == expected["accelerator"]
     if "packages" in expected:
         packages = {package.name: package.version for package in stack.packages}
         assert {name: packages.get(name) for name in expected["packages"]} == expected["packages"]
@@ -116,5 +121,7 @@ def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
     told = [" & ".join(f"{name} {change}" for name, change in changes(hint)) for hint in conflict.fixes]
     for hint in expected.get("hints", []):
         assert hint in told
+    if "only_hints" in expected:
+        assert told == expected["only_hints"]
     if "explanation" in expected:
         assert list(conflict_lines(conflict)) == expected["explanation"]

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
-from provisioner.index.address import is_remote, local_path, origin, project_url, public_url
+from provisioner.index.address import is_remote, local_path, origin, public_url
 from provisioner.index.cache import NotCachedError
 from provisioner.index.http.transport import refusal, unpacked
 from provisioner.index.metadata.reader import with_python
@@ -84,7 +84,7 @@ class PageReader:
 
         Raises `UnavailableError` when the index cannot be reached, or in offline mode when the page is not cached.
         """
-        url = project_url(location.url, name)
+        url = location.page_url(name)
         if not is_remote(url):
             return local_page(location, name)
         cached = self._cached(url)
@@ -95,7 +95,7 @@ class PageReader:
 
     def is_at_hand(self, location: IndexLocation, name: str) -> bool:
         """Return whether `page` with these arguments would send no network request."""
-        url = project_url(location.url, name)
+        url = location.page_url(name)
         if self._settings.offline or not is_remote(url):
             return True
         cached = self._cached(url)
@@ -103,7 +103,7 @@ class PageReader:
 
     def is_cached(self, location: IndexLocation, name: str) -> bool:
         """Return whether the project's page is cached; False also when the cache records that the index has no such page."""
-        cached = self._cached(project_url(location.url, name))
+        cached = self._cached(location.page_url(name))
         return cached is not None and bool(cached.sha256)
 
     def files(self, page: ProjectPage, name: str) -> tuple[IndexFile, ...]:
@@ -154,7 +154,7 @@ class PageReader:
             raise NotCachedError(f"`{name}` of index {location.name}")
 
     def _request(self, location: IndexLocation, name: str, cached: CachedPage | None) -> ProjectPage | None:
-        url = project_url(location.url, name)
+        url = location.page_url(name)
         source = f"index `{location.name}`"
         answer = self._transport.request(url, source=source, headers=_conditions(cached))
         fetched = CachedPage(
@@ -222,11 +222,26 @@ def local_page(location: IndexLocation, name: str) -> ProjectPage | None:
 
     Raises `UnavailableError` when the index is not a directory or cannot be read.
     """
+    if location.is_page:
+        return _local_files(location)
     directory = local_root(location) / name
     if not directory.is_dir():
         return None
     files = map(with_python, directory_files(directory, location.name).finished())
     return ProjectPage(location=location, listing=Listing(files=tuple(files)))
+
+
+def _local_files(location: IndexLocation) -> ProjectPage:
+    """Return the files of a folder, or of a page in a file; raises `UnavailableError` when neither can be read."""
+    path = local_path(location.url)
+    if path is not None and path.is_file():
+        from provisioner.index.pages.project_page import parse_project_page
+
+        body = path.read_bytes()
+        found = parse_project_page(body, content_type="text/html", url=path.absolute().as_uri(), index=location.name)
+    else:
+        found = directory_files(local_root(location), location.name)
+    return ProjectPage(location=location, listing=Listing(files=tuple(map(with_python, found.finished()))))
 
 
 def directory_files(directory: Path, index: str) -> Listing:

@@ -37,12 +37,13 @@ from provisioner.grounds.requirement import Ground, Subject
 from provisioner.index.direct_reference import direct_reference
 from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.core_metadata import parse_requirement
-from provisioner.index.model import DIRECT_PATH, DIRECT_URL, Environment
+from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
 from provisioner.index.pages.selection import cutoff
-from provisioner.index.routing import normalized_pattern, route
-from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.index.routing import route
+from provisioner.index.settings import IndexSettings
 from provisioner.lock.check.kept import kept
 from provisioner.lock.format.artifact import locked_url
+from provisioner.lock.provenance import location_of
 from provisioner.lock.requested import recorded_extras
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.choices.frameworks import published_version
@@ -213,13 +214,9 @@ def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
     A spec without `indexes:` leaves the indexes to each machine, so nothing is yielded for it.
     """
     request = problem.request
-    own = tuple(
-        IndexLocation(name=one.name, url=one.url, packages=tuple(map(normalized_pattern, one.packages)))
-        for one in request.spec.indexes
-    )
-    if not own:
+    if not request.spec.lists_indexes:
         return
-    settings = IndexSettings(indexes=own)
+    settings = IndexSettings(indexes=tuple(map(location_of, request.spec.indexes)), pytorch_index="")
     found: dict[IndexDifference, list[LockedPackage]] = {}
     for package in lock.packages:
         if package.index and package.index not in {DIRECT_PATH, DIRECT_URL}:
@@ -237,7 +234,8 @@ def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexD
     except ProvisionError:  # no index of that name, or two that claim the package
         return UnlistedIndex(package.index)
     if not locations:
-        return None
+        is_switched_off = package.index != FIND_LINKS and not any(one.is_template for one in settings.indexes)
+        return UnlistedIndex(package.index) if is_switched_off else None
     (index,) = locations
     if index.name != package.index:
         return DedicatedIndex(index=package.index, dedicated=index.name, is_by_pattern=bool(index.packages))

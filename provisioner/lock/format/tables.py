@@ -16,7 +16,7 @@ from provisioner.accelerators import AcceleratorName
 from provisioner.lock.format.artifact import name_in
 from provisioner.lock.format.model import Installer, Lock, LockedFile, LockedPackage, LockedPin, LockedStack, Reason
 from provisioner.platforms import PlatformName
-from provisioner.resolver.stack import BaseImage
+from provisioner.resolver.stack import BaseImage, ManagedPython
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
@@ -111,6 +111,7 @@ class ImageTable(OwnTable, frozen=True, kw_only=True):
     python: str = ""
     apt_python: str = field(default="", name="apt-python")
     require_cuda: VariableValue = field(default="", name="require-cuda")
+    managed_python: ManagedPython | None = field(default=None, name="managed-python")
 
 
 class InstallerTable(OwnTable, frozen=True, kw_only=True):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.components import FRAMEWORKS
 from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.rules.policy import arranged, is_by, offered
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from provisioner.matrix.model import Build, Component, Release
+    from collections.abc import Iterable
+
+    from provisioner.matrix.model import Build, Component, Matrix, Release
     from provisioner.request import Request
     from provisioner.resolver.rules.silence import Silence
 
@@ -46,6 +49,7 @@ def candidates_of(
         return ()
     until = request.spec.policy.exclude_newer
     may_compile = _may_compile(component, request)
+    wanted = {"", "cpu" if computes_on_cpu(component, request) else accelerator}
     found = []
     for release in offered(component, request, key.scope):
         if until is not None and not _is_out(component, release, until):
@@ -54,7 +58,7 @@ def candidates_of(
             found.append(ReleaseCandidate(key, release.version, str(release.version), release))
         for build in release.builds:
             # A build for another accelerator is never chosen: it would not be what the request is for.
-            if build.accelerator not in {"", accelerator}:
+            if build.accelerator not in wanted:
                 continue
             if build.compiled and not (may_compile or _is_named(component, build, request)):
                 continue
@@ -69,6 +73,27 @@ def candidates_of(
             found.sort(key=lambda candidate: candidate.version)
     found.sort(key=lambda candidate: bool(silence.about(component.name, candidate.release, candidate.build)))
     return arranged(found, request, component.name)
+
+
+def computes_on_cpu(component: Component, request: Request) -> bool:
+    """Return whether a framework computes on the CPU of a Mac whose other frameworks use MPS: no build of it is for MPS.
+
+    A spec that asks for MPS itself gets no such build.
+    """
+    if request.accelerator != "mps" or request.spec.accelerator is not None or component.name not in FRAMEWORKS:
+        return False
+    builds = (build for release in component.releases for build in release.builds)
+    return not any(build.accelerator == "mps" for build in builds)
+
+
+def accelerator_of(matrix: Matrix, request: Request, names: Iterable[str]) -> str:
+    """Return the accelerator that a stack computes on: the request's, or `cpu` if all its frameworks compute on the CPU.
+
+    `names` are the components of the stack.
+    """
+    frameworks = [name for name in names if name in FRAMEWORKS]
+    is_on_cpu = bool(frameworks) and all(computes_on_cpu(matrix.components[name], request) for name in frameworks)
+    return "cpu" if is_on_cpu else request.accelerator
 
 
 def _of_own_platform(component: Component, found: list[ReleaseCandidate], platform: str) -> list[ReleaseCandidate]:

@@ -46,6 +46,7 @@ from provisioner.grounds.requirement import (
     RequiresPython,
     SpecLine,
 )
+from provisioner.request import may_compute_on_nvidia
 from provisioner.resolver.python.libraries import LIBRARIES
 from provisioner.resolver.requirement import FileCandidate, Key, ReleaseCandidate, Within, build_of
 from provisioner.resolver.rules.lifecycle import is_prerelease
@@ -174,11 +175,20 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
             # The architectures to compile for follow from the GPUs, whose change changes them.
             is_derived = one.is_fact and one.name == "arch_list"
             is_fixed = is_open or is_derived or one.name in FIXED or group == PYTHON_ATTEMPT or group in extra
-            is_fixed = is_fixed or one.is_bound or isinstance(requirement.ground, RequiresPython | CompilesOnlyFor)
+            is_fixed = is_fixed or one.is_bound or _is_pointless(one, instance)
+            is_fixed = is_fixed or isinstance(requirement.ground, RequiresPython | CompilesOnlyFor)
             is_environment = instance.finder is not None and one.name == "python"
             if (parent is None and not is_fixed and not is_environment) or one.is_bound:
                 found.append(one)
     return found
+
+
+def _is_pointless(one: Relaxable, instance: ProblemInstance) -> bool:
+    """Return whether a fact is the macOS of a Mac without a GPU of NVIDIA, on which no macOS runs CUDA."""
+    request = instance.problem.request
+    if one.name != "macos" or request.accelerator != "cuda":
+        return False
+    return not any(may_compute_on_nvidia(target.host) for target in request.hosts if target.label == one.key.scope)
 
 
 def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> tuple[Edit, Cost]:
@@ -314,11 +324,19 @@ def cuda_image(instance: ProblemInstance) -> SetImage | None:
 
 
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edit to the accelerator that the target's GPUs imply, if the spec's differs and is in the conflict."""
+    """Yield the edit to the accelerator that the target's GPUs imply, if the spec's differs and is in the conflict.
+
+    The accelerator of a Mac is in every conflict, for it decides which builds there are, and its frameworks may have builds for
+    the CPU alone.
+    """
     requested = request.spec.accelerator
+    if requested is None:
+        return
     own = replace(request, spec=replace(request.spec, accelerator=None)).accelerator
-    if requested is not None and SpecLine("accelerator") in groups and own != requested:
+    if own != requested and (request.system == "macos" or SpecLine("accelerator") in groups):
         yield (SetAccelerator(accelerator=own, before=requested),)
+    elif own == requested == "mps":
+        yield (SetAccelerator(accelerator="cpu", before=requested),)
 
 
 def _bounds(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:

@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.host.facts import stated
+from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.outcome.cautions import lowered_targets, newer_on_index, unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_facts
@@ -33,7 +34,7 @@ from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.facts import FACTS, is_settled_by_driver, is_stated_as, shown
 from provisioner.resolver.rules.policy import POLICY
 from provisioner.resolver.search.least_change import moves
-from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
+from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, Pin, Stack
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
     from provisioner.host.model import Host
     from provisioner.index.model import PackageRelease
-    from provisioner.matrix.model import Build
+    from provisioner.matrix.model import Build, ImageFacts
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.python.finder import PackageFinder
     from provisioner.resolver.requirement import Candidate, Requirement
@@ -60,7 +61,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
     problem = instance.problem
     is_whole, beside = instance.finder is not None or beside is not None, beside or {}
     pins = _in_order(problem, pins)
-    image = _image(pins)
+    image = _image(problem, pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
     required = problem.request.spec.requires
     hosts = {target.label: target.host for target in problem.request.hosts}
@@ -90,7 +91,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
     found = weighed(every, problem.request)
     return Stack(
         platform=problem.request.platform,
-        accelerator=problem.request.accelerator,
+        accelerator=accelerator_of(problem.matrix, problem.request, (key.name for key in pins)),
         components=_components(instance, system),
         pins=tuple(_pins(instance, system, rules)),
         basis=_basis(drivers, pins),
@@ -276,7 +277,7 @@ def _driver_range(requirement: Requirement) -> str:
     return f">={test.floor}" if test.floor is not None else ""
 
 
-def _image(pins: Mapping[Key, Candidate]) -> BaseImage | None:
+def _image(problem: Problem, pins: Mapping[Key, Candidate]) -> BaseImage | None:
     candidate = next((one for key, one in pins.items() if key.name == "image"), None)
     if not isinstance(candidate, ImageCandidate):
         return None
@@ -289,7 +290,17 @@ def _image(pins: Mapping[Key, Candidate]) -> BaseImage | None:
         python=facts.python,
         apt_python=facts.apt_python,
         require_cuda=facts.require_cuda,
+        managed_python=_managed_python(problem, pins, facts),
     )
+
+
+def _managed_python(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -> ManagedPython | None:
+    """Return the Python to install in a base image; None when the image or its distribution has the chosen one."""
+    python = pins.get(Key("python"))
+    if python is None or not image.apt_python or python.label in {image.python, image.apt_python}:
+        return None
+    build = problem.matrix.python_build(python.label, problem.request.platform)
+    return None if build is None else ManagedPython(version=str(build.version), url=build.url, sha256=build.sha256)
 
 
 def _packages(finder: PackageFinder, pins: Mapping[Key, Candidate]) -> Iterator[PackagePin]:

@@ -21,6 +21,7 @@ from provisioner.grounds.relaxation import (
     CpuOnly,
     DirectUrl,
     DriverWay,
+    FrameworkOnCpu,
     FromSdist,
     FromSource,
     Lifecycle,
@@ -32,6 +33,7 @@ from provisioner.grounds.requirement import Subject
 from provisioner.grounds.source import Documents, Index, Metadata
 from provisioner.host.facts import stated
 from provisioner.index.direct_reference import shown_url
+from provisioner.resolver.choices.candidates import computes_on_cpu
 from provisioner.resolver.outcome.accelerated import ACCELERATED, cpu_wheels, is_accelerated
 from provisioner.resolver.outcome.image_gate import gate_relaxations
 from provisioner.resolver.python.bundled import mixed_cuda
@@ -76,6 +78,7 @@ def relaxations(
         *shared_file_relaxations(instance.problem.matrix, pins),
         *mixed_cuda(instance.problem.matrix, {**pins, **beside}),
         *cpu_only(instance, pins),
+        *_frameworks_on_cpu(instance, pins),
         *file_relaxations(instance, pins),
         *_compiled(instance, pins),
         *overridden(instance, pins),
@@ -310,3 +313,17 @@ def _cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: 
         needed_by="" if is_named else min(requiring, default=""),
         source=instance.problem.matrix.place_of(f"distribution:{name}"),
     )
+
+
+def _frameworks_on_cpu(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[FrameworkOnCpu]:
+    """Yield the chosen frameworks that compute on the CPU of a Mac whose GPU computes by MPS."""
+    problem = instance.problem
+    for name in FRAMEWORKS:
+        candidate = pins.get(Key(name))
+        if candidate is not None and computes_on_cpu(problem.matrix.components[name], problem.request):
+            yield FrameworkOnCpu(
+                component=name,
+                subject=candidate.subject,
+                accelerator=problem.request.accelerator,
+                source=place_of(problem.matrix, candidate),
+            )

@@ -19,10 +19,11 @@ from msgspec import Struct
 from provisioner.host.model import Host
 from provisioner.request import TargetHost
 from provisioner.resolver.python.bundled import bundled_libraries, bundled_runtimes
-from provisioner.resolver.requirement import ReleaseCandidate
+from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.rules.coverage import Target, compiles_for, runs_natively
 from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.guards import Guards
+from provisioner.resolver.rules.images import has_cuda_compat
 from provisioner.versions import Version, dotted
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import DriverMinimum
     from provisioner.matrix.need import Need
     from provisioner.resolver.problem import Problem
-    from provisioner.resolver.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.rules.coverage import Capability
 
 BRANDS = ("nvidia", "tesla", "unknown")
@@ -70,6 +71,7 @@ class _Gate:
         self._problem = problem
         self._matrix = problem.matrix
         self._request = problem.request
+        self._has_cuda_compat = has_cuda_compat(problem.request, pins.get(Key("image")))
         virtual = {name for name, component in self._matrix.components.items() if component.virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         releases = (one for one in named if isinstance(one, ReleaseCandidate))
@@ -166,9 +168,7 @@ class _Gate:
             )
 
         anywhere = [self._runs(version, minimum, may_forward=False) for version, minimum in self._minimums]
-        forward = [
-            self._runs(version, minimum, may_forward=self._request.has_cuda_compat) for version, minimum in self._minimums
-        ]
+        forward = [self._runs(version, minimum, may_forward=self._has_cuda_compat) for version, minimum in self._minimums]
         bounds = self._bounds(needs)
         plain = _intervals(bounds, lambda driver: allows(driver, anywhere))
         beyond = _intervals(bounds, lambda driver: allows(driver, forward) and not allows(driver, anywhere))

@@ -63,7 +63,7 @@ def runtime_requirements(
     `named` is the release of the runtime in messages; nothing is required of a runtime that the matrix does not know.
     """
     for one in problem.needs.of(runtime) if runtime is not None else ():
-        if one.key.component in HOST_COMPONENTS and isinstance(one.ground, Entails):
+        if one.key.component in {*HOST_COMPONENTS, "image"} and isinstance(one.ground, Entails):
             predicate = BundlesCuda(named, without_reason(one.ground.predicate), because)
             relation = Relation(CUDA, one.key.component, candidate.key.distribution)
             yield Requirement(one.key, one.test, candidate.entails(predicate, relation, place))

@@ -14,7 +14,14 @@ from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
 from provisioner.grounds.bound import Specifier
-from provisioner.grounds.predicate import CompiledAgainst, CompiledForLocal, Needs, NeedsAbi, NeedsOutside, Requires
+from provisioner.grounds.predicate import (
+    CompiledAgainst,
+    CompiledForLocal,
+    Needs,
+    NeedsAbi,
+    NeedsOutside,
+    Requires,
+)
 from provisioner.grounds.requirement import Entails, Relation, Row
 from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL

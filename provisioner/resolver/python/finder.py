@@ -74,7 +74,7 @@ class VariantIndexes:
     """
 
     def __init__(self, problem: Problem, source: PackageSource) -> None:
-        self._named = {one.name for one in problem.request.spec.indexes}
+        self._named = {one.name for one in problem.request.spec.indexes if one.kind == "index"}
         self._source = source
         self.unreached: dict[str, UnavailableError] = {}
         """The error of each index that cannot be reached, by the index's name."""
@@ -114,7 +114,12 @@ class VariantIndexes:
 
     def why_not(self, index: str) -> str:
         """Return the reason why an index has no file of a build, as part of an error message."""
-        return f"index {index} is out of reach" if index in self.unreached else f"index {index} has no such file"
+        if index in self.unreached:
+            return f"index {index} is out of reach"
+        if self._named and not self._named & {index, index.partition("-")[0]}:
+            entry = f'{{name: {index.partition("-")[0]}, url: "https://…/{{variant}}"}}'
+            return f"it is of index {index}, which `indexes:` does not list, as `{entry}` would"
+        return f"index {index} has no such file"
 
 
 class PackageFinder:

@@ -17,7 +17,7 @@ from provisioner.resolver.rules.bundled import BUNDLED
 from provisioner.versions import Range, Version, series
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
@@ -38,6 +38,8 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
     kind = KINDS.get(base)
     if kind is not None:
         known = [image for image in matrix.images if image.kind == kind and _serves(image, request.platform)]
+        if request.may_take_cuda_compat:
+            known += _with_cuda_compat(matrix, request)
     else:
         tag = base.partition("@")[0]
         known = [image for image in matrix.images if image.reference == tag and _serves(image, request.platform)]
@@ -50,7 +52,8 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
             known = [
                 replace(one, reference=base, require_cuda=one.require_cuda if require is None else require) for one in known
             ]
-        return (*_with_toolkit(matrix, request, key), *(_candidate(image, key) for image in known)), ()
+        pythons = _managed(matrix, request.platform)
+        return (*_with_toolkit(matrix, request, key), *(_candidate(image, key, pythons) for image in known)), ()
     if kind is not None:
         return (), ()
     given = request.spec.image
@@ -80,12 +83,42 @@ def _with_toolkit(matrix: Matrix, request: Request, key: Key) -> Iterator[Candid
     yield from (_candidate(image, key, is_exact=True) for image in found)
 
 
+def _with_cuda_compat(matrix: Matrix, request: Request) -> list[ImageFacts]:
+    return [image for image in matrix.images if image.kind == "cuda-runtime" and _serves(image, request.platform)]
+
+
+def images_with_cuda_compat(matrix: Matrix, request: Request, cuda: Version) -> frozenset[str]:
+    """Return the references of the base images that may be chosen whose cuda-compat is of a CUDA release or newer."""
+    images = _with_cuda_compat(matrix, request)
+    return frozenset(one.reference for one in images if Version.parse(one.cuda).release[:2] >= cuda.release[:2])
+
+
+def has_cuda_compat(request: Request, image: Candidate | None) -> bool:
+    """Return whether the chosen base image has cuda-compat, which every image of NVIDIA's with CUDA has."""
+    return request.has_cuda_compat or (isinstance(image, ImageCandidate) and image.image.kind.startswith("cuda-"))
+
+
 def _serves(image: ImageFacts, platform: str) -> bool:
     return not image.platforms or platform in image.platforms
 
 
-def _candidate(image: ImageFacts, key: Key, *, is_exact: bool = False) -> Candidate:
-    """Return an image as a candidate; `is_exact` if the stack has the very CUDA and cuDNN that are in it."""
+def _managed(matrix: Matrix, platform: str) -> tuple[Version, ...]:
+    """Return the Python series of which an image of a distribution gets an archive, newest first."""
+    found = {Version.parse(series(str(one.version))) for one in matrix.python_builds if platform in one.platforms}
+    return tuple(sorted(found, reverse=True))
+
+
+def own_pythons(candidates: Iterable[Candidate]) -> frozenset[str]:
+    """Return the Pythons that some of the base images has itself, or its distribution."""
+    images = (one.image for one in candidates if isinstance(one, ImageCandidate))
+    return frozenset(image.python or image.apt_python for image in images) - {""}
+
+
+def _candidate(image: ImageFacts, key: Key, pythons: Sequence[Version] = (), *, is_exact: bool = False) -> Candidate:
+    """Return an image as a candidate; `is_exact` if the stack has the very CUDA and cuDNN that are in it.
+
+    `pythons` are those that can be installed in an image whose distribution has another one.
+    """
     needs = []
     if image.glibc:
         needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
@@ -98,7 +131,8 @@ def _candidate(image: ImageFacts, key: Key, *, is_exact: bool = False) -> Candid
         needs.append(Need(component="cuda", range=Range.parse(f"=={level}.*")))
     python = image.python or image.apt_python
     if python:
-        needs.append(Need(component="python", range=Range(), one_of=(Version.parse(python),)))
+        others = pythons if image.apt_python and not image.python else ()
+        needs.append(Need(component="python", range=Range(), one_of=tuple(dict.fromkeys((Version.parse(python), *others)))))
     release = Release(version=Version.named(image.reference), requires=tuple(needs), source=image.source)
     build = Build(name=image.reference, platforms=image.platforms)
     return ImageCandidate(key, Version.named(image.reference), image.reference, release, build, image=image)

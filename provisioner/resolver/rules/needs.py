@@ -11,7 +11,7 @@ from provisioner.components import ABSENT, FRAMEWORKS
 from provisioner.grounds.bound import Kernels, Names, SameVersion, Versions
 from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
 from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
-from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsDriver
+from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsCudaCompat, NeedsDriver
 from provisioner.grounds.predicate import Needs as NeedsComponent
 from provisioner.grounds.requirement import EXPECTATION, Relation, Row
 from provisioner.grounds.source import Documents, MatrixRow
@@ -54,6 +54,7 @@ from provisioner.resolver.rules.facts import (
 )
 from provisioner.resolver.rules.gate import ImageGate
 from provisioner.resolver.rules.guards import Guards, Verdict
+from provisioner.resolver.rules.images import images_with_cuda_compat
 from provisioner.resolver.rules.policy import PolicyRequirements
 from provisioner.resolver.rules.rocm_libraries import rocblas_requirements
 from provisioner.resolver.rules.shared_files import runtime_needs
@@ -331,16 +332,31 @@ class Needs:
         place = self._place(candidate)
         is_forbidden = "minor-version" not in self._request.allowed and minimum.minor_version is not None
         tests: dict[tuple[bool, bool], RunsCuda] = {}
-        for key in self._reach(candidate.key, "driver"):
-            target = self._hosts.get(key.scope)
-            may_forward, is_harmful = self._effects_of_compat(target)
+
+        def test_of(*, may_forward: bool, is_harmful: bool) -> RunsCuda:
             if (may_forward, is_harmful) not in tests:
                 allowed = self._request.allowed - ({"minor-version"} if is_harmful else set())
                 test = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
                 tests[may_forward, is_harmful] = test
-            test = tests[may_forward, is_harmful]
+            return tests[may_forward, is_harmful]
+
+        for key in self._reach(candidate.key, "driver"):
+            target = self._hosts.get(key.scope)
+            may_forward, is_harmful = self._effects_of_compat(target)
+            driver = ""
+            if (
+                self._request.may_take_cuda_compat
+                and target is not None
+                and self.guards.is_data_centre(target) is not Verdict.NO
+            ):
+                driver = _driver_through_compat(test_of(may_forward=True, is_harmful=False), target)
+            test = test_of(may_forward=may_forward or bool(driver), is_harmful=is_harmful)
             predicate = NeedsDriver((test.bound,), is_forbidden, is_harmful and minimum.minor_version is not None)
             yield Requirement(key, test, candidate.entails(predicate, Relation("cuda", "driver"), place))
+            if driver:
+                labels = images_with_cuda_compat(self._matrix, self._request, candidate.version)
+                ground = candidate.entails(NeedsCudaCompat(driver), Relation("cuda", "image"), place)
+                yield Requirement(Key("image"), Labelled(labels), ground)
 
     def _effects_of_compat(self, target: TargetHost | None) -> tuple[bool, bool]:
         """Return whether the image's cuda-compat makes an older driver of a host run newer CUDA, and whether it breaks it.
@@ -415,6 +431,12 @@ class Needs:
 
     def _place(self, candidate: Candidate) -> Place:
         return place_of(self._matrix, candidate)
+
+
+def _driver_through_compat(test: RunsCuda, target: TargetHost | None) -> str:
+    """Return the driver that a host states, if it runs a CUDA release through cuda-compat alone; otherwise ""."""
+    driver = stated(target.host, "driver") if target is not None else None
+    return driver if driver and test.basis(Version.parse(driver)) == "forward-compat" else ""
 
 
 def place_of(matrix: Matrix, candidate: Candidate) -> Place:

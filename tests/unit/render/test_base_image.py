@@ -6,13 +6,16 @@ from msgspec.structs import replace
 from provisioner.lock.format.model import LockedStack
 from provisioner.render.base_image import Base, base_of
 from provisioner.render.header import UnrenderableError
-from provisioner.resolver.stack import BaseImage
+from provisioner.resolver.stack import BaseImage, ManagedPython
 
 STACK = LockedStack(platform="linux/amd64", accelerator="cpu", components={"python": "3.12.7"})
 
 
-def stack(reference: str = "debian:13", **facts: str) -> LockedStack:
-    return replace(STACK, image=BaseImage(reference=reference, **facts))
+def stack(
+    reference: str = "debian:13", *, python: str = "", apt_python: str = "", managed: ManagedPython | None = None
+) -> LockedStack:
+    image = BaseImage(reference=reference, python=python, apt_python=apt_python, managed_python=managed)
+    return replace(STACK, image=image)
 
 
 @pytest.mark.parametrize("python", ["3.12", "3.12.11"])
@@ -33,6 +36,19 @@ def test_the_images_own_python_is_preferred_to_the_distributions() -> None:
 def test_an_image_nobody_knows_is_taken_to_have_the_python_and_the_build_checks_it() -> None:
     base = base_of(stack("registry.example.org:5000/team/base"))
     assert (base.python, base.packages, base.version) == ("python3.12", (), (3, 12))
+
+
+def test_an_image_with_another_python_gets_the_archive_of_the_lock() -> None:
+    archive = ManagedPython(version="3.12.16", url="https://example.org/cpython-3.12.16.tar.gz", sha256="0" * 64)
+    base = base_of(stack(apt_python="3.10", managed=archive))
+    assert (base.python, base.version, base.packages) == ("/opt/python/bin/python3.12", (3, 12), ())
+    assert (base.archive, base.sha256) == (archive.url, archive.sha256)
+
+
+def test_an_archive_of_another_python_is_of_no_use() -> None:
+    archive = ManagedPython(version="3.13.18", url="https://example.org/cpython-3.13.18.tar.gz", sha256="0" * 64)
+    with pytest.raises(UnrenderableError, match=r"^base image `debian:13` has Python 3\.10, and the lock is for 3\.12\.7"):
+        base_of(stack(apt_python="3.10", managed=archive))
 
 
 def test_an_image_with_another_python_is_refused() -> None:

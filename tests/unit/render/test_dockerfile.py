@@ -14,7 +14,7 @@ from provisioner.lock.format.file import lock_digest, parse_lock, write_lock
 from provisioner.render.dockerfile import render
 from provisioner.render.header import UnrenderableError
 from provisioner.render.instruction import UnwritableValueError
-from provisioner.resolver.stack import BaseImage
+from provisioner.resolver.stack import BaseImage, ManagedPython
 from tests.lock_examples import IMAGE_DIGEST, UV_AMD64, cpu_stack, cuda_stack, lock_of, with_file
 
 if TYPE_CHECKING:
@@ -34,15 +34,26 @@ def apart() -> Lock:
     return lock_of(cpu_stack(), arm)
 
 
+def another_python() -> Lock:
+    """A base image whose distribution has another Python than the locked one."""
+    archive = ManagedPython(
+        version="3.12.16", url="https://pythons.example/cpython-3.12.16%2B20261110-x86_64.tar.gz", sha256="c" * 64
+    )
+    stack = cpu_stack()
+    assert stack.image is not None
+    return lock_of(replace(stack, image=replace(stack.image, python="", apt_python="3.10", managed_python=archive)))
+
+
 LOCKS: dict[str, Lock] = {
     "cpu": lock_of(cpu_stack(), name="cpu"),
     "cuda": lock_of(cuda_stack(), name="cuda"),
     "platforms": lock_of(cuda_stack(), cuda_stack("linux/arm64"), name="platforms"),
     "apart": replace(apart(), name="apart"),
+    "another-python": replace(another_python(), name="another-python"),
 }
 
 
-@pytest.mark.parametrize("name", ["cpu", "cuda", "apart"])  # that of `platforms` is one of test_outputs.py
+@pytest.mark.parametrize("name", ["cpu", "cuda", "apart", "another-python"])  # that of `platforms` is one of test_outputs.py
 def test_the_dockerfile_is_the_golden_one(name: str, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN / f"{name}.Dockerfile", render(LOCKS[name], f"pylock.{name}.toml"))
 

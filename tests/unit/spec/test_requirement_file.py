@@ -110,8 +110,8 @@ def test_hashes_are_kept(tmp_path: Path) -> None:
         (
             "-f ./wheels",
             (
-                "`--find-links` is not read from requirement files: name the folder in pip's own configuration, or the index "
-                "in the spec, under `indexes:`"
+                "`--find-links` is not read from requirement files: name the page or folder in the spec, "
+                "under `indexes:` with `kind: find-links`, or in pip's own configuration"
             ),
         ),
         (
