@@ -17,6 +17,7 @@ from provisioner.host.graphics import LIBRARY_DIRECTORIES, NVIDIA, find_graphics
 from provisioner.host.machine import Machine
 from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
 from provisioner.host.parse import GPU_HOLDERS
+from provisioner.host.remark import GpusUnknown, Remark
 from provisioner.platforms import platform_of
 
 if TYPE_CHECKING:
@@ -49,10 +50,10 @@ _ELF_HEADER_BYTES = 20
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """A host profile; `notes` has a message for each fact that could not be determined or that contradicts another one."""
+    """A host profile, and remarks on facts that could not be determined or that contradict each other."""
 
     host: Host
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, str]] | None = None) -> Inspection:
@@ -67,7 +68,7 @@ def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, s
         )
     machine = Machine(Path("/") if root.resolve() == Path("/") else root)
     if machine.exists(_MACOS_RELEASE):
-        return Inspection(host=_inspect_mac(machine), notes=("gpus: not read on macOS; add them to the profile",))
+        return Inspection(host=_inspect_mac(machine), remarks=(GpusUnknown("macos"),))
     return _Linux(machine).inspection(gpu_names or {})
 
 
@@ -128,7 +129,7 @@ class _Linux:
             virtualization=self._virtualization(),
             jetson=self._jetson(),
         )
-        return Inspection(host=host, notes=graphics.notes)
+        return Inspection(host=host, remarks=graphics.remarks)
 
     def _platform(self) -> PlatformName | None:
         """Return the platform of the machine; None if no file shows its architecture.

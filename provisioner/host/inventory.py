@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from provisioner.host.model import Host
+    from provisioner.host.remark import NodeRemark
 
 SUFFIXES = (".yaml", ".yml", ".json", ".csv")
 STDIN = Path("-")
@@ -38,7 +39,7 @@ class InventoryHost(Struct, frozen=True, kw_only=True):
     """One host of an inventory, or `count` identical ones; `labels` are its Kubernetes labels, empty for other sources.
 
     `place` is the file with the line or item that lists the host. Hosts with equal facts share one `Host`, and nodes with equal
-    labels one mapping. `notes` are messages that are no facts, such as a cordoned node or GPUs that no label describes.
+    labels one mapping. `remarks` are about the node, such as that it is cordoned, or that no label describes its GPUs.
     """
 
     name: str
@@ -46,7 +47,7 @@ class InventoryHost(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     place: Place | None = None
     count: int = 1
-    notes: tuple[str, ...] = ()
+    remarks: tuple[NodeRemark, ...] = ()
 
 
 def read_inventory(paths: Sequence[Path], *, catalogue: Catalogue | None = None) -> tuple[InventoryHost, ...]:
@@ -132,7 +133,9 @@ class _Reader:
     def _kubernetes(self, data: Mapping[str, Any], file: str, places: Callable[[], Document]) -> Iterator[InventoryHost]:
         for path, node in self._nodes.read(data):
             place = Place(f"{file}: {dotted(path)}" if path else file)
-            yield InventoryHost(name=node.name, host=self._shared(node.host), labels=node.labels, place=place, notes=node.notes)
+            yield InventoryHost(
+                name=node.name, host=self._shared(node.host), labels=node.labels, place=place, remarks=node.remarks
+            )
         if self._nodes.mistakes:
             document = places()
             found = tuple(document.mistake(path, text) for path, text in self._nodes.mistakes[:_MOST_MISTAKES])

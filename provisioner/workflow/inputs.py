@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from provisioner.document import Document
+    from provisioner.host.remark import Remark
     from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
@@ -41,8 +42,8 @@ class Inputs(Struct, frozen=True, kw_only=True):
 
     If the spec has `targets`, `target` is the name of the chosen one, `spec` and `document` are those of this target, and
     `targets` are the names of all. `files` are the files that the spec refers to and that were read with it. `other_sources`
-    are the package sources that tables of other tools name for required distributions. `notices` name the facts that an
-    inspection of this machine could not determine. `is_strict` is whether the command was given `--strict`.
+    are the package sources that tables of other tools name for required distributions. `remarks` are those of an
+    inspection of this machine. `is_strict` is whether the command was given `--strict`.
     """
 
     spec: Spec
@@ -54,7 +55,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
-    notices: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     is_strict: bool = False
 
     @property
@@ -216,7 +217,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
 
     Raises `UsageError` when a host has a platform that the spec does not lock.
     """
-    stated, notices = inputs.spec.target.host, inputs.notices
+    stated, remarks = inputs.spec.target.host, inputs.remarks
     if given:
         hosts = tuple(_profile(path, inputs.path) for path in given)
     elif stated is None:
@@ -225,7 +226,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
         from provisioner.host.inspect import inspect_host  # imported late: only `host: auto` needs it
 
         inspection = inspect_host()
-        hosts, notices = (TargetHost(label="this machine", host=inspection.host),), tuple(inspection.notes)
+        hosts, remarks = (TargetHost(label="this machine", host=inspection.host),), inspection.remarks
     elif isinstance(stated, dict):
         label = f"targets.{inputs.target}.host" if inputs.target else INLINE
         hosts = (_target(inputs.document.below(("target", "host")), label, inputs.path),)
@@ -235,7 +236,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
         _require_platform(host, inputs)
     catalogue = catalogue_of(inputs.matrix)
     identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in hosts)
-    return replace(inputs, hosts=identified, notices=notices)
+    return replace(inputs, hosts=identified, remarks=remarks)
 
 
 def _profile(path: Path, spec_path: Path) -> TargetHost:
