@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.document import load_document
-from provisioner.errors import UsageError
+from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.host.catalogue import Catalogue
 from provisioner.host.gpu_names import GpuNames
 from provisioner.host.model import Host
@@ -20,14 +20,15 @@ from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.places import Place
 from provisioner.request import Request, TargetHost, merge_equal_hosts
-from provisioner.spec.check import check_components
+from provisioner.spec.check import component_mistakes
 from provisioner.spec.load import host_paths, load_spec, select_target
 from provisioner.spec.model import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.document import Document
+    from provisioner.errors import Mistake
     from provisioner.host.remark import Remark
     from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec
@@ -171,12 +172,13 @@ def relative_to_spec(file: str, spec_path: Path) -> str:
 
 def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) -> Inputs:
     """Read the spec with all its targets, and the matrix, but no hosts."""
-    loaded = load_spec(spec_path)
+    found = cached_matrix(matrix)
+    loaded = load_spec(
+        spec_path, check=lambda document: (*component_mistakes(document, found.components), *_host_mistakes(document))
+    )
     spec = loaded.spec
     if exclude_newer is not None:
         spec = replace(spec, policy=replace(spec.policy, exclude_newer=_day(exclude_newer)))
-    found = cached_matrix(matrix)
-    check_components(loaded.document, spec, [*found.components, "pytorch_build"])
     return Inputs(
         spec=spec,
         document=loaded.document,
@@ -186,6 +188,19 @@ def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) ->
         files=loaded.files,
         other_sources=loaded.other_sources,
     )
+
+
+def _host_mistakes(document: Document) -> Iterator[Mistake]:
+    """Yield the mistakes of every host that is written in the spec itself, with the key paths of the spec."""
+    data = document.data if isinstance(document.data, dict) else {}
+    targets = data.get("targets")
+    several = targets.items() if isinstance(targets, dict) else ()
+    for path, target in ((("target",), data.get("target")), *((("targets", name), one) for name, one in several)):
+        if isinstance(target, dict) and isinstance(target.get("host"), dict):
+            try:
+                host_from_document(document.below((*path, "host")))
+            except InvalidDocumentError as error:
+                yield from (replace(one, path=".".join((*path, "host", one.path))) for one in error.mistakes)
 
 
 def _day(text: str) -> str:
