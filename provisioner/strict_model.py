@@ -47,7 +47,7 @@ class Spelling(NamedTuple):
 
 
 def spelled(pattern: str) -> Meta:
-    """Return the annotation of text that matches `pattern`, which must end with `$`.
+    """Return the msgspec constraint that a text matches `pattern`, which must end with `$`.
 
     Here `$` means the very end of the text, not also before a final line break.
     """

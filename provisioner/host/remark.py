@@ -43,7 +43,7 @@ class DriverNotLoaded(Struct, frozen=True):
 
 
 class WindowsDriver(Struct, frozen=True):
-    """The version of the Windows driver, which serves Linux under WSL."""
+    """The driver version that was found is that of the Windows driver, which serves Linux under WSL."""
 
     version: str
 
