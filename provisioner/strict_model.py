@@ -291,6 +291,13 @@ def _without_none(data: Any) -> Any:  # noqa: ANN401 - whatever a document holds
     return [_without_none(value) for value in data] if isinstance(data, (list, tuple)) else data
 
 
+def with_tuples(data: Any) -> Any:  # noqa: ANN401 - whatever a document holds
+    """Return plain data with every list replaced by a tuple, as in a `Document`, so that it stays as it is."""
+    if isinstance(data, dict):
+        return {key: with_tuples(item) for key, item in data.items()}
+    return tuple(map(with_tuples, data)) if isinstance(data, list) else data
+
+
 def without_defaults(value: Any) -> Any:  # noqa: ANN401 - whatever a model holds
     """Return a model as plain data under the keys of its document; fields that have their default are left out."""
     if isinstance(value, Struct):

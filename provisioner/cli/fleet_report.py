@@ -20,7 +20,7 @@ from provisioner.words.choice import install_driver_words
 from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
 from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say
-from provisioner.words.notation import source_words
+from provisioner.words.notation import counted, source_words
 from provisioner.words.relaxation import relaxation_words
 from provisioner.words.remark import remark_words
 
@@ -78,17 +78,13 @@ def fleet_lines(answer: FleetAnswer, placed: Sequence[Affinity]) -> Iterator[Lin
 def _headline(answer: FleetAnswer) -> str:
     total = answer.served_nodes + answer.unserved_nodes
     if not answer.stacks:
-        return f"no stack serves any of {_count(total, 'host')}"
-    stacks = _count(len(answer.stacks), "stack")
-    served = f"all {_count(total, 'host')}" if not answer.unserved else f"{answer.served_nodes:,} of {_count(total, 'host')}"
+        return f"no stack serves any of {counted(total, 'host')}"
+    stacks = counted(len(answer.stacks), "stack")
+    served = f"all {counted(total, 'host')}" if not answer.unserved else f"{answer.served_nodes:,} of {counted(total, 'host')}"
     verb = "serves" if len(answer.stacks) == 1 else "serve"
     bound = answer.bound
     proof = "no fewer can" if bound.is_optimal else f"it was not proved that no fewer can: at least {bound.lower} are needed"
     return f"{stacks} {verb} {served}" + (f"; {proof}" if bound.found > 1 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iterator[Line]:
@@ -97,7 +93,7 @@ def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iter
     With details, also the host classes that decided its choice and the affinity that `--out` writes. `is_one_of_many`: the
     fleet has several platforms, so that of the stack is included.
     """
-    hosts = _count(one.nodes, "host")
+    hosts = counted(one.nodes, "host")
     classes = f" in {len(one.classes)} classes" if len(one.classes) > 1 else ""
     yield _row("hosts", f"{hosts}{classes}: {folded(_sorted(one.hosts), most=_NAMES)}")
     if wants_details() and len(one.classes) > len(one.deciding):
@@ -150,7 +146,7 @@ def _noted(note: Note) -> str:
     if not note.classes:
         return text
     hosts = [member for one in note.classes for member in one.members]
-    count = _count(sum(one.nodes for one in note.classes), "host")
+    count = counted(sum(one.nodes for one in note.classes), "host")
     return f"{text}  ({count}: {folded(_sorted(hosts), most=2)})"
 
 
@@ -170,7 +166,7 @@ def _affinity_rows(affinity: Affinity) -> Iterator[Line]:
 def _unserved_lines(left: Unserved) -> Iterator[Line]:
     hosts = [member for one in left.classes for member in one.members]
     names = folded(_sorted(hosts), most=_NAMES)
-    yield Line(names, f"no stack for {_count(left.nodes, 'host')}:", Paint.BAD)
+    yield Line(names, f"no stack for {counted(left.nodes, 'host')}:", Paint.BAD)
     if because := contradiction_words(left.conflict):
         yield Line(because, indent=2)
     yield from (Line(line, indent=2) for line in conflict_lines(left.conflict))

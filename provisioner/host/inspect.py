@@ -19,6 +19,7 @@ from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, Ope
 from provisioner.host.parse import GPU_HOLDERS
 from provisioner.host.remark import GpusUnknown, Remark
 from provisioner.platforms import platform_of
+from provisioner.versions import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -329,4 +330,4 @@ class _Linux:
 
 def _newest(versions: Iterable[str | None]) -> str | None:
     known = {version for version in versions if version}
-    return max(known, key=lambda version: tuple(int(part) for part in version.split(".")), default=None)
+    return max(known, key=numbers_of, default=None)

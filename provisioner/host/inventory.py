@@ -20,6 +20,7 @@ from provisioner.host.inventory_csv import read_table
 from provisioner.host.kubernetes import NodeReader, is_kubernetes
 from provisioner.host.profile import KIND, host_from_document
 from provisioner.places import Place
+from provisioner.strict_model import with_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -216,9 +217,9 @@ class _Json:
         spelled = json.dumps(data, sort_keys=True)
         if spelled not in self._valid:
             try:
-                self._valid[spelled] = host_from_document(Document(self.file, _tuples(data), {}, {}))
+                self._valid[spelled] = host_from_document(Document(self.file, with_tuples(data), {}, {}))
             except InvalidDocumentError:
-                located = replace(self.places().below(path), data=_tuples(data))
+                located = replace(self.places().below(path), data=with_tuples(data))
                 located.keys.setdefault((), self.places().keys.get(path, Position(1, 1)))
                 self._valid[spelled] = host_from_document(located)
         return self._valid[spelled]
@@ -281,10 +282,3 @@ class _Walk:
             if self._text[index] == ",":
                 index = self.blank(index + 1)
         return index + 1
-
-
-def _tuples(value: Any) -> Any:  # noqa: ANN401 - plain data
-    """Return data with lists replaced by tuples, as in a `Document`."""
-    if isinstance(value, dict):
-        return {key: _tuples(item) for key, item in value.items()}
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value
