@@ -18,7 +18,10 @@ AcceleratorName = Literal["cuda", "rocm", "mps", "cpu"]
 
 
 class Accelerator(Struct, frozen=True, kw_only=True):
-    """One accelerator; a field that does not apply to it is empty."""
+    """One way to run frameworks (CUDA, ROCm, MPS or the CPU alone): what it is called, needs and is recognised by.
+
+    A field that does not apply is empty.
+    """
 
     name: AcceleratorName
     label: str

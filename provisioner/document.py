@@ -88,11 +88,11 @@ class Document(Struct, frozen=True):
         """Return the file and line of every key by its dotted path, such as `target.platform` or `packages.0`."""
         return {".".join(str(part) for part in path): self.place(path) for path in self.keys}
 
-    def mistake(self, path: KeyPath, text: str) -> Mistake:
-        """Return a mistake at a key path, to be reported with the others of the file."""
+    def mistake(self, path: KeyPath, text: str, *, first: str = "") -> Mistake:
+        """Return a mistake at a key path, to be reported with the others of the file; `first` as in `Mistake`."""
         position = self.position(path)
         where = "" if position.file else dotted(path)  # the key path is wrong for a line of another file
-        return Mistake(position.file or self.file, position.line, position.column, where, text)
+        return Mistake(position.file or self.file, position.line, position.column, where, text, first)
 
 
 def dotted(path: KeyPath) -> str:

@@ -46,7 +46,8 @@ class UsageError(ProvisionError):
 class Mistake(Struct, frozen=True, order=True):
     """One mistake in one file: 1-based line and column, the key path, and the message.
 
-    `str()` masks the login in a URL, because the printed text ends in logs.
+    `first` is where the first of two equal entries is, "" for other mistakes; it moves when the file changes, the message does
+    not. `str()` masks the login in a URL, because the printed text ends in logs.
     """
 
     file: str
@@ -54,9 +55,11 @@ class Mistake(Struct, frozen=True, order=True):
     column: int
     path: str
     text: str
+    first: str = ""
 
     def __str__(self) -> str:
-        what = _LOGIN.sub("://…@", f"{self.path}: {self.text}" if self.path else self.text)
+        text = f"{self.text}; the first is {self.first}" if self.first else self.text
+        what = _LOGIN.sub("://…@", f"{self.path}: {text}" if self.path else text)
         return f"{self.file}:{self.line}:{self.column}: {what}"
 
 

@@ -47,7 +47,7 @@ class Spelling(NamedTuple):
 
 
 def spelled(pattern: str) -> Meta:
-    """Return the annotation of text that matches `pattern`, which must end with `$`.
+    """Return the msgspec constraint that a text matches `pattern`, which must end with `$`.
 
     Here `$` means the very end of the text, not also before a final line break.
     """
@@ -289,6 +289,13 @@ def _without_none(data: Any) -> Any:  # noqa: ANN401 - whatever a document holds
     if isinstance(data, dict):
         return {key: _without_none(value) for key, value in data.items() if value is not None}
     return [_without_none(value) for value in data] if isinstance(data, (list, tuple)) else data
+
+
+def with_tuples(data: Any) -> Any:  # noqa: ANN401 - whatever a document holds
+    """Return plain data with every list replaced by a tuple, as in a `Document`, so that it stays as it is."""
+    if isinstance(data, dict):
+        return {key: with_tuples(item) for key, item in data.items()}
+    return tuple(map(with_tuples, data)) if isinstance(data, list) else data
 
 
 def without_defaults(value: Any) -> Any:  # noqa: ANN401 - whatever a model holds

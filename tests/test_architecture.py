@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "index": BASE,
     "request": BASE | {"host", "spec"},
     "grounds": BASE | {"gate", "host", "index", "request"},
-    "words": BASE | {"gate", "grounds", "index"},
+    "words": BASE | {"gate", "grounds", "host", "index"},
     "resolver": BASE | INPUTS | REASONS | {"gate"},
     "lock": BASE | INPUTS | REASONS | {"gate", "resolver"},
     "render": BASE | {"gate", "lock"},

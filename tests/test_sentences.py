@@ -1,9 +1,9 @@
 """English is written in one place and never read back: the program's own syntax tree is searched for readers of our sentences.
 
-Three things are looked for. A function that reads a string (`removeprefix`, `partition`, a regular expression, `in`, `==`) is
-given what a function of `provisioner.words` returned. It is given the message, the causes or the hints of an error or finding.
-Or it looks for words with a space between them, which no name, version, key or path has: then the text must be somebody else's,
-and `FOREIGN` says whose.
+Three things are looked for. Something that reads a string (`removeprefix`, `partition`, a regular expression, `in`, `==`,
+`match`) is given what a function of `provisioner.words` returned. It is given the message, the text, the causes or the hints of
+an error, finding or mistake. Or it looks for words with a space between or beside them, which no name, version, key or path
+has: then the text must be somebody else's, and `FOREIGN` says whose.
 """
 
 from __future__ import annotations
@@ -22,27 +22,45 @@ ROOT = Path(__file__).parents[1] / "provisioner"
 
 READERS = frozenset(
     {
-        "removeprefix", "removesuffix", "startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "rfind",
-        "index", "rindex", "count", "replace",
+        "removeprefix", "removesuffix", "startswith", "endswith", "partition", "rpartition", "split", "rsplit", "splitlines",
+        "find", "rfind", "index", "rindex", "count", "replace",
     }
 )  # fmt: skip
 PATTERNS = frozenset({"match", "fullmatch", "search", "sub", "subn", "findall", "finditer", "split", "compile"})
-"""Functions of `re`."""
+"""Functions of `re`; all but `split` and `compile` are also methods of a compiled pattern."""
 
-SENTENCES = frozenset({"message", "causes", "hints"})
+SENTENCES = frozenset({"message", "causes", "hints", "reason", "advice"})
 """Fields that hold English wherever they stand: those of errors, findings and mistakes."""
 
-WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}")
+TEXT = "text"
+"""A field that holds the English of a mistake, but also the notation of a version."""
+
+NAMES = frozenset({"message", "sentence", "hint"})
+"""Variables that hold English wherever they stand."""
+
+WORDS = re.compile(r"[A-Za-z]{2,}[,:;]? [a-z]{2,}|[a-z]{3,} $|^ [a-z]{3,}")
+"""Two words, or one beside a blank."""
 
 FOREIGN: dict[tuple[str, str], str] = {
     ("compare/read_debian.py", r"^Package: nvidia\S*-kernel-dkms$"): "Debian's lists of packages",
     ("compare/read_debian.py", r"kernel modules? has been tested up to Linux (\d+\.\d+)"): "Debian's descriptions of packages",
+    ("browse/query.py", "nvidia "): "the vendor in the name of a GPU",
+    ("compare/check.py", "accepts "): "a file of claims",
+    ("compare/check.py", "cuda "): "a file of claims",
+    ("compare/check.py", "cudnn "): "a file of claims",
+    ("compare/check.py", "ptx "): "a file of claims",
+    ("compare/read_cuda_jl.py", "const "): "CUDA.jl's tables, which are Julia",
+    ("compare/read_cuda_jl.py", "function "): "CUDA.jl's tables, which are Julia",
     ("compare/read_spack.py", "from spack"): "Spack's recipes, which are Python",
+    ("compare/read_uv.py", "static "): "uv's tables, which are Rust",
     ("host/nvml.py", "No such file"): "the dynamic loader of the C library",
     ("host/nvml.py", "cannot open shared object"): "the dynamic loader of the C library",
     ("host/parse.py", r"(?m)^NVRM version:\s*NVIDIA UNIX (.*?)\s+("): "/proc/driver/nvidia/version",
     ("host/parse.py", r"(?m)^CPU architecture\s*:\s*8\s*$"): "/proc/cpuinfo",
+    ("host/parse.py", " installed"): "dpkg's status",
     ("index/cache.py", "no such "): "SQLite",
+    ("index/cache.py", "table "): "SQLite",
+    ("index/image_registry.py", "bearer "): "HTTP's WWW-Authenticate",
     ("index/metadata/build.py", r"(?:ModuleNotFound|Import)Error: No module named '(\w+)"): "Python, in a build",
     (
         "lock/format/file.py",
@@ -55,6 +73,8 @@ FOREIGN: dict[tuple[str, str], str] = {
     ("render/entry_guard.py", r"^provision: (this image cannot run on .*)$"): "a script in a container, on its stderr",
     ("toml_document.py", r"(?P<what>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)"): "tomllib",
     ("validate/checks/smoke.py", "=> not found"): "ldd",
+    ("validate/compare.py", " bfloat16"): "a key of what a script measured",
+    ("validate/local_engine.py", "Python "): "python --version",
     ("validate/docker_engine.py", "requirement error"): "libnvidia-container",
     ("validate/docker_engine.py", "unsatisfied condition"): "libnvidia-container",
 }
@@ -62,6 +82,21 @@ FOREIGN: dict[tuple[str, str], str] = {
 
 FOREIGN_MODULES = {"validate/builder.py": "what package managers, network libraries and engines print when a build fails"}
 """Modules that read nothing but what other programs print, in many patterns."""
+
+FOREIGN_NAMES: dict[tuple[str, str], str] = {
+    ("cli/app.py", "message"): "Typer, about the command line",
+    ("toml_document.py", "message"): "tomllib",
+}
+"""Variables with the name of a sentence that hold the text of another program: (module, name) → who writes it."""
+
+NOTATIONS = {
+    ("browse/query.py", "fact.text"): "a fact as its asker wrote it",
+    ("curate/gpu_wheels.py", "first.text"): "a version",
+    ("curate/gpu_wheels.py", "last.text"): "a version",
+    ("curate/gpu_wheels.py", "wheel.text"): "a version",
+    ("versions.py", "wanted.text"): "a version",
+}
+"""Fields called `text` that hold no sentence: (module, expression) → what it is. `version.text` is a version everywhere."""
 
 
 def sentences_read(source: str, module: str) -> Iterator[str]:
@@ -73,32 +108,41 @@ def sentences_read(source: str, module: str) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("provisioner.words")
         for alias in node.names
     }
-    for function in [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))]:
+    for function in [tree, *(node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))]:
         spoken = _names_of_sentences(function, speakers)
         for node in ast.walk(function):
             for read, wanted in _reads(node):
-                line = read.lineno
+                where, shown = f"{module}:{read.lineno}", ast.unparse(node)[:100]
                 if _says(read, speakers, spoken):
-                    yield f"{module}:{line}: {ast.unparse(node)[:100]} reads what `words` says"
-                if isinstance(read, ast.Attribute) and read.attr in SENTENCES and not _is_of_self(read):
-                    yield f"{module}:{line}: {ast.unparse(node)[:100]} reads the {read.attr} of an error or finding"
+                    yield f"{where}: {shown} reads what `words` says"
+                if _is_sentence(read, module):
+                    yield f"{where}: {shown} reads the {ast.unparse(read)} of an error, finding or mistake"
                 for text in _texts(wanted):
                     if WORDS.search(text) and (module, text) not in FOREIGN and module not in FOREIGN_MODULES:
-                        yield f"{module}:{line}: {ast.unparse(node)[:100]} looks for the words {text!r}"
+                        yield f"{where}: {shown} looks for the words {text!r}"
 
 
 def _reads(node: ast.AST) -> Iterator[tuple[ast.expr, list[ast.expr]]]:
-    """What an expression reads as a string, and what it looks for there."""
+    """What an expression or statement reads as a string, and what it looks for there."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         if isinstance(node.func.value, ast.Name) and node.func.value.id == "re" and node.func.attr in PATTERNS:
             yield node.args[-1], node.args[:1]
+        elif node.func.attr in PATTERNS - {"split", "compile"}:
+            yield from ((argument, []) for argument in node.args)
         elif node.func.attr in READERS and not isinstance(node.func.value, ast.Constant | ast.JoinedStr):
             yield node.func.value, node.args
-    elif isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.In | ast.NotIn | ast.Eq | ast.NotEq):
+    elif isinstance(node, ast.Compare):
         sides = [node.left, *node.comparators]
-        if any(isinstance(side, ast.Constant | ast.JoinedStr) for side in sides):
-            for side in sides:
-                yield side, [other for other in sides if other is not side]
+        for operator, left, right in zip(node.ops, sides, sides[1:], strict=False):
+            if isinstance(operator, ast.In | ast.NotIn | ast.Eq | ast.NotEq):
+                yield left, [right]
+                yield right, [left]
+    elif isinstance(node, ast.Match):
+        yield node.subject, [value for case in node.cases for value in _values(case.pattern)]
+
+
+def _values(pattern: ast.pattern) -> Iterator[ast.expr]:
+    return (one.value for one in ast.walk(pattern) if isinstance(one, ast.MatchValue))
 
 
 def _texts(nodes: list[ast.expr]) -> Iterator[str]:
@@ -115,18 +159,38 @@ def _says(node: ast.expr, speakers: set[str], spoken: set[str]) -> bool:
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in speakers
 
 
+def _says_several(node: ast.expr, speakers: set[str]) -> bool:
+    """Whether an expression is a list of sentences: `lines_of(x)`, `map(say, x)` or `[say(one) for one in x]`."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "map":
+        return isinstance(node.args[0], ast.Name) and node.args[0].id in speakers
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp):
+        return _says(node.elt, speakers, set())
+    return _says(node, speakers, set())
+
+
 def _names_of_sentences(function: ast.AST, speakers: set[str]) -> set[str]:
-    return {
-        target.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.Assign) and _says(node.value, speakers, set())
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
+    found: list[ast.expr] = []
+    for node in ast.walk(function):
+        match node:
+            case ast.Assign(targets=targets, value=value) if _says(value, speakers, set()):
+                found += targets
+            case ast.AnnAssign(target=target, value=ast.expr() as value) if _says(value, speakers, set()):
+                found.append(target)
+            case ast.NamedExpr(target=target, value=value) if _says(value, speakers, set()):
+                found.append(target)
+            case ast.For(target=target, iter=several) | ast.comprehension(target=target, iter=several):
+                found += [target] if _says_several(several, speakers) else []
+    return {target.id for target in found if isinstance(target, ast.Name)}
 
 
-def _is_of_self(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
+def _is_sentence(node: ast.expr, module: str) -> bool:
+    if isinstance(node, ast.Name):
+        return node.id in NAMES and (module, node.id) not in FOREIGN_NAMES
+    if not isinstance(node, ast.Attribute) or (isinstance(node.value, ast.Name) and node.value.id == "self"):
+        return False
+    written = ast.unparse(node)
+    is_text = node.attr == TEXT and not written.endswith("version.text") and (module, written) not in NOTATIONS
+    return node.attr in SENTENCES or is_text
 
 
 def test_no_module_reads_a_sentence_of_ours() -> None:
@@ -138,15 +202,15 @@ def test_no_module_reads_a_sentence_of_ours() -> None:
     assert sorted(found) == []
 
 
-def test_every_foreign_text_is_looked_for() -> None:
-    looked_for = {
-        (path.relative_to(ROOT).as_posix(), text)
+def test_every_exception_is_needed() -> None:
+    reads = [
+        (path.relative_to(ROOT).as_posix(), read, wanted)
         for path in ROOT.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        for _, wanted in _reads(node)
-        for text in _texts(wanted)
-    }
-    assert set(FOREIGN) <= looked_for
+        for read, wanted in _reads(node)
+    ]
+    assert set(FOREIGN) <= {(module, text) for module, _, wanted in reads for text in _texts(wanted)}
+    assert {*FOREIGN_NAMES, *NOTATIONS} <= {(module, ast.unparse(read)) for module, read, _ in reads}
 
 
 @pytest.mark.parametrize(
@@ -160,6 +224,19 @@ def test_every_foreign_text_is_looked_for() -> None:
         "def f(text): return text.endswith(' needs driver')\n",
         "def f(text): return 'you ask for' in text\n",
         "def f(text): return text == 'the host has no GPU'\n",
+        "def f(name, error): return name not in error.message\n",
+        "def f(error, other): return error.message == other.message\n",
+        "def f(message): return 'driver' in message\n",
+        "def f(a, b): return a != b != 'the host has no GPU'\n",
+        "import re\ndef f(mistake): return re.sub(r'\\d+', '', mistake.text)\n",
+        "import re\nX = re.compile('x')\ndef f(mistake): return X.search(mistake.text)\n",
+        "def f(name, finding): return name not in finding.text\n",
+        "def f(error):\n    match error.message:\n        case 'x': return 1\n",
+        "def f(text):\n    match text:\n        case 'the host has no GPU': return 1\n",
+        "def f(text): return text.removeprefix('you ')\n",
+        "from provisioner.words.ground import say\ndef f(ground): return (text := say(ground)) and 'x' in text\n",
+        "from provisioner.words.ground import say\ndef f(grounds): return [one for one in map(say, grounds) if one != 'x']\n",
+        "from provisioner.words.change import lines_of\ndef f(x):\n    for line in lines_of(x):\n        yield line.split()\n",
     ],
 )
 def test_a_reader_is_found(code: str) -> None:
@@ -172,6 +249,8 @@ def test_a_reader_is_found(code: str) -> None:
         "def f(version): return version.partition('.')\n",
         "def f(self): return self.message\n",
         "def f(path): return path.suffix == '.toml'\n",
+        "def f(one, other): return one.version.text == other.version.text\n",
+        "def f(names): return [name for name in names if name not in {'cuda', 'rocm'}]\n",
     ],
 )
 def test_names_and_versions_may_be_read(code: str) -> None:

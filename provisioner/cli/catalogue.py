@@ -28,7 +28,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         ("provision check", "provision check --changes", "provision check environments/ --format json"),
     ),
     "render": (
-        "Write a Dockerfile, or a sibling of it, from a lock alone",
+        "Write a Dockerfile, or another output, from a lock alone",
         (
             "provision render pylock.trainer.toml --to dockerfile",
             "provision render pylock.trainer.toml --to requirements --out requirements.txt",

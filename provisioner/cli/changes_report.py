@@ -9,6 +9,7 @@ from packaging.requirements import Requirement
 from provisioner.grounds.change import BroughtAlong, ByDependent, FreedFrom, TakenAlong, cause_fields
 from provisioner.words.change import because, cause_source, cause_words, change_words, where_words
 from provisioner.words.finding import drift_words
+from provisioner.words.notation import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -144,7 +145,7 @@ def _block(what: str, lines: Sequence[str], count: int, *, is_same: bool = False
     if is_same:
         yield f"{what} would change the same"
     elif lines:
-        yield f"{what} would change {count} thing{'' if count == 1 else 's'}:"
+        yield f"{what} would change {counted(count, 'thing')}:"
         yield from (f"  {line}" for line in lines)
     else:
         yield f"{what} would change nothing"
@@ -155,7 +156,7 @@ def _held_line(held: Held) -> str:
     first, *others = held.causes
     source = cause_source(first)
     place = f"  ({source})" if source else ""
-    more = f", and {len(others)} more such reason{'' if len(others) == 1 else 's'}" if others else ""
+    more = f", and {counted(len(others), 'more such reason')}" if others else ""
     return f"{held.name} {held.version}, not {held.newest}{out}: {cause_words(first)}{place}{more}"
 
 

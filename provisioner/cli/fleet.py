@@ -61,7 +61,7 @@ def fleet(
     from msgspec.structs import replace
 
     from provisioner.cli.display import Line, json_data, report, step, table, talk, wants_details, warn
-    from provisioner.cli.fleet_report import affinity_files, as_json, fleet_head, fleet_lines, fleet_rows, notes
+    from provisioner.cli.fleet_report import affinity_files, as_json, fleet_head, fleet_lines, fleet_rows, remark_lines
     from provisioner.document import write_together
     from provisioner.fleet.covering import cover_fleet
     from provisioner.fleet.placing import affinities
@@ -81,8 +81,8 @@ def fleet(
         written = list(files)
     else:
         written = []
-    for note in notes(listed):
-        warn(note)
+    for line in remark_lines(listed):
+        warn(line)
     if format is OutputFormat.JSON:
         json_data(as_json(answer, placed, written=written))
     else:

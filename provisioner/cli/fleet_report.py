@@ -15,12 +15,14 @@ from provisioner.grounds.choice import InstallDriver
 from provisioner.grounds.fields import type_of
 from provisioner.grounds.relaxation import DriverWay
 from provisioner.strict_model import plain_data
+from provisioner.words.affinity import affinity_limit_words
 from provisioner.words.choice import install_driver_words
 from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
 from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
-from provisioner.words.notation import source_words
+from provisioner.words.notation import counted, source_words
 from provisioner.words.relaxation import relaxation_words
+from provisioner.words.remark import remark_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from provisioner.fleet.model import FleetAnswer, FleetStack, Note, Unserved
     from provisioner.grounds.doubt import Doubt
     from provisioner.host.inventory import InventoryHost
+    from provisioner.host.remark import NodeRemark
 
 _NAMES = 8
 _WIDTH = 10
@@ -76,17 +79,13 @@ def fleet_lines(answer: FleetAnswer, placed: Sequence[Affinity]) -> Iterator[Lin
 def _headline(answer: FleetAnswer) -> str:
     total = answer.served_nodes + answer.unserved_nodes
     if not answer.stacks:
-        return f"no stack serves any of {_count(total, 'host')}"
-    stacks = _count(len(answer.stacks), "stack")
-    served = f"all {_count(total, 'host')}" if not answer.unserved else f"{answer.served_nodes:,} of {_count(total, 'host')}"
+        return f"no stack serves any of {counted(total, 'host')}"
+    stacks = counted(len(answer.stacks), "stack")
+    served = f"all {counted(total, 'host')}" if not answer.unserved else f"{answer.served_nodes:,} of {counted(total, 'host')}"
     verb = "serves" if len(answer.stacks) == 1 else "serve"
     bound = answer.bound
     proof = "no fewer can" if bound.is_optimal else f"it was not proved that no fewer can: at least {bound.lower} are needed"
     return f"{stacks} {verb} {served}" + (f"; {proof}" if bound.found > 1 else "")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iterator[Line]:
@@ -95,7 +94,7 @@ def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iter
     With details, also the host classes that decided its choice and the affinity that `--out` writes. `is_one_of_many`: the
     fleet has several platforms, so that of the stack is included.
     """
-    hosts = _count(one.nodes, "host")
+    hosts = counted(one.nodes, "host")
     classes = f" in {len(one.classes)} classes" if len(one.classes) > 1 else ""
     yield _row("hosts", f"{hosts}{classes}: {folded(_sorted(one.hosts), most=_NAMES)}")
     if wants_details() and len(one.classes) > len(one.deciding):
@@ -150,7 +149,7 @@ def _noted(note: Note, words_of: Callable[[Doubt], str] = doubt_words) -> str:
     if not note.classes:
         return text
     hosts = [member for one in note.classes for member in one.members]
-    count = _count(sum(one.nodes for one in note.classes), "host")
+    count = counted(sum(one.nodes for one in note.classes), "host")
     return f"{text}  ({count}: {folded(_sorted(hosts), most=2)})"
 
 
@@ -163,33 +162,14 @@ def _affinity_rows(affinity: Affinity) -> Iterator[Line]:
         yield _row("or" if at else "affinity", ", ".join(str(one) for one in term))
     if not affinity.terms:
         yield _row("affinity", "none: no label shows what the stack needs")
-    for text in _doubts(affinity):
-        yield _row("", text)
-
-
-def _doubts(affinity: Affinity) -> Iterator[str]:
-    """Yield the limits of an affinity: the hosts that node labels cannot select or exclude, and the facts they do not show."""
-    for key in affinity.by_name:
-        yield f"told apart by name ({key}), since no number differs"
-    for unreached in affinity.unreached:
-        lacking = "; ".join(unreached.lacking)
-        yield f"does not reach {_few(unreached.names)}: {lacking}"
-    for pair in affinity.inseparable:
-        facts = f" ({'; '.join(pair.facts)})" if pair.facts else ""
-        yield f"cannot keep out {_few(pair.refused)}: labelled like {_few(pair.admitted)}{facts}"
-    for text in affinity.unshown:
-        yield f"no label shows {text}"
-
-
-def _few(names: Sequence[str]) -> str:
-    more = f" and {len(names) - 2:,} more" if len(names) > 2 else ""
-    return ", ".join(names[:2]) + more
+    for limit in affinity.limits:
+        yield _row("", affinity_limit_words(limit))
 
 
 def _unserved_lines(left: Unserved) -> Iterator[Line]:
     hosts = [member for one in left.classes for member in one.members]
     names = folded(_sorted(hosts), most=_NAMES)
-    yield Line(names, f"no stack for {_count(left.nodes, 'host')}:", Paint.BAD)
+    yield Line(names, f"no stack for {counted(left.nodes, 'host')}:", Paint.BAD)
     if because := contradiction_words(left.conflict):
         yield Line(because, indent=2)
     yield from (Line(line, indent=2) for line in conflict_lines(left.conflict))
@@ -244,7 +224,7 @@ def _stack(one: FleetStack, affinity: Affinity) -> dict[str, Any]:
     found["affinity"] = affinity.manifest()
     found["nodeSelector"] = affinity.node_selector
     found["affinity_exact"] = affinity.is_exact
-    found["affinity_notes"] = list(_doubts(affinity))
+    found["affinity_notes"] = list(map(affinity_limit_words, affinity.limits))
     return found
 
 
@@ -276,14 +256,14 @@ def _unserved(left: Unserved) -> dict[str, Any]:
     }
 
 
-def notes(listed: Iterable[InventoryHost]) -> Iterator[str]:
-    """Yield each note of the inventory about hosts, such as that a node is cordoned, once with the names of its hosts."""
-    found: dict[str, list[InventoryHost]] = {}
+def remark_lines(listed: Iterable[InventoryHost]) -> Iterator[str]:
+    """Yield each remark on hosts of an inventory, such as that a node is cordoned, once with the names of its hosts."""
+    found: dict[NodeRemark, list[InventoryHost]] = {}
     for host in listed:
-        for text in host.notes:
-            found.setdefault(text, []).append(host)
-    for text, hosts in found.items():
-        yield f"{text}: {folded(_sorted(hosts), most=_NAMES)}"
+        for remark in host.remarks:
+            found.setdefault(remark, []).append(host)
+    for remark, hosts in found.items():
+        yield f"{remark_words(remark)}: {folded(_sorted(hosts), most=_NAMES)}"
 
 
 def affinity_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str) -> dict[str, str]:
@@ -294,8 +274,8 @@ def affinity_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str
     files = {}
     for number, (one, affinity) in enumerate(zip(answer.stacks, placed, strict=True), start=1):
         if affinity.terms:
-            doubts = "".join(f"# {text}\n" for text in _doubts(affinity))
-            head = f"# Generated by provision fleet. Do not edit.\n# For {summary(one.stack)}.\n{doubts}"
+            limits = "".join(f"# {affinity_limit_words(limit)}\n" for limit in affinity.limits)
+            head = f"# Generated by provision fleet. Do not edit.\n# For {summary(one.stack)}.\n{limits}"
             files[f"{name}-{number}.affinity.yaml"] = head + "affinity:\n" + _yaml(affinity.manifest(), 1)
     return files
 

@@ -64,6 +64,7 @@ def inspected(root: Path = Path("/")) -> Inspection:
     from provisioner.cli.display import warn
     from provisioner.host.inspect import inspect_host
     from provisioner.matrix.cache import cached_matrix
+    from provisioner.words.remark import remark_words
     from provisioner.workflow.inputs import catalogue_of
 
     matrix = cached_matrix(None)
@@ -73,8 +74,8 @@ def inspected(root: Path = Path("/")) -> Inspection:
     found = inspect_host(root, gpu_names=names)
     # What the machine says of itself is printed as it is, and a system that the matrix knows needs no system it is like.
     inspection = replace(found, host=replace(found.host, os=catalogue_of(matrix).identify(found.host).os))
-    for note in inspection.notes:
-        warn(note)
+    for remark in inspection.remarks:
+        warn(remark_words(remark))
     return inspection
 
 
@@ -99,6 +100,7 @@ def _print_nodes(listed: tuple[InventoryHost, ...], output_format: ProfileFormat
     from provisioner.cli.display import data, json_data, warn
     from provisioner.host.profile import host_document
     from provisioner.strict_model import plain_data
+    from provisioner.words.remark import remark_words
 
     if output_format is ProfileFormat.YAML and len(listed) != 1:
         raise UsageError(
@@ -106,8 +108,8 @@ def _print_nodes(listed: tuple[InventoryHost, ...], output_format: ProfileFormat
             hints=("add --node NAME for one of them", "add --format json for all of them"),
         )
     for one in listed:
-        for note in one.notes:
-            warn(f"{one.name}: {note}")
+        for remark in one.remarks:
+            warn(f"{one.name}: {remark_words(remark)}")
     if output_format is ProfileFormat.YAML:
         data(host_document(listed[0].host))
     else:

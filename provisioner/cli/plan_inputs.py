@@ -180,12 +180,12 @@ def package_changes(old: Lock | None, new: Lock | None, platform: str) -> tuple[
 def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[TargetHost, ...], tuple[int, ...]]:
     """Return the hosts of the plan and the number of machines each represents: those of `paths`, else those of the spec.
 
-    Notes of an inventory, such as that a node is cordoned, are printed as warnings.
+    Remarks on its hosts, such as that a node is cordoned, are printed as warnings.
     """
     if not paths:
         return inputs.hosts, tuple(1 for _ in inputs.hosts)
     from provisioner.cli.display import warn
-    from provisioner.cli.fleet_report import notes
+    from provisioner.cli.fleet_report import remark_lines
     from provisioner.host.inventory import read_inventory
     from provisioner.request import TargetHost
     from provisioner.workflow.inputs import catalogue_of
@@ -193,8 +193,8 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
     listed = read_inventory(paths, catalogue=catalogue_of(inputs.matrix))
     if not listed:
         raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
-    for note in notes(listed):
-        warn(note)
+    for line in remark_lines(listed):
+        warn(line)
     targets = tuple(TargetHost(label=one.name, host=one.host, places={"": one.place} if one.place else {}) for one in listed)
     return targets, tuple(one.count for one in listed)
 

@@ -18,7 +18,7 @@ OutOption = Annotated[
 
 
 def render(lock: LockArgument, to: ToOption = "dockerfile", out: OutOption = None) -> None:
-    """Write a Dockerfile, or a sibling of it, from a lock alone. A file that was not rendered is never written over."""
+    """Write a Dockerfile, or another output, from a lock alone. Only a file that provision rendered is overwritten."""
     from provisioner.cli import display
     from provisioner.document import read_text, write_text
     from provisioner.errors import UsageError

@@ -15,6 +15,7 @@ from packaging.specifiers import SpecifierSet
 from provisioner.matrix.model import GpuWheel
 from provisioner.measure.fatbin import target_key
 from provisioner.measure.scan import SONAME
+from provisioner.versions import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -91,9 +92,9 @@ def facts(distribution: str, measurement: Measurement) -> Facts:
         sass=sass if is_known else None,
         ptx=ptx if is_known else None,
         gfx=gfx or None,
-        ptx_isa=max(isa, key=_numbers, default=""),
+        ptx_isa=max(isa, key=numbers_of, default=""),
         runtime=_runtime(libraries),
-        compiler=max((library.compiler for library in libraries if library.compiler), key=_numbers, default=""),
+        compiler=max((library.compiler for library in libraries if library.compiler), key=numbers_of, default=""),
         links=tuple(sorted(links)),
         opens=tuple(sorted((named | linked) - links)),
         provides=tuple(sorted(name for name in files if SONAME.fullmatch(name) and _VERSIONED.search(name))),
@@ -201,15 +202,11 @@ def _runtime(libraries: Iterable[Library]) -> str:
     Where its version was not found, or is another major than that of the PTX beside it, it is that of the compiler of its code.
     """
     found = [_runtime_of(library) for library in libraries if library.has_runtime]
-    return max((one for one in found if one), key=_numbers, default="")
+    return max((one for one in found if one), key=numbers_of, default="")
 
 
 def _runtime_of(library: Library) -> str:
-    isa = max(library.ptx_isa.values(), key=_numbers, default="")
+    isa = max(library.ptx_isa.values(), key=numbers_of, default="")
     compiler = library.tools[-1] if library.tools else CUDA_OF_ISA.get(isa, "")
-    majors = {_numbers(one)[0] for one in (library.runtime, compiler) if one}
+    majors = {numbers_of(one)[0] for one in (library.runtime, compiler) if one}
     return library.runtime if library.runtime and len(majors) == 1 else compiler
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))

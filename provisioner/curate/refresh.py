@@ -6,7 +6,6 @@ Nothing is written here; the result is checked, so that the matrix can be loaded
 from __future__ import annotations
 
 import difflib
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
 
     from provisioner.curate.derive import Deriver
     from provisioner.curate.wheel_index import WheelIndex
-    from provisioner.errors import Mistake
     from provisioner.matrix.files import MatrixFiles
 
 DERIVERS: dict[str, Deriver] = {one.component: one for one in (PYTORCH, TENSORFLOW, JAX, TRITON, *NVIDIA)}
@@ -201,11 +199,12 @@ def _require_loadable(files: MatrixFiles, found: Sequence[Refreshed]) -> None:
     changed = [one for one in found if one.is_changed]
     if not changed:
         return
-    before = Counter(_kind(mistake) for mistake in check(files))
+    # Lines and key paths move when a file grows.
+    before = Counter((mistake.file, mistake.text) for mistake in check(files))
     new = []
     for mistake in check(_with(files, changed)):
-        if before[_kind(mistake)]:
-            before[_kind(mistake)] -= 1
+        if before[mistake.file, mistake.text]:
+            before[mistake.file, mistake.text] -= 1
         else:
             new.append(mistake)
     if new:
@@ -228,8 +227,3 @@ def _with(files: MatrixFiles, changed: Sequence[Refreshed]) -> MatrixFiles:
         fresh = Parsed(files.directory, name, document, parse_model(document, ComponentFile, kind=KIND))
         components[one.component] = (fresh, *(part for part in files.components[one.component] if part.name != name))
     return replace(files, components=components, wheels=wheels)
-
-
-def _kind(mistake: Mistake) -> tuple[str, str]:
-    """Return the file and message of a mistake without line numbers, which move when a file grows."""
-    return mistake.file, re.sub(r"\bline \d+|:\d+", "", mistake.text)

@@ -17,12 +17,14 @@ from msgspec import Struct
 from provisioner.fleet.affinity_needs import Absent, Bounds, integer
 from provisioner.fleet.affinity_terms import LAST_RESORT, Expansion, Population, fewest, point
 from provisioner.fleet.labels import DRIVER, KNOWN, OLD_DRIVER, LabelSet, drivers_named, with_newer_driver
+from provisioner.grounds.affinity import FactDifference, Inseparable, NamedLabel, UnlabelledRequirement, Unreached
 from provisioner.strict_model import plain_data
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.fleet.affinity_needs import Box, Constraint, Needs
+    from provisioner.grounds.affinity import AffinityLimit
     from provisioner.host.model import Host
 
 
@@ -55,28 +57,6 @@ Term = tuple[Expression, ...]
 """Match expressions that must all hold."""
 
 
-class Unreached(Struct, frozen=True, kw_only=True):
-    """Hosts of the stack that its affinity does not admit, because their labels do not show what the stack needs.
-
-    `lacking` has a message for each label that is missing or has an unsuitable value.
-    """
-
-    names: tuple[str, ...]
-    lacking: tuple[str, ...]
-
-
-class Inseparable(Struct, frozen=True, kw_only=True):
-    """Hosts outside of the stack that its affinity admits, because they have the same labels as hosts of the stack.
-
-    `admitted` are the names of the hosts of the stack, `refused` those of the others; `facts` are the facts in which they
-    differ and that no label shows.
-    """
-
-    admitted: tuple[str, ...]
-    refused: tuple[str, ...]
-    facts: tuple[str, ...]
-
-
 class Affinity(Struct, frozen=True, kw_only=True):
     """The terms of a node affinity, of which one must hold, and the limits of what labels can express.
 
@@ -88,13 +68,18 @@ class Affinity(Struct, frozen=True, kw_only=True):
     terms: tuple[Term, ...]
     unreached: tuple[Unreached, ...] = ()
     inseparable: tuple[Inseparable, ...] = ()
-    unshown: tuple[str, ...] = ()
+    unshown: tuple[UnlabelledRequirement, ...] = ()
     by_name: tuple[str, ...] = ()
 
     @property
     def is_exact(self) -> bool:
         """Whether the affinity admits every host of the stack and none of the others."""
         return not self.unreached and not self.inseparable
+
+    @property
+    def limits(self) -> tuple[AffinityLimit, ...]:
+        """The limits of what the labels express."""
+        return (*map(NamedLabel, self.by_name), *self.unreached, *self.inseparable, *self.unshown)
 
     @property
     def node_selector(self) -> dict[str, str]:
@@ -207,14 +192,17 @@ def _rank(one: LabelSet) -> tuple[list[tuple[int, str]], tuple[str, ...]]:
     return [(integer(text) or 0, text) for text in texts], one.names
 
 
-def _unlike(one: LabelSet, other: LabelSet) -> tuple[str, ...]:
-    """Return the facts in which two hosts with the same labels differ, such as `container_toolkit 1.17.4 / not stated`."""
+def _unlike(one: LabelSet, other: LabelSet) -> tuple[FactDifference, ...]:
+    """Return the facts in which an admitted and a refused host with the same labels differ."""
     if not one.hosts or not other.hosts:
         return ()
     ours, theirs = dict(_facts(one.hosts[0])), dict(_facts(other.hosts[0]))
     keys = dict.fromkeys((*ours, *theirs))
-    unlike = [key for key in keys if ours.get(key) != theirs.get(key)]
-    return tuple(f"{key} {ours.get(key, 'not stated')} / {theirs.get(key, 'not stated')}" for key in unlike)
+    return tuple(
+        FactDifference(fact=key, admitted=ours.get(key), refused=theirs.get(key))
+        for key in keys
+        if ours.get(key) != theirs.get(key)
+    )
 
 
 def _facts(host: Host) -> Iterator[tuple[str, str]]:

@@ -22,6 +22,7 @@ from provisioner.fleet.labels import (
     drivers_named,
 )
 from provisioner.gate.grammar import numbers_of, parse
+from provisioner.grounds.affinity import CapabilityMismatch, LabelMismatch, UnlabelledRequirement, VersionMismatch
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from provisioner.accelerators import Accelerator
     from provisioner.fleet.labels import LabelSet
+    from provisioner.grounds.affinity import Mismatch
     from provisioner.resolver.stack import Stack
     from provisioner.versions import Clause
 
@@ -89,41 +91,41 @@ class Alternative(Struct, frozen=True, kw_only=True):
         for clause in (*self.driver.clauses, *self.kernel.clauses):
             yield from (number for part in clause.version.release[:3] for number in (part, part + 1))
 
-    def lacking(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """Return a sentence for each requirement of this alternative that a node's labels do not show; () if they show all."""
+    def lacking(self, labels: Mapping[str, str]) -> tuple[Mismatch, ...]:
+        """Return the requirements of this alternative that a node's labels do not show to be met; () if they show all."""
         return tuple(self._lacking(labels))
 
-    def _lacking(self, labels: Mapping[str, str]) -> Iterator[str]:
+    def _lacking(self, labels: Mapping[str, str]) -> Iterator[Mismatch]:
         for key, allowed in self.values.items():
             if labels.get(key) not in allowed:
-                yield f"{key} is {labels[key]}, not {' or '.join(sorted(allowed))}" if key in labels else f"{key} is missing"
+                yield LabelMismatch(label=key, value=labels.get(key), allowed=tuple(sorted(allowed)))
         if self.capabilities is not None:
             found = tuple(labels.get(key, "") for key in COMPUTE)
             if tuple(integer(part) for part in found) not in self.capabilities:
-                known = ", ".join(f"{major}.{minor}" for major, minor in sorted(self.capabilities))
-                yield f"{COMPUTE[0]} and minor are " + (f"{'.'.join(found)}, none of {known}" if all(found) else "missing")
+                known = tuple(f"{major}.{minor}" for major, minor in sorted(self.capabilities))
+                yield CapabilityMismatch(label=COMPUTE[0], capability=".".join(found) if all(found) else "", allowed=known)
         drivers = drivers_named(labels)
         for wanted, keys in ((self.driver, drivers), (self.kernel, KERNEL)):
             if not _within(wanted, {key: point_of(key, labels) for key in keys}, keys):
                 text = ".".join(labels[key] for key in keys if labels.get(key))
-                yield f"{keys[0].removesuffix('.major')} is " + (f"{text}, not {wanted}" if text else "missing")
+                yield VersionMismatch(label=keys[0].removesuffix(".major"), version=text, allowed=wanted)
 
 
 class Needs(Struct, frozen=True, kw_only=True):
     """The alternative ways for a node to meet the requirements of a stack.
 
-    `unshown` are requirements that no label shows, each as a component with its range.
+    `unshown` are requirements that no label shows.
     """
 
     alternatives: tuple[Alternative, ...]
-    unshown: tuple[str, ...] = ()
+    unshown: tuple[UnlabelledRequirement, ...] = ()
 
     def covers(self, box: Box) -> bool:
         """Return whether every node in the box meets one and the same alternative."""
         return any(alternative.covers(box) for alternative in self.alternatives)
 
-    def lacking(self, labels: Mapping[str, str]) -> tuple[str, ...]:
-        """Return a sentence for each requirement that a node's labels do not show; () if they meet an alternative.
+    def lacking(self, labels: Mapping[str, str]) -> tuple[Mismatch, ...]:
+        """Return the requirements that a node's labels do not show to be met; () if they meet an alternative.
 
         The requirements are those of the alternative that the node comes closest to.
         """
@@ -167,7 +169,7 @@ def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
     accelerator = ACCELERATORS[stack.accelerator]
     if not accelerator.vendor:
         values[SYSTEM] = frozenset({system})
-    unshown = tuple(f"{name} {text}" for name, text in wanted.items() if name not in _SHOWN)
+    unshown = tuple(UnlabelledRequirement(name, text) for name, text in wanted.items() if name not in _SHOWN)
     kernel, driver = _range(wanted.get("kernel", "")), _range(wanted.get("driver", ""))
     if accelerator.product_labels:
         named = _by_product(accelerator, admitted, needs_driver=any(one in wanted for one in accelerator.drivers))

@@ -43,7 +43,7 @@ class GateGpu(Struct, frozen=True, kw_only=True):
 
 
 class GateFacts(Struct, frozen=True, kw_only=True):
-    """The facts of a host that a runtime reads: the driver, the CUDA version that it reports, and the visible GPUs.
+    """The facts of a host that NVIDIA's container runtime checks: driver, the CUDA version of the driver, and visible GPUs.
 
     "" and None are unknown; () for `gpus` is a host without a visible GPU.
     """

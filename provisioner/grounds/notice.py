@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from provisioner.host.remark import Remark
 from provisioner.index.notice import ConfusionNotice, IndexName, IndexSkipped
 from provisioner.places import Place  # noqa: TC001 - part of types that are matched at run time
 
@@ -48,12 +49,6 @@ class MissingDetails(Struct, frozen=True, kw_only=True):
     detail: str
     files: int
     is_offline: bool
-
-
-class Inspected(Struct, frozen=True):
-    """A remark of the inspection of this machine."""
-
-    text: str
 
 
 class MovedIndex(Struct, frozen=True, kw_only=True):
@@ -108,7 +103,7 @@ Notice = (
     | UnusedPreference
     | NoDigest
     | MissingDetails
-    | Inspected
+    | Remark
     | IndexSkipped
     | SourceNotice
 )

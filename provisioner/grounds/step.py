@@ -103,7 +103,7 @@ class FindOut(Action, frozen=True, kw_only=True):
 
 
 class NotAlwaysNeeded(Struct, frozen=True):
-    """A driver may already be installed and meet the requirements, because no profile states one."""
+    """No profile states a driver, so that the step is unneeded if one that meets the requirements is installed already."""
 
 
 class BringsKernel(Struct, frozen=True):

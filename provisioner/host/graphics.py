@@ -14,6 +14,17 @@ from provisioner.host import parse
 from provisioner.host.model import Driver, HostGpu
 from provisioner.host.nvml import NvmlAnswer, ask_nvml
 from provisioner.host.parse import PciDevice, SeenGpu
+from provisioner.host.remark import (
+    AmdGpusLeftOut,
+    DriverMismatch,
+    DriverNotLoaded,
+    GpusNotRun,
+    GpusUnknown,
+    Remark,
+    SeveralLibcuda,
+    UnknownGpus,
+    WindowsDriver,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,13 +52,13 @@ _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_versio
 class Graphics(Struct, frozen=True, kw_only=True):
     """The GPUs of a machine and their driver; None stands for unknown, () for no GPU.
 
-    `userspace` is the version of libcuda. `notes` has a message for each fact that could not be determined or is contradictory.
+    `userspace` is the version of libcuda. `remarks` are about facts that could not be determined or are contradictory.
     """
 
     driver: Driver | None = None
     userspace: str | None = None
     gpus: tuple[HostGpu, ...] | None = None
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def pci_devices(machine: Machine) -> tuple[PciDevice, ...] | None:
@@ -79,7 +90,7 @@ class _Finder:
         self._kernel = kernel
         self._gpu_names = gpu_names
         self._is_wsl = is_wsl
-        self._notes: list[str] = []
+        self._remarks: list[Remark] = []
 
     def find(self) -> Graphics:
         answer = self._ask()
@@ -98,10 +109,10 @@ class _Finder:
         if gpus and any(gpu.gfx for gpu in gpus):
             driver = Driver(kind="amdgpu", version=self._machine.text("sys/module/amdgpu/version").strip() or None)
         elif gpus and targets:
-            self._notes.append(f"gpus: {len(targets)} AMD GPU(s) stand beside NVIDIA's and are left out")
+            self._remarks.append(AmdGpusLeftOut(len(targets)))
         if driver and driver.version and userspace and userspace != driver.version and not self._is_wsl:
-            self._notes.append(f"userspace_driver: libcuda is {userspace}, but the loaded kernel module is {driver.version}")
-        return Graphics(driver=driver, userspace=userspace, gpus=gpus, notes=tuple(self._notes))
+            self._remarks.append(DriverMismatch(userspace=userspace, module=driver.version))
+        return Graphics(driver=driver, userspace=userspace, gpus=gpus, remarks=tuple(self._remarks))
 
     def _ask(self) -> NvmlAnswer:
         """Query the running driver through NVML, else through `nvidia-smi`; for a saved tree return an answer without facts."""
@@ -109,14 +120,14 @@ class _Finder:
             return NvmlAnswer(is_missing=True)
         answer = ask_nvml()
         if answer.gpus is not None:
-            self._notes.extend(f"gpus: {problem}" for problem in answer.problems)
+            self._remarks += answer.problems
             return answer
         for query in _QUERIES:
             seen = parse.smi_csv(self._machine.ask("nvidia-smi", f"--query-gpu={query}", "--format=csv,noheader"))
             if seen:
                 return NvmlAnswer(driver=seen[0].driver, gpus=seen)
         if not answer.is_missing:
-            self._notes.extend(f"driver: {problem}" for problem in answer.problems)
+            self._remarks += answer.problems
         # Drivers older than the query still print their version above the table.
         banner = parse.smi_banner(self._machine.ask("nvidia-smi"))
         return replace(answer, driver=banner[0]) if banner else answer
@@ -130,11 +141,11 @@ class _Finder:
             return Driver(version=loaded, module=self._installed()[1])
         if answer.driver is not None:
             if self._is_wsl:
-                self._notes.append(f"driver: {answer.driver} is the number of the Windows driver, which serves WSL")
+                self._remarks.append(WindowsDriver(answer.driver))
             return Driver(version=answer.driver)
         installed, _ = self._installed()
         if installed is not None and not self._is_wsl:
-            self._notes.append(f"driver: NVIDIA {installed} is installed for kernel {self._kernel}, but not loaded")
+            self._remarks.append(DriverNotLoaded(version=installed, kernel=self._kernel))
         return None
 
     def _installed(self) -> tuple[str | None, Flavour | None]:
@@ -153,7 +164,7 @@ class _Finder:
         names = {name for directory in LIBRARY_DIRECTORIES for name in self._machine.names(directory) or ()}
         found = {version for name in names if (version := parse.library_file_name(name, "libcuda"))}
         if len(found) > 1:
-            self._notes.append(f"userspace_driver: several libcuda are installed: {', '.join(sorted(found))}")
+            self._remarks.append(SeveralLibcuda(tuple(sorted(found))))
         return found.pop() if len(found) == 1 else None
 
     def _grouped(self, seen: tuple[SeenGpu, ...]) -> tuple[HostGpu, ...]:
@@ -170,10 +181,10 @@ class _Finder:
 
     def _from_bus(self, devices: list[PciDevice], *, has_answer: bool) -> tuple[HostGpu, ...]:
         if has_answer:
-            self._notes.append(f"gpus: the driver runs none of the {len(devices)} NVIDIA GPU(s) on the PCI bus")
+            self._remarks.append(GpusNotRun(len(devices)))
         unknown = sorted({device.device for device in devices if device.device not in self._gpu_names})
         if unknown:
-            self._notes.append(f"gpus: no product is known for PCI device {', '.join(unknown)}")
+            self._remarks.append(UnknownGpus(tuple(unknown)))
         seen = []
         for device in devices:
             name, capability = self._known(device.device)
@@ -196,15 +207,13 @@ class _Finder:
         if board:
             return (HostGpu(name=board, compute_capability=self._capability_of(board)),)
         if self._is_wsl:
-            self._notes.append("gpus: WSL does not show the GPU on its PCI bus, and the driver's library did not answer")
+            self._remarks.append(GpusUnknown("wsl"))
             return None
         if devices is None:
-            self._notes.append("gpus: the PCI bus cannot be read")
+            self._remarks.append(GpusUnknown("pci"))
             return None
         if any(device.vendor == AMD and device.is_gpu for device in devices):
-            self._notes.append(
-                "gpus: an AMD GPU is on the PCI bus, but amdgpu does not offer it for computing (/sys/class/kfd)"
-            )
+            self._remarks.append(GpusUnknown("amdgpu"))
             return None
         return ()
 

@@ -17,7 +17,9 @@ from provisioner.host.graphics import LIBRARY_DIRECTORIES, NVIDIA, find_graphics
 from provisioner.host.machine import Machine
 from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
 from provisioner.host.parse import GPU_HOLDERS
+from provisioner.host.remark import GpusUnknown, Remark
 from provisioner.platforms import platform_of
+from provisioner.versions import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,10 +51,10 @@ _ELF_HEADER_BYTES = 20
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """A host profile; `notes` has a message for each fact that could not be determined or that contradicts another one."""
+    """A host profile, and remarks on facts that could not be determined or that contradict each other."""
 
     host: Host
-    notes: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, str]] | None = None) -> Inspection:
@@ -67,7 +69,7 @@ def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, s
         )
     machine = Machine(Path("/") if root.resolve() == Path("/") else root)
     if machine.exists(_MACOS_RELEASE):
-        return Inspection(host=_inspect_mac(machine), notes=("gpus: not read on macOS; add them to the profile",))
+        return Inspection(host=_inspect_mac(machine), remarks=(GpusUnknown("macos"),))
     return _Linux(machine).inspection(gpu_names or {})
 
 
@@ -128,7 +130,7 @@ class _Linux:
             virtualization=self._virtualization(),
             jetson=self._jetson(),
         )
-        return Inspection(host=host, notes=graphics.notes)
+        return Inspection(host=host, remarks=graphics.remarks)
 
     def _platform(self) -> PlatformName | None:
         """Return the platform of the machine; None if no file shows its architecture.
@@ -328,4 +330,4 @@ class _Linux:
 
 def _newest(versions: Iterable[str | None]) -> str | None:
     known = {version for version in versions if version}
-    return max(known, key=lambda version: tuple(int(part) for part in version.split(".")), default=None)
+    return max(known, key=numbers_of, default=None)

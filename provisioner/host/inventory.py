@@ -20,11 +20,13 @@ from provisioner.host.inventory_csv import read_table
 from provisioner.host.kubernetes import NodeReader, is_kubernetes
 from provisioner.host.profile import KIND, host_from_document
 from provisioner.places import Place
+from provisioner.strict_model import with_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from provisioner.host.model import Host
+    from provisioner.host.remark import NodeRemark
 
 SUFFIXES = (".yaml", ".yml", ".json", ".csv")
 STDIN = Path("-")
@@ -38,7 +40,7 @@ class InventoryHost(Struct, frozen=True, kw_only=True):
     """One host of an inventory, or `count` identical ones; `labels` are its Kubernetes labels, empty for other sources.
 
     `place` is the file with the line or item that lists the host. Hosts with equal facts share one `Host`, and nodes with equal
-    labels one mapping. `notes` are messages that are no facts, such as a cordoned node or GPUs that no label describes.
+    labels one mapping. `remarks` are about the node, such as that it is cordoned, or that no label describes its GPUs.
     """
 
     name: str
@@ -46,7 +48,7 @@ class InventoryHost(Struct, frozen=True, kw_only=True):
     labels: Mapping[str, str] = field(default_factory=dict)
     place: Place | None = None
     count: int = 1
-    notes: tuple[str, ...] = ()
+    remarks: tuple[NodeRemark, ...] = ()
 
 
 def read_inventory(paths: Sequence[Path], *, catalogue: Catalogue | None = None) -> tuple[InventoryHost, ...]:
@@ -132,7 +134,9 @@ class _Reader:
     def _kubernetes(self, data: Mapping[str, Any], file: str, places: Callable[[], Document]) -> Iterator[InventoryHost]:
         for path, node in self._nodes.read(data):
             place = Place(f"{file}: {dotted(path)}" if path else file)
-            yield InventoryHost(name=node.name, host=self._shared(node.host), labels=node.labels, place=place, notes=node.notes)
+            yield InventoryHost(
+                name=node.name, host=self._shared(node.host), labels=node.labels, place=place, remarks=node.remarks
+            )
         if self._nodes.mistakes:
             document = places()
             found = tuple(document.mistake(path, text) for path, text in self._nodes.mistakes[:_MOST_MISTAKES])
@@ -213,9 +217,9 @@ class _Json:
         spelled = json.dumps(data, sort_keys=True)
         if spelled not in self._valid:
             try:
-                self._valid[spelled] = host_from_document(Document(self.file, _tuples(data), {}, {}))
+                self._valid[spelled] = host_from_document(Document(self.file, with_tuples(data), {}, {}))
             except InvalidDocumentError:
-                located = replace(self.places().below(path), data=_tuples(data))
+                located = replace(self.places().below(path), data=with_tuples(data))
                 located.keys.setdefault((), self.places().keys.get(path, Position(1, 1)))
                 self._valid[spelled] = host_from_document(located)
         return self._valid[spelled]
@@ -278,10 +282,3 @@ class _Walk:
             if self._text[index] == ",":
                 index = self.blank(index + 1)
         return index + 1
-
-
-def _tuples(value: Any) -> Any:  # noqa: ANN401 - plain data
-    """Return data with lists replaced by tuples, as in a `Document`."""
-    if isinstance(value, dict):
-        return {key: _tuples(item) for key, item in value.items()}
-    return tuple(_tuples(item) for item in value) if isinstance(value, list) else value

@@ -23,6 +23,15 @@ from provisioner.host import parse
 from provisioner.host.gpu_names import NamedGpu
 from provisioner.host.instance_types import instance_type
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
+from provisioner.host.remark import (
+    MigSlices,
+    MoreGpusThanLabelled,
+    NodeRemark,
+    NodeUnavailable,
+    UnknownAcceleratorLabel,
+    UnlabelledGpus,
+    VirtualGpu,
+)
 from provisioner.platforms import platform_of
 
 if TYPE_CHECKING:
@@ -80,12 +89,12 @@ def product_label(name: str) -> str:
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """One node: its name, its facts, its labels about hardware and software, and messages that are no facts."""
+    """One node: its name, its facts, its labels about hardware and software, and remarks on both."""
 
     name: str
     host: Host
     labels: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    remarks: tuple[NodeRemark, ...] = ()
 
 
 def is_kubernetes(data: object) -> bool:
@@ -103,7 +112,7 @@ class NodeReader:
         self.mistakes: Mistakes = []
         self._catalogue = catalogue
         self._labels: dict[frozenset[tuple[str, str]], Mapping[str, str]] = {}
-        self._facts: dict[tuple[object, ...], tuple[Host, tuple[str, ...]]] = {}
+        self._facts: dict[tuple[object, ...], tuple[Host, tuple[NodeRemark, ...]]] = {}
 
     def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Node]]:
         """Yield the nodes of `kubectl get nodes -o json`, or a single node, each with its key path in the document.
@@ -157,10 +166,10 @@ class NodeReader:
         if identity not in self._facts:
             facts = _Facts(labels, info, self._catalogue)
             host = facts.host(signs, amounts, has_slices=has_slices)
-            self._facts[identity] = (self._catalogue.identify(host), tuple(facts.notes))
+            self._facts[identity] = (self._catalogue.identify(host), tuple(facts.remarks))
             self.mistakes += (((*path, "metadata", "labels", label), text) for label, text in facts.mistakes)
-        host, notes = self._facts[identity]
-        yield path, Node(name=name, host=host, labels=labels, notes=(*notes, *_condition(item, status)))
+        host, remarks = self._facts[identity]
+        yield path, Node(name=name, host=host, labels=labels, remarks=(*remarks, *_condition(item, status)))
 
     def _mapping(self, item: Mapping[str, Any], key: str, path: KeyPath) -> Mapping[str, Any]:
         value = item.get(key)
@@ -188,7 +197,7 @@ class _Facts:
         self._labels = labels
         self._info = info
         self._gpus = catalogue.gpus
-        self.notes: list[str] = []
+        self.remarks: list[NodeRemark] = []
         self.mistakes: list[tuple[str, str]] = []
 
     def host(self, signs: tuple[str, ...], amounts: tuple[str, str], *, has_slices: bool) -> Host:
@@ -268,20 +277,16 @@ class _Facts:
             return found
         if not capability and not product:
             if amount or has_slices or self._labels.get(f"{_NVIDIA}gpu.present") == "true" or _has_gpu(signs, "10de"):
-                self.notes.append(
-                    "gpu: no label tells which GPU it is; GPU feature discovery writes nvidia.com/gpu.compute.major"
-                )
+                self.remarks.append(UnlabelledGpus("nvidia"))
                 return (HostGpu(count=amount or 1),)
             return None
         slice_ = product.removesuffix("-SHARED").partition("-MIG-")[2]
         is_shared = product.endswith("-SHARED")
         count = _count(self._labels.get(f"{_NVIDIA}gpu.count"))
         if slice_:
-            self.notes.append(f"gpu: MIG {slice_}: nvidia.com/gpu.count counts its slices, not GPUs")
+            self.remarks.append(MigSlices(slice_))
         if self._is_virtual_gpu():
-            self.notes.append(
-                "gpu: a virtual GPU; its host's driver is " + self._labels.get(f"{_NVIDIA}vgpu.host-driver-version", "?")
-            )
+            self.remarks.append(VirtualGpu(self._labels.get(f"{_NVIDIA}vgpu.host-driver-version", "")))
         read = self._gpus.read(product) if product else None
         # A name that the matrix does not list is useful only beside a compute capability: alone it would stop the solver.
         name = read.product if isinstance(read, NamedGpu) else product.removesuffix("-SHARED").partition("-MIG-")[0]
@@ -296,7 +301,7 @@ class _Facts:
         """Return the GPUs that GKE labels `cloud.google.com/gke-accelerator: nvidia-tesla-t4`, for nodes without discovery."""
         read = self._gpus.read(label)
         if not isinstance(read, NamedGpu):
-            self.notes.append(f"gpu: the label {_GOOGLE} names {label}, which is no GPU the matrix knows")
+            self.remarks.append(UnknownAcceleratorLabel(label=_GOOGLE, value=label))
             return (HostGpu(count=amount or 1),)
         return (HostGpu(name=read.product, compute_capability=read.target, count=amount or 1),)
 
@@ -322,7 +327,7 @@ class _Facts:
         strategy = self._labels.get(f"{_NVIDIA}gpu.sharing-strategy", "none")
         if amount is None or count is None or is_divided or strategy not in {"none", ""} or amount <= count:
             return ()
-        self.notes.append(f"gpu: kubelet counts {amount}, and the labels describe {count}: a node has one set of GPU labels")
+        self.remarks.append(MoreGpusThanLabelled(counted=amount, labelled=count))
         return (HostGpu(count=amount - count),)
 
     def _amd(self, amount: int | None, signs: tuple[str, ...]) -> tuple[HostGpu, ...] | None:
@@ -331,7 +336,7 @@ class _Facts:
             if amount and (found := self._of_instance(amount)):
                 return found
             if amount or _has_gpu(signs, "1002"):
-                self.notes.append("gpu: no label tells which GPU it is; AMD's node labeller writes amd.com/gpu.product-name")
+                self.remarks.append(UnlabelledGpus("amd"))
                 return (HostGpu(count=amount or 1),)
             return None
         if len(devices) <= 1 and len(products) <= 1:
@@ -396,13 +401,13 @@ def _is_of_gpus(labels: Mapping[str, str]) -> bool:
     return is_labelled or instance_type(labels.get(_INSTANCE_TYPE, "")) is not None
 
 
-def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[str]:
+def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[NodeUnavailable]:
     spec, conditions = item.get("spec"), status.get("conditions")
     for condition in conditions if isinstance(conditions, Sequence) and not isinstance(conditions, str) else ():
         if isinstance(condition, Mapping) and condition.get("type") == "Ready" and condition.get("status") != "True":
-            yield "the node is not ready"
+            yield NodeUnavailable("not-ready")
     if isinstance(spec, Mapping) and spec.get("unschedulable") is True:
-        yield "the node takes no new pods (cordoned)"
+        yield NodeUnavailable("cordoned")
 
 
 def _count(amount: str | None) -> int | None:

@@ -1,4 +1,4 @@
-"""Query NVIDIA's management library (NVML, libnvidia-ml.so.1) through ctypes; failures become messages, not exceptions."""
+"""Query NVIDIA's management library (NVML, libnvidia-ml.so.1) through ctypes; failures become remarks, not exceptions."""
 
 from __future__ import annotations
 
@@ -8,20 +8,12 @@ from msgspec import Struct
 
 from provisioner.host import parse
 from provisioner.host.parse import SeenGpu
+from provisioner.host.remark import GpuSilent, NvmlFailed, NvmlNotLoadable, NvmlProblem
 
 LIBRARY = "libnvidia-ml.so.1"
 
 _TEXT_BYTES = 96
 """NVML_DEVICE_NAME_V2_BUFFER_SIZE, the size of the longest text that is queried."""
-
-_FAILURES = {
-    4: "this user may not ask the driver",
-    9: "the NVIDIA driver is not loaded",
-    12: "the library could not find its own parts",
-    15: "a GPU has fallen off the bus",
-    18: "the loaded kernel module and the user-space driver are of different versions; reboot, or reload the module",
-}
-"""Messages for codes of nvmlReturn_t. Source: nvml.h; a code that is not listed is reported as a number."""
 
 
 class _PciInfo(ctypes.Structure):
@@ -39,7 +31,7 @@ class _PciInfo(ctypes.Structure):
 
 
 class NvmlAnswer(Struct, frozen=True, kw_only=True):
-    """The facts that NVML reports, with `problems` as messages.
+    """The facts that NVML reports, and its failures.
 
     `gpus` is None if NVML could not be queried; `is_missing` is whether the library is not installed.
     """
@@ -47,7 +39,7 @@ class NvmlAnswer(Struct, frozen=True, kw_only=True):
     driver: str | None = None
     userspace: str | None = None
     gpus: tuple[SeenGpu, ...] | None = None
-    problems: tuple[str, ...] = ()
+    problems: tuple[NvmlProblem, ...] = ()
     is_missing: bool = False
 
 
@@ -57,12 +49,11 @@ def ask_nvml() -> NvmlAnswer:
         library = ctypes.CDLL(LIBRARY)
     except OSError as error:
         is_missing = "No such file" in str(error) or "cannot open shared object" in str(error)
-        return NvmlAnswer(is_missing=is_missing, problems=(f"{LIBRARY} cannot be loaded: {error}",))
+        return NvmlAnswer(is_missing=is_missing, problems=(NvmlNotLoadable(str(error)),))
     nvml = _Nvml(library)
     code = nvml.call("nvmlInit_v2")
     if code != 0:
-        reason = _FAILURES.get(code, "see nvmlReturn_t in nvml.h")
-        return NvmlAnswer(problems=(f"{LIBRARY} answers {code}: {reason}",))
+        return NvmlAnswer(problems=(NvmlFailed("initialise", code),))
     try:
         return nvml.answer()
     finally:
@@ -83,13 +74,13 @@ class _Nvml:
     def answer(self) -> NvmlAnswer:
         count = ctypes.c_uint()
         code = self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
-        problems = [] if code == 0 else [f"{LIBRARY} cannot count the GPUs: {_reason(code)}"]
+        problems: list[NvmlProblem] = [] if code == 0 else [NvmlFailed("count", code)]
         gpus: list[SeenGpu] = []
         for index in range(count.value):
             handle = ctypes.c_void_p()
             failed = self.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
             if failed:
-                problems.append(f"GPU {index} of {count.value} does not answer: {_reason(failed)}")
+                problems.append(GpuSilent(index=index, count=count.value, code=failed))
                 gpus.append(SeenGpu())
                 continue
             gpus.append(self._gpu(handle))
@@ -117,10 +108,6 @@ class _Nvml:
             # The device id is in the upper half, the vendor id in the lower: 0x233010DE.
             pci_device_id=f"{pci.pci_device_id >> 16:04X}" if not failed else None,
         )
-
-
-def _reason(code: int) -> str:
-    return _FAILURES.get(code, f"NVML error {code}")
 
 
 def _words(text: ctypes.Array[ctypes.c_char]) -> str | None:

@@ -187,7 +187,7 @@ def container_cgroup(text: str) -> bool:
 
 
 def init_environment(text: str) -> bool:
-    r"""Return whether /proc/1/environ names a container manager, as by systemd's container interface: `container=podman\0`."""
+    r"""Return whether /proc/1/environ names a container manager, by systemd's interface: `container=podman\0`."""
     return any(entry.startswith("container=") and entry != "container=" for entry in text.split("\0"))
 
 

@@ -88,7 +88,7 @@ class _Checker:
             for key in file.content.sources:
                 at = file.at("sources", key)
                 if key in first:
-                    yield at.mistake(f"source `{key}` is given twice; the first is {first[key]}")
+                    yield at.mistake(f"source `{key}` is given twice", first=str(first[key]))
                 first.setdefault(key, at)
 
     def _releases(self, name: str) -> Iterator[Mistake]:
@@ -116,13 +116,12 @@ class _Checker:
         """Check a repeated release: only another file of the component may repeat it, and only to add builds."""
         if place.file is at.file:
             same = f"the same as `{first.version}`" if first.version.text != release.version.text else "given twice"
-            text = f"release `{release.version}` is {same}; the first is on line {place.line}"
-            yield at.at("version").mistake(text)
+            yield at.at("version").mistake(f"release `{release.version}` is {same}", first=f"on line {place.line}")
             return
         extra = sorted(without_defaults(release).keys() - {"version", "builds", "source"})
         if extra or not release.builds:
-            text = f"release `{release.version}` is described {place}; here it may only add builds, not {', '.join(extra)}"
-            yield at.at(extra[0] if extra else "version").mistake(text)
+            text = f"release `{release.version}` is described already; here it may only add builds, not {', '.join(extra)}"
+            yield at.at(extra[0] if extra else "version").mistake(text, first=str(place))
 
     def _release(self, at: Place, release: Release, name: str) -> Iterator[Mistake]:
         yield from self.rows.needs(at.at("requires"), release.requires, subject=name)
@@ -143,8 +142,7 @@ class _Checker:
 
     def _rule(self, at: Place, rule: Rule, name: str) -> Iterator[Mistake]:
         if rule.name in self._rules:
-            text = f"rule `{rule.name}` is given twice; the first is {self._rules[rule.name]}"
-            yield at.at("name").mistake(text)
+            yield at.at("name").mistake(f"rule `{rule.name}` is given twice", first=str(self._rules[rule.name]))
         self._rules.setdefault(rule.name, at.at("name"))
         subject = rule.when.component
         if subject != name and subject in self.files.index.content.components:
@@ -163,8 +161,8 @@ class _Checker:
             lines: dict[str, int] = {}
             for at, branch in file.at().each("branches", file.content.branches):
                 if branch.branch in lines:
-                    text = f"branch `{branch.branch}` is given twice; the first is on line {lines[branch.branch]}"
-                    yield at.at("branch").mistake(text)
+                    text = f"branch `{branch.branch}` is given twice"
+                    yield at.at("branch").mistake(text, first=f"on line {lines[branch.branch]}")
                 lines.setdefault(branch.branch, at.line)
                 yield from self.rows.version(at.at("native_cuda"), branch.native_cuda)
                 yield from self.rows.cited(at, branch.source, f"branch `{branch.branch}`")
@@ -199,8 +197,8 @@ class _Checker:
             keys = [(image.reference, platform) for platform in image.platforms or ("",)]
             first = next((lines[key] for key in keys if key in lines), None)
             if first is not None:
-                text = f"image `{image.reference}` is given twice for one platform; the first is on line {first}"
-                yield at.at("reference").mistake(text)
+                text = f"image `{image.reference}` is given twice for one platform"
+                yield at.at("reference").mistake(text, first=f"on line {first}")
             lines.update({key: at.line for key in keys if key not in lines})
             if image.require_cuda and image.require_cuda not in content.gates:
                 yield at.at("gate").mistake(unknown(image.require_cuda, "gate", content.gates))
@@ -258,6 +256,6 @@ def _duplicate(at: Place, build: Build, first: dict[tuple[str, str, str], Place]
             if key in first:
                 where = " and ".join(part for part in (platform, f"python {version}" if version else "") if part)
                 twice_for = f"build `{build.name}` is given twice{' for ' + where if where else ''}"
-                yield at.at("name").mistake(f"{twice_for}; the first is on line {first[key].line}")
+                yield at.at("name").mistake(twice_for, first=f"on line {first[key].line}")
                 return
             first[key] = at.at("name")

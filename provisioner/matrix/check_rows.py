@@ -143,7 +143,7 @@ def twice(top: Place, key: str, rows: Iterable[Named], *, kind: str) -> Iterator
     lines: dict[str, int] = {}
     for at, row in top.each(key, rows):
         if row.name in lines:
-            yield at.at("name").mistake(f"{kind} `{row.name}` is given twice; the first is on line {lines[row.name]}")
+            yield at.at("name").mistake(f"{kind} `{row.name}` is given twice", first=f"on line {lines[row.name]}")
         lines.setdefault(row.name, at.line)
 
 

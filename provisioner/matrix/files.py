@@ -182,9 +182,9 @@ class Place(Struct, frozen=True):
         """Yield each of `rows`, the list under `key`, with its own place."""
         return ((self.at(key, index), row) for index, row in enumerate(rows))
 
-    def mistake(self, text: str) -> Mistake:
-        """Return a mistake with this place and a message."""
-        return self.file.document.mistake(self.path, text)
+    def mistake(self, text: str, *, first: str = "") -> Mistake:
+        """Return a mistake with this place and a message; `first` is where the first of two equal rows is."""
+        return self.file.document.mistake(self.path, text, first=first)
 
     @property
     def line(self) -> int:

@@ -13,6 +13,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 from msgspec import Struct
 
 from provisioner.measure import UnreadableArtefactError
+from provisioner.versions import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -107,7 +108,7 @@ class VersionScanner:
 
 def newest(versions: Iterable[str]) -> str:
     """Return the newest of versions such as 2.28 and 2.4, "" for none."""
-    return max(versions, key=lambda text: tuple(int(part) for part in text.split(".")), default="")
+    return max(versions, key=numbers_of, default="")
 
 
 def _needed_versions(sections: list[Section]) -> Iterator[tuple[str, set[str]]]:

@@ -9,6 +9,8 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from provisioner.versions import numbers_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -116,12 +118,12 @@ class Scanner:
     @property
     def compiler(self) -> str:
         """The CUDA release of the compiler of GPU code that it contains, "" for none."""
-        return max(self._tools, key=_numbers, default="") if self._is_compiler else ""
+        return max(self._tools, key=numbers_of, default="") if self._is_compiler else ""
 
     @property
     def tools(self) -> tuple[str, ...]:
         """The CUDA releases of the compilers that its GPU code names, oldest first; code that is packed names none."""
-        return tuple(sorted(self._tools, key=_numbers))
+        return tuple(sorted(self._tools, key=numbers_of))
 
     @property
     def needs_numpy_1(self) -> bool:
@@ -149,7 +151,3 @@ def _stored_arm(window: bytes, new: int) -> Iterable[int]:
         move, store = int.from_bytes(window[at : at + 4], "little"), int.from_bytes(match[0][-4:], "little")
         if move & 31 == store & 31:
             yield move >> 5 & 0xFFFF
-
-
-def _numbers(text: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in text.split("."))

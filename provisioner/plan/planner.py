@@ -164,7 +164,7 @@ class _Planner:
 
 
 def confirm(checker: StateChecker, software: Software, machine: Machine, *, facts: Mapping[str, str]) -> Stack:
-    """Solve the end of a plan again and return its stack, with the machine as its profile will then be.
+    """Solve for a machine with the facts that it has at the end of its plan, and return the stack.
 
     The choices of the planner are not trusted: they pass the check that every answer of the resolver passes. If the check
     fails, components of the machine that are open are solved, with all others fixed.

@@ -1,7 +1,7 @@
 """Find mistakes in the values of a spec that its types do not show: values without a meaning, and contradictions.
 
-Everything but `check_components` reads the plain data, not the model, so that these mistakes are reported together with
-those of types. The lists of Python requirements have a module of their own, `check_requirements`.
+They are found in the plain data, not in the model, so that these mistakes are reported together with those of types. The
+lists of Python requirements have a module of their own, `check_requirements`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import ACCELERATORS, IMAGE_KINDS
 from provisioner.components import COMPONENTS
-from provisioner.errors import InvalidDocumentError
 from provisioner.gate.grammar import GateError
 from provisioner.gate.grammar import parse as parse_gate
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
 
     from provisioner.document import Document, KeyPath
     from provisioner.errors import Mistake
-    from provisioner.spec.model import Spec
 
 KIND = "spec"
 
@@ -347,18 +345,15 @@ def _preferred_and_avoided(
             yield document.mistake(preferred.path, text)
 
 
-def check_components(document: Document, spec: Spec, known: Collection[str]) -> None:
-    """Check that a validated spec names components of the matrix under `requires` and in its policy.
-
-    Raises `InvalidDocumentError` with the nearest known name.
-    """
+def component_mistakes(document: Document, known: Collection[str]) -> Iterator[Mistake]:
+    """Yield a mistake for each name under `requires` and in the policy that `known`, the components of the matrix, lacks."""
     # `pytorch_build` chooses among the builds of a component and is not one itself.
     names = {*known, "pytorch_build"} if "pytorch" in known else set(known)
-    unknown = [name for name in spec.requires if name not in names]
-    mistakes = tuple(document.mistake(("requires", name), _unknown_component(name, names)) for name in unknown)
-    mistakes += tuple(_unknown_preferences(document, spec, names))
-    if mistakes:
-        raise InvalidDocumentError(KIND, mistakes)
+    requires = _at(document, "requires")
+    for name in requires if isinstance(requires, dict) else ():
+        if name not in names:
+            yield document.mistake(("requires", name), _unknown_component(name, names))
+    yield from _unknown_preferences(document, names)
 
 
 def _unknown_component(name: str, known: Collection[str]) -> str:
@@ -370,14 +365,16 @@ def _unknown_component(name: str, known: Collection[str]) -> str:
     return f"`{name}` is not a component of the matrix ({', '.join(sorted(known))}); {advice}"
 
 
-def _unknown_preferences(document: Document, spec: Spec, known: Collection[str]) -> Iterator[Mistake]:
+def _unknown_preferences(document: Document, known: Collection[str]) -> Iterator[Mistake]:
     """Find names in `prefer` and `avoid` that are typos of a component; any other name is that of a distribution.
 
     A name that is also under `packages` is a distribution, however similar to a component's name it is.
     """
-    packages = {canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0]) for text in spec.packages}
+    texts = (text for _, text in _texts(document, "packages"))
+    packages = {canonicalize_name(re.split(r"[^\w.-]", text.strip(), maxsplit=1)[0]) for text in texts}
     for table in _PREFERENCES:
-        for name in getattr(spec.policy, table):
+        preferences = _at(document, "policy", table)
+        for name in preferences if isinstance(preferences, dict) else ():
             path: KeyPath = ("policy", table, name)
             if name in known or _component_or_distribution(name) in known or canonicalize_name(name) in packages:
                 continue

@@ -16,6 +16,7 @@ from provisioner.spec.gather import PATH_LISTS, Gathered, gather, is_path, witho
 from provisioner.spec.model import Spec, SpecFile
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from provisioner.document import Document, KeyPath
@@ -41,18 +42,18 @@ class LoadedSpec(Struct, frozen=True, kw_only=True):
     other_sources: tuple[OtherSource, ...] = ()
 
 
-def load_spec(path: Path) -> LoadedSpec:
+def load_spec(path: Path, *, check: Callable[[Document], Iterable[Mistake]] | None = None) -> LoadedSpec:
     """Read a spec with the files it names.
 
     In a `pyproject.toml` the spec is the table `[tool.provision]`, with the same keys, and the dependencies of the project are
-    packages. Raises `FileError` when there is no such file, and `InvalidDocumentError` with every mistake at its line and
-    column.
+    packages. `check` finds the mistakes that need other parts: those of hosts in the spec, and names that the matrix lacks.
+    Raises `FileError` when there is no such file, and `InvalidDocumentError` with every mistake at its line and column.
     """
     if not path.exists():
         raise FileError(f"{KIND} `{path}` does not exist", hints=(_INIT,))
     gathered = _gather_project(path) if path.suffix == ".toml" else gather(load_document(path, kind=KIND))
     return LoadedSpec(
-        spec=parse_spec(gathered),
+        spec=parse_spec(gathered, besides=() if check is None else check(gathered.document)),
         document=without_paths(gathered.document),
         files=gathered.files,
         other_sources=gathered.other_sources,
@@ -83,15 +84,15 @@ def _named(document: Document, project: Document) -> Document:
     return replace(document, data={**document.data, "name": re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")}, keys=keys)
 
 
-def parse_spec(gathered: Gathered) -> Spec:
+def parse_spec(gathered: Gathered, *, besides: Iterable[Mistake] = ()) -> Spec:
     """Return a gathered spec after validation.
 
-    Raises `InvalidDocumentError` with every mistake in the spec and in the files it names.
+    Raises `InvalidDocumentError` with every mistake in the spec and in the files it names, and those of `besides`.
     """
     document = gathered.document
     if document.data is None:
         raise InvalidDocumentError(KIND, (Mistake(document.file, 1, 1, "", "the file is empty"),), hints=(_INIT,))
-    mistakes = (*gathered.mistakes, *spec_mistakes(document))
+    mistakes = (*gathered.mistakes, *spec_mistakes(document), *besides)
     file = parse_model(document, SpecFile, kind=KIND, besides=mistakes)
     values = {name: getattr(file, name) for name in SpecFile.__struct_fields__}
     values |= {name: tuple(item for item in values[name] if not is_path(item)) for name in PATH_LISTS}

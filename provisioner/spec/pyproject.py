@@ -55,12 +55,12 @@ class OtherSource(Struct, frozen=True, kw_only=True):
 
     @property
     def tool(self) -> str:
-        """The name of the tool for messages."""
+        """The name of the tool that has the table, as messages spell it."""
         return {"uv": "uv", "pdm": "PDM"}.get(self.table.split(".")[1], "Poetry")
 
 
 class ProjectRequirements(Struct):
-    """The requirements and Python ranges of a project with their positions, the mistakes in it, and other tools' sources."""
+    """The requirements and Python ranges of a project with their positions, the mistakes in it, and its `OtherSource`s."""
 
     requirements: list[tuple[str, Position]] = field(default_factory=list)
     requires_python: list[tuple[str, Position]] = field(default_factory=list)

@@ -504,7 +504,7 @@ def because(change: Change) -> Iterator[str]:
             yield f"because {cause_words(cause)}{f'  ({source})' if source else ''}"
     more = len(change.causes) - _MOST_CAUSES
     if more > 0:
-        yield f"and {more} more such reason{'' if more == 1 else 's'}"
+        yield f"and {counted(more, 'more such reason')}"
 
 
 def _package_section(comparison: Comparison) -> list[str]:

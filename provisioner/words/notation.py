@@ -18,8 +18,8 @@ def listed(names: Sequence[str], conjunction: str = "and") -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """Return `1 package` or `3 packages`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    """Return `1 package` or `3,000 packages`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def bound_words(bound: Bound) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.grounds import notice as of
 from provisioner.index.notice import IndexSkipped, NotCompared, NotFromDefault, OtherFilesElsewhere
 from provisioner.words.notation import counted
+from provisioner.words.remark import remark_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,11 +37,9 @@ def notice_words(notice: Notice) -> str:
         case of.MissingDetails(detail=detail, files=files, is_offline=is_offline):
             why = "offline, and not in the cache" if is_offline else "their server does not tell"
             return f"the lock goes without the {_DETAILS[detail]} of {counted(files, 'file')}: {why}"
-        case of.Inspected(text=text):
-            return text
         case IndexSkipped(package=package, problem=problem):
             return f"{problem}; `{package}` is taken from find-links alone"
-    return source_notice_words(notice)
+    return source_notice_words(notice) if isinstance(notice, of.SourceNotice) else remark_words(notice)
 
 
 def source_notice_words(notice: SourceNotice) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds import predicate as of
 from provisioner.words.gate import refusal_words
 from provisioner.words.notation import bounds_words, listed, source_words

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.document import load_document
-from provisioner.errors import UsageError
+from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.host.catalogue import Catalogue
 from provisioner.host.gpu_names import GpuNames
 from provisioner.host.model import Host
@@ -20,14 +20,16 @@ from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.places import Place
 from provisioner.request import Request, TargetHost, merge_equal_hosts
-from provisioner.spec.check import check_components
+from provisioner.spec.check import component_mistakes
 from provisioner.spec.load import host_paths, load_spec, select_target
 from provisioner.spec.model import canonical_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.document import Document
+    from provisioner.errors import Mistake
+    from provisioner.host.remark import Remark
     from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
@@ -41,8 +43,8 @@ class Inputs(Struct, frozen=True, kw_only=True):
 
     If the spec has `targets`, `target` is the name of the chosen one, `spec` and `document` are those of this target, and
     `targets` are the names of all. `files` are the files that the spec refers to and that were read with it. `other_sources`
-    are the package sources that tables of other tools name for required distributions. `notices` name the facts that an
-    inspection of this machine could not determine. `is_strict` is whether the command was given `--strict`.
+    are the package sources that tables of other tools name for required distributions. `remarks` are those of an
+    inspection of this machine. `is_strict` is whether the command was given `--strict`.
     """
 
     spec: Spec
@@ -54,7 +56,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     targets: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
-    notices: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     is_strict: bool = False
 
     @property
@@ -173,12 +175,13 @@ def relative_to_spec(file: str, spec_path: Path) -> str:
 
 def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) -> Inputs:
     """Read the spec with all its targets, and the matrix, but no hosts."""
-    loaded = load_spec(spec_path)
+    found = cached_matrix(matrix)
+    loaded = load_spec(
+        spec_path, check=lambda document: (*component_mistakes(document, found.components), *_host_mistakes(document))
+    )
     spec = loaded.spec
     if exclude_newer is not None:
         spec = replace(spec, policy=replace(spec.policy, exclude_newer=_day(exclude_newer)))
-    found = cached_matrix(matrix)
-    check_components(loaded.document, spec, [*found.components, "pytorch_build"])
     return Inputs(
         spec=spec,
         document=loaded.document,
@@ -188,6 +191,19 @@ def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) ->
         files=loaded.files,
         other_sources=loaded.other_sources,
     )
+
+
+def _host_mistakes(document: Document) -> Iterator[Mistake]:
+    """Yield the mistakes of every host that is written in the spec itself, with the key paths of the spec."""
+    data = document.data if isinstance(document.data, dict) else {}
+    targets = data.get("targets")
+    several = targets.items() if isinstance(targets, dict) else ()
+    for path, target in ((("target",), data.get("target")), *((("targets", name), one) for name, one in several)):
+        if isinstance(target, dict) and isinstance(target.get("host"), dict):
+            try:
+                host_from_document(document.below((*path, "host")))
+            except InvalidDocumentError as error:
+                yield from (replace(one, path=".".join((*path, "host", one.path))) for one in error.mistakes)
 
 
 def _day(text: str) -> str:
@@ -219,7 +235,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
 
     Raises `UsageError` when a host has a platform that the spec does not lock.
     """
-    stated, notices = inputs.spec.target.host, inputs.notices
+    stated, remarks = inputs.spec.target.host, inputs.remarks
     if given:
         hosts = tuple(_profile(path, inputs.path) for path in given)
     elif stated is None:
@@ -228,7 +244,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
         from provisioner.host.inspect import inspect_host  # imported late: only `host: auto` needs it
 
         inspection = inspect_host()
-        hosts, notices = (TargetHost(label="this machine", host=inspection.host),), tuple(inspection.notes)
+        hosts, remarks = (TargetHost(label="this machine", host=inspection.host),), inspection.remarks
     elif isinstance(stated, dict):
         label = f"targets.{inputs.target}.host" if inputs.target else INLINE
         hosts = (_target(inputs.document.below(("target", "host")), label, inputs.path),)
@@ -239,7 +255,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
         _require_platform(host, inputs)
     catalogue = catalogue_of(inputs.matrix)
     identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in hosts)
-    return replace(inputs, hosts=identified, notices=notices)
+    return replace(inputs, hosts=identified, remarks=remarks)
 
 
 def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:

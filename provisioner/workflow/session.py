@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Self
 
 from packaging.requirements import Requirement
 
-from provisioner.grounds.notice import Inspected
 from provisioner.index.client import PackageIndex
 from provisioner.workflow.progress import Progress
 
@@ -29,7 +28,7 @@ class Session:
         self._progress = progress if progress is not None else Progress()
         self._expected = [Requirement(text) for text in (*inputs.spec.packages, *inputs.spec.constraints)]
         self._sources: dict[Environment, PackageIndex] = {}
-        self._notices: dict[Notice, None] = dict.fromkeys(map(Inspected, inputs.notices))
+        self._notices: dict[Notice, None] = dict.fromkeys(inputs.remarks)
 
     def __enter__(self) -> Self:
         return self

@@ -149,6 +149,38 @@ REFUSED = {
         ],
         "",
     ),
+    "a host in the spec, beside other mistakes": (
+        (
+            "name: a b\n"
+            "target:\n"
+            "  host:\n"
+            "    kernel: 6\n"
+            "    driver: {version: latest, module: open, kind: amdgpu}\n"
+            "    gpus: [{compute_capability: '9.0', gfx: gfx942}]\n"
+            "requires: {pyhton: '>=3.11', cuda: '>'}\n"
+            "packages: numpy\n"
+        ),
+        [
+            "1:1: name: `a b` is not spelled right; it must match ^[A-Za-z0-9][A-Za-z0-9_-]*$",
+            '4:5: target.host.kernel: 6 is not quoted; write "6" (12.10 is not 12.1)',
+            "5:14: target.host.driver.version: `latest` is not a version: it must start with a number such as 12.6",
+            "5:31: target.host.driver.module: only NVIDIA's driver has flavours; this one is `amdgpu`",
+            "6:40: target.host.gpus[0].gfx: `gfx` is AMD's and `compute_capability` NVIDIA's; a GPU has one of them",
+            "7:12: requires.pyhton: `pyhton` is not a component of the matrix; did you mean `python`?",
+            "7:30: requires.cuda: `>` is not a range: write for example >=2.6, ==12.* or >=550,<580",
+            "8:1: packages: `numpy` must be a list",
+        ],
+        "",
+    ),
+    "hosts of several targets": (
+        "targets:\n  old: {host: {kernel: 6}}\n  new: {platform: linux, host: {gpu: H100}}\n",
+        [
+            '2:16: targets.old.host.kernel: 6 is not quoted; write "6" (12.10 is not 12.1)',
+            "3:9: targets.new.platform: `linux` must be linux/amd64, linux/arm64, macos/x86_64 or macos/arm64",
+            "3:33: targets.new.host.gpu: unknown key `gpu`; did you mean `gpus`?",
+        ],
+        "",
+    ),
 }
 
 

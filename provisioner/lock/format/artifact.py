@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from provisioner.document import FileError
 from provisioner.errors import ProvisionError
+from provisioner.index.address import local_path as path_in
 from provisioner.lock.format.model import LockedFile
 from provisioner.platforms import PLATFORMS
 
@@ -61,14 +62,7 @@ def lock_file(file: IndexFile) -> LockedFile:
 
 def local_path(file: IndexFile) -> Path | None:
     """Return the path of a local file on this machine; None for a file that is downloaded."""
-    if file.path:
-        return Path(file.path)
-    parts = urlsplit(file.url)
-    if parts.scheme != "file":
-        return None
-    from urllib.request import url2pathname  # imports all of http
-
-    return Path(url2pathname(parts.path))
+    return Path(file.path) if file.path else path_in(file.url)
 
 
 def locked_url(url: str) -> str:

@@ -17,7 +17,7 @@ from provisioner.lock.format.artifact import name_in
 from provisioner.lock.format.model import Installer, Lock, LockedFile, LockedPackage, LockedPin, LockedStack, Reason
 from provisioner.platforms import PlatformName
 from provisioner.resolver.stack import BaseImage, ManagedPython
-from provisioner.strict_model import StrictModel, spelled
+from provisioner.strict_model import StrictModel, spelled, with_tuples
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -254,7 +254,7 @@ def _package(table: PackageTable) -> LockedPackage:
         sdist=_file(table.sdist, table.sdist.name) if table.sdist else None,
         archive=_nameless(table.archive) if table.archive else None,
         variants=_nameless(table.variants_json) if table.variants_json else None,
-        attestations=tuple(_frozen(identity) for identity in table.attestation_identities),
+        attestations=tuple(map(with_tuples, table.attestation_identities)),
         requires=own.requires,
         dependencies=tuple(dict.fromkeys(dependency.name for dependency in table.dependencies)),
     )
@@ -275,12 +275,6 @@ def _dependencies(name: str, package: LockedPackage, lock: Lock) -> list[Depende
 def _sorted(identity: Mapping[str, Any]) -> dict[str, Any]:
     """Return an attestation identity with its keys sorted at every depth, so that equal locks give equal bytes."""
     return {key: _sorted(value) if isinstance(value, dict) else value for key, value in sorted(identity.items())}
-
-
-def _frozen(value: Any) -> Any:  # noqa: ANN401 - an identity holds what its index says
-    if isinstance(value, dict):
-        return {key: _frozen(below) for key, below in value.items()}
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _archive_table(file: LockedFile) -> ArchiveTable:

@@ -7,8 +7,10 @@ from msgspec.structs import replace
 
 from provisioner.fleet.affinity_needs import Alternative, Bounds, Box, integer, needs_of
 from provisioner.fleet.labels import COMPUTE, DRIVER, KERNEL, OLD_DRIVER, LabelSet
+from provisioner.grounds.affinity import UnlabelledRequirement
 from provisioner.resolver.stack import Stack
 from provisioner.versions import Range
+from provisioner.words.affinity import mismatch_words
 
 
 @pytest.mark.parametrize(
@@ -76,12 +78,12 @@ def test_what_is_lacking_is_said_label_by_label() -> None:
     wanted = Alternative(values=values, capabilities=frozenset({(9, 0)}), driver=Range.parse(">=525.60.13"))
     labels = {"kubernetes.io/arch": "arm64", **dict(zip(COMPUTE, ("8", "0"), strict=True))}
     labels |= dict(zip(DRIVER, ("470", "256", "02"), strict=True))
-    assert wanted.lacking(labels) == (
+    assert tuple(map(mismatch_words, wanted.lacking(labels))) == (
         "kubernetes.io/arch is arm64, not amd64",
         "nvidia.com/gpu.compute.major and minor are 8.0, none of 9.0",
         "nvidia.com/cuda.driver-version is 470.256.02, not >=525.60.13",
     )
-    assert wanted.lacking({}) == (
+    assert tuple(map(mismatch_words, wanted.lacking({}))) == (
         "kubernetes.io/arch is missing",
         "nvidia.com/gpu.compute.major and minor are missing",
         "nvidia.com/cuda.driver-version is missing",
@@ -106,7 +108,7 @@ def test_a_stack_needs_its_driver_its_targets_and_its_architecture() -> None:
             kernel=Range.parse(">=5.4"),
         ),
     )
-    assert needs.unshown == ("container_toolkit >=1.14",)
+    assert needs.unshown == (UnlabelledRequirement("container_toolkit", ">=1.14"),)
 
 
 def test_newer_gpus_may_need_a_newer_driver_than_the_rest() -> None:

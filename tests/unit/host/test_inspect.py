@@ -9,9 +9,10 @@ import pytest
 
 from provisioner.document import load_document
 from provisioner.errors import UsageError
-from provisioner.host.inspect import inspect_host
+from provisioner.host.inspect import Inspection, inspect_host
 from provisioner.host.model import HostGpu, SecureBoot
 from provisioner.host.profile import KIND, host_document, host_from_document
+from provisioner.words.remark import remark_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,6 +32,10 @@ def write(root: Path, path: str, content: str | bytes) -> None:
     place = root / path
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def remarks(inspection: Inspection) -> tuple[str, ...]:
+    return tuple(map(remark_words, inspection.remarks))
 
 
 def add_gpu(root: Path, *, slot: str = "0000:01:00.0", device: str = "0x2684") -> None:
@@ -63,7 +68,7 @@ def test_the_profile_of_a_saved_machine_reads_back(name: str) -> None:
     ],
 )
 def test_what_could_not_be_learned_is_said(name: str, notes: tuple[str, ...]) -> None:
-    assert inspect_host(HOSTS / name, gpu_names=PRODUCTS).notes == notes
+    assert remarks(inspect_host(HOSTS / name, gpu_names=PRODUCTS)) == notes
 
 
 def test_no_gpu_is_stated_only_where_the_bus_was_readable(tmp_path: Path) -> None:
@@ -79,7 +84,7 @@ def test_a_gpu_whose_product_is_unknown_keeps_its_pci_id(tmp_path: Path) -> None
     add_gpu(tmp_path, device="0x1b06")
     inspection = inspect_host(tmp_path)
     assert inspection.host.gpus == (HostGpu(pci_device_id="1B06", count=1),)
-    assert inspection.notes == ("gpus: no product is known for PCI device 1B06",)
+    assert remarks(inspection) == ("gpus: no product is known for PCI device 1B06",)
 
 
 def test_unlike_gpus_stay_apart_and_like_ones_are_counted(tmp_path: Path) -> None:
@@ -99,7 +104,7 @@ def test_user_space_and_kernel_of_different_versions_are_both_kept(tmp_path: Pat
     assert inspection.host.driver is not None
     assert inspection.host.driver.version == "535.104.05"
     assert inspection.host.userspace_driver == "550.54.15"
-    assert inspection.notes == ("userspace_driver: libcuda is 550.54.15, but the loaded kernel module is 535.104.05",)
+    assert remarks(inspection) == ("userspace_driver: libcuda is 550.54.15, but the loaded kernel module is 535.104.05",)
 
 
 def test_several_user_space_drivers_are_no_answer(tmp_path: Path) -> None:
@@ -107,7 +112,7 @@ def test_several_user_space_drivers_are_no_answer(tmp_path: Path) -> None:
     write(tmp_path, "usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05", "")
     inspection = inspect_host(tmp_path)
     assert inspection.host.userspace_driver is None
-    assert "userspace_driver: several libcuda are installed: 535.104.05, 550.54.15" in inspection.notes
+    assert "userspace_driver: several libcuda are installed: 535.104.05, 550.54.15" in remarks(inspection)
 
 
 def test_the_flavour_comes_from_the_license_where_the_driver_does_not_say(tmp_path: Path) -> None:
@@ -136,7 +141,7 @@ def test_an_amd_gpu_that_is_not_offered_for_computing_is_unknown(tmp_path: Path)
         write(tmp_path, f"sys/bus/pci/devices/0000:01:00.0/{name}", text)
     inspection = inspect_host(tmp_path)
     assert inspection.host.gpus is None
-    assert inspection.notes == (
+    assert remarks(inspection) == (
         "gpus: an AMD GPU is on the PCI bus, but amdgpu does not offer it for computing (/sys/class/kfd)",
     )
 
@@ -147,7 +152,7 @@ def test_an_amd_gpu_beside_nvidias_is_left_out_and_said(tmp_path: Path) -> None:
     inspection = inspect_host(tmp_path, gpu_names=PRODUCTS)
     assert inspection.host.gpus is not None
     assert [gpu.name for gpu in inspection.host.gpus] == ["NVIDIA GeForce RTX 4090"]
-    assert inspection.notes == ("gpus: 1 AMD GPU(s) stand beside NVIDIA's and are left out",)
+    assert remarks(inspection) == ("gpus: 1 AMD GPU(s) stand beside NVIDIA's and are left out",)
 
 
 def test_a_gpu_given_to_a_virtual_machine_is_held_by_another_module(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from provisioner.host.inventory import read_inventory
 from provisioner.host.kubernetes import NodeReader, is_kubernetes
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.host.profile import host_document
+from provisioner.words.remark import remark_words
 from tests.named_gpus import catalogue_of
 
 NODES = Path(__file__).parents[2] / "fixtures/nodes"
@@ -31,7 +32,7 @@ def test_twelve_kinds_of_node_are_read_as_written_beside_them() -> None:
     shown = []
     for one in read_inventory((NODES / "cluster.json",), catalogue=catalogue_of(PRODUCTS)):
         shown.append(f"# {one.name}\n{host_document(one.host)}")
-        shown += [f"#  note: {note}\n" for note in one.notes]
+        shown += [f"#  note: {remark_words(remark)}\n" for remark in one.remarks]
     assert "".join(shown) == (NODES / "cluster.txt").read_text(encoding="utf-8")
 
 
@@ -49,7 +50,7 @@ def read(
         assert reader.mistakes == []
     else:
         wrong += sentences(reader)
-    return node.host, node.notes
+    return node.host, tuple(map(remark_words, node.remarks))
 
 
 def sentences(reader: NodeReader) -> list[str]:
@@ -271,7 +272,7 @@ def test_a_node_of_another_form_is_named(item: dict[str, Any], sentence: str) ->
 )
 def test_a_node_that_takes_no_work_is_listed_with_a_note(extra: dict[str, Any], notes: tuple[str, ...]) -> None:
     ((_, node),) = NodeReader(catalogue_of({})).read({"kind": "Node", "metadata": {"name": "n"}, **extra})
-    assert node.notes == notes
+    assert tuple(map(remark_words, node.remarks)) == notes
 
 
 def listed(*nodes: tuple[str, dict[str, str], dict[str, str]]) -> list[Host]:

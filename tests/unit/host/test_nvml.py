@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from provisioner.host.nvml import ask_nvml
+from provisioner.host.remark import NvmlFailed
+from provisioner.words.remark import remark_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,15 +25,18 @@ SOURCE = ROOT / "tests/fixtures/nvml/fake_nvml.c"
 SCRIPT = """
 import json, msgspec
 from provisioner.host.nvml import ask_nvml
-print(json.dumps(msgspec.to_builtins(ask_nvml())))
+from provisioner.words.remark import remark_words
+found = ask_nvml()
+print(json.dumps({**msgspec.to_builtins(found), "problems": list(map(remark_words, found.problems))}))
 """
 
 INSPECT = """
 import json
 from provisioner.host.inspect import inspect_host
 from provisioner.strict_model import plain_data
+from provisioner.words.remark import remark_words
 inspection = inspect_host()
-print(json.dumps([plain_data(inspection.host), inspection.notes]))
+print(json.dumps([plain_data(inspection.host), list(map(remark_words, inspection.remarks))]))
 """
 
 without_driver = pytest.mark.skipif(
@@ -80,25 +85,32 @@ def test_a_driver_that_is_not_loaded_is_a_sentence(compiled: Callable[..., Path]
     found = answer(compiled(), FAKE_NVML_CODE="9")
     assert found["gpus"] is None
     assert found["driver"] is None
-    assert found["problems"] == ["libnvidia-ml.so.1 answers 9: the NVIDIA driver is not loaded"]
+    assert found["problems"] == ["driver: libnvidia-ml.so.1 answers 9: the NVIDIA driver is not loaded"]
 
 
 def test_a_version_mismatch_is_a_sentence_that_says_what_to_do(compiled: Callable[..., Path]) -> None:
     (problem,) = answer(compiled(), FAKE_NVML_CODE="18")["problems"]
     assert problem == (
-        "libnvidia-ml.so.1 answers 18: the loaded kernel module and the user-space driver are of different versions; "
+        "driver: libnvidia-ml.so.1 answers 18: the loaded kernel module and the user-space driver are of different versions; "
         "reboot, or reload the module"
     )
 
 
 def test_a_code_that_is_not_known_is_reported_by_its_number(compiled: Callable[..., Path]) -> None:
-    assert answer(compiled(), FAKE_NVML_CODE="77")["problems"] == ["libnvidia-ml.so.1 answers 77: see nvmlReturn_t in nvml.h"]
+    found = answer(compiled(), FAKE_NVML_CODE="77")
+    assert found["problems"] == ["driver: libnvidia-ml.so.1 answers 77: see nvmlReturn_t in nvml.h"]
+
+
+def test_a_failure_to_count_the_gpus_is_a_sentence_of_its_own() -> None:
+    failed = "driver: libnvidia-ml.so.1 cannot count the GPUs"
+    assert remark_words(NvmlFailed("count", 15)) == f"{failed}: a GPU has fallen off the bus"
+    assert remark_words(NvmlFailed("count", 999)) == f"{failed}: NVML error 999"
 
 
 def test_a_gpu_that_does_not_answer_is_counted_but_not_described(compiled: Callable[..., Path]) -> None:
     found = answer(compiled(), FAKE_NVML_GPUS="lost|9.0|2330;NVIDIA H100 PCIe|9.0|2331")
     assert [gpu["name"] for gpu in found["gpus"]] == [None, "NVIDIA H100 PCIe"]
-    assert found["problems"] == ["GPU 0 of 2 does not answer: a GPU has fallen off the bus"]
+    assert found["problems"] == ["gpus: GPU 0 of 2 does not answer: a GPU has fallen off the bus"]
 
 
 def test_a_library_without_a_newer_function_still_names_the_gpu(compiled: Callable[..., Path]) -> None:
@@ -157,7 +169,7 @@ def test_a_library_that_is_no_library_is_not_taken_for_a_missing_one(tmp_path: P
     (tmp_path / "libnvidia-ml.so.1").write_text("not ELF")
     found = answer(tmp_path)
     assert not found["is_missing"]
-    assert found["problems"][0].startswith("libnvidia-ml.so.1 cannot be loaded: ")
+    assert found["problems"][0].startswith("driver: libnvidia-ml.so.1 cannot be loaded: ")
 
 
 def test_asking_in_this_process_never_raises() -> None:

@@ -10,7 +10,7 @@ import pytest
 from provisioner.document import FileError, parse_document
 from provisioner.errors import InvalidDocumentError
 from provisioner.outputs import OUTPUTS
-from provisioner.spec.check import check_components
+from provisioner.spec.check import component_mistakes
 from provisioner.spec.gather import Gathered
 from provisioner.spec.load import host_paths, load_spec, parse_spec
 
@@ -291,9 +291,8 @@ KNOWN = ("cuda", "cudnn", "driver", "kernel", "python", "pytorch")
 
 def unknown(name: str, known: tuple[str, ...] = KNOWN) -> str:
     document = parse_document(f'requires:\n  {name}: "1"\n', file="provision.yaml", kind="spec")
-    spec = parse_spec(Gathered(document))
     with pytest.raises(InvalidDocumentError) as caught:
-        check_components(document, spec, known)
+        parse_spec(Gathered(document), besides=component_mistakes(document, known))
     return str(caught.value.mistakes[0])
 
 
@@ -309,7 +308,7 @@ def test_a_component_is_answered_with_the_nearest_known_one() -> None:
 
 def test_known_components_pass() -> None:
     document = parse_document("requires: {cuda: '12.*', pytorch_build: cu126}\n", file="provision.yaml", kind="spec")
-    check_components(document, parse_spec(Gathered(document)), KNOWN)
+    assert not list(component_mistakes(document, KNOWN))
 
 
 @pytest.mark.parametrize(

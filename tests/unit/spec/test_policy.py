@@ -8,7 +8,7 @@ import pytest
 
 from provisioner.document import parse_document
 from provisioner.errors import InvalidDocumentError
-from provisioner.spec.check import check_components
+from provisioner.spec.check import component_mistakes
 from provisioner.spec.gather import Gathered
 from provisioner.spec.interval import Interval, interval_of_range
 from provisioner.spec.load import parse_spec
@@ -23,15 +23,13 @@ KNOWN = ("pytorch", "python", "cuda", "driver", "driver_module", "kernel", "jax"
 def mistakes(policy: str) -> list[str]:
     document = parse_document(f"policy:\n{policy}", file="spec.yaml", kind="spec")
     with pytest.raises(InvalidDocumentError) as caught:
-        check_components(document, parse_spec(Gathered(document)), KNOWN)
+        parse_spec(Gathered(document), besides=component_mistakes(document, KNOWN))
     return [str(mistake).removeprefix("spec.yaml:") for mistake in caught.value.mistakes]
 
 
 def read(policy: str, packages: str = "[]") -> Spec:
     document = parse_document(f"policy:\n{policy}packages: {packages}\n", file="spec.yaml", kind="spec")
-    spec = parse_spec(Gathered(document))
-    check_components(document, spec, KNOWN)
-    return spec
+    return parse_spec(Gathered(document), besides=component_mistakes(document, KNOWN))
 
 
 def test_every_word_and_table_is_read() -> None:

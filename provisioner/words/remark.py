@@ -1,0 +1,76 @@
+"""Remarks on machines as sentences, most of them behind the key of the host profile that they are about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.host import remark as of
+
+if TYPE_CHECKING:
+    from provisioner.host.remark import Remark
+
+_GPUS_UNKNOWN = {
+    "macos": "not read on macOS; add them to the profile",
+    "wsl": "WSL does not show the GPU on its PCI bus, and the driver's library did not answer",
+    "pci": "the PCI bus cannot be read",
+    "amdgpu": "an AMD GPU is on the PCI bus, but amdgpu does not offer it for computing (/sys/class/kfd)",
+}
+_UNLABELLED = {
+    "nvidia": "GPU feature discovery writes nvidia.com/gpu.compute.major",
+    "amd": "AMD's node labeller writes amd.com/gpu.product-name",
+}
+_UNAVAILABLE = {"not-ready": "the node is not ready", "cordoned": "the node takes no new pods (cordoned)"}
+_NVML = "libnvidia-ml.so.1"
+_NVML_CODES = {
+    4: "this user may not ask the driver",
+    9: "the NVIDIA driver is not loaded",
+    12: "the library could not find its own parts",
+    15: "a GPU has fallen off the bus",
+    18: "the loaded kernel module and the user-space driver are of different versions; reboot, or reload the module",
+}
+"""What codes of nvmlReturn_t mean (nvml.h); the number of any other code is told."""
+
+
+def remark_words(remark: Remark) -> str:
+    """Return a remark as one line."""
+    match remark:
+        case of.GpusUnknown(cause=cause):
+            return f"gpus: {_GPUS_UNKNOWN[cause]}"
+        case of.AmdGpusLeftOut(count=count):
+            return f"gpus: {count} AMD GPU(s) stand beside NVIDIA's and are left out"
+        case of.GpusNotRun(count=count):
+            return f"gpus: the driver runs none of the {count} NVIDIA GPU(s) on the PCI bus"
+        case of.UnknownGpus(devices=devices):
+            return f"gpus: no product is known for PCI device {', '.join(devices)}"
+        case of.DriverNotLoaded(version=version, kernel=kernel):
+            return f"driver: NVIDIA {version} is installed for kernel {kernel}, but not loaded"
+        case of.WindowsDriver(version=version):
+            return f"driver: {version} is the number of the Windows driver, which serves WSL"
+        case of.SeveralLibcuda(versions=versions):
+            return f"userspace_driver: several libcuda are installed: {', '.join(versions)}"
+        case of.DriverMismatch(userspace=userspace, module=module):
+            return f"userspace_driver: libcuda is {userspace}, but the loaded kernel module is {module}"
+        case of.NvmlNotLoadable(problem=problem):
+            return f"driver: {_NVML} cannot be loaded: {problem}"
+        case of.NvmlFailed(step="initialise", code=code):
+            return f"driver: {_NVML} answers {code}: {_NVML_CODES.get(code, 'see nvmlReturn_t in nvml.h')}"
+        case of.NvmlFailed(code=code):
+            return f"driver: {_NVML} cannot count the GPUs: {_nvml_error(code)}"
+        case of.GpuSilent(index=index, count=count, code=code):
+            return f"gpus: GPU {index} of {count} does not answer: {_nvml_error(code)}"
+        case of.UnlabelledGpus(vendor=vendor):
+            return f"gpu: no label tells which GPU it is; {_UNLABELLED[vendor]}"
+        case of.MigSlices(profile=profile):
+            return f"gpu: MIG {profile}: nvidia.com/gpu.count counts its slices, not GPUs"
+        case of.VirtualGpu(host_driver=host_driver):
+            return f"gpu: a virtual GPU; its host's driver is {host_driver or '?'}"
+        case of.UnknownAcceleratorLabel(label=label, value=value):
+            return f"gpu: the label {label} names {value}, which is no GPU the matrix knows"
+        case of.MoreGpusThanLabelled(counted=counted, labelled=labelled):
+            return f"gpu: kubelet counts {counted}, and the labels describe {labelled}: a node has one set of GPU labels"
+        case of.NodeUnavailable(cause=cause):
+            return _UNAVAILABLE[cause]
+
+
+def _nvml_error(code: int) -> str:
+    return _NVML_CODES.get(code, f"NVML error {code}")
