@@ -96,8 +96,14 @@ def _report(found: Sequence[Refreshed], fetched: int, *, is_written: bool) -> di
 
 
 def _summary(found: Sequence[Refreshed], fetched: int) -> str:
+    from provisioner.curate.derive_wheels import WHEELS
+
     changed = [one.name for one in found if one.is_changed]
-    releases, builds = sum(one.releases for one in found), sum(one.builds for one in found)
+    tables = [one for one in found if one.component != WHEELS]
+    counts = (
+        [f"{sum(one.releases for one in tables)} releases with {sum(one.builds for one in tables)} builds"] if tables else []
+    )
+    counts += [f"{one.releases} rows of GPU code in {one.builds} wheels" for one in found if one.component == WHEELS]
     as_is = "1 file is" if len(found) == 1 else f"{len(found)} files are"
     what = f"{len(changed)} of {len(found)} files changed" if changed else f"{as_is} as the index says"
-    return f"{what}: {releases} releases with {builds} builds; {fetched / 1e6:.1f} MB were read from the index"
+    return f"{what}: {', '.join(counts)}; {fetched / 1e6:.1f} MB were read from the index"

@@ -8,14 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
+from packaging.specifiers import SpecifierSet
 
 from provisioner.curate.derive import GENERATED, by_platform, by_version, representative
 from provisioner.curate.gpu_wheels import SOURCE, Facts, facts, facts_of, survey
+from provisioner.index.pages.filename import parse_filename
 from provisioner.matrix.model import Citation
 from provisioner.measure import UnreadableArtefactError
 from provisioner.platforms import LINUX_PLATFORMS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from provisioner.curate.wheel_index import Wheel, WheelIndex
     from provisioner.index.model import IndexFile
     from provisioner.matrix.files import WheelFile
@@ -47,6 +51,19 @@ CITATION = Citation(
 def is_read_whole(file: IndexFile) -> bool:
     """Return whether a wheel is small enough to be measured to the end of each library."""
     return file.size is not None and file.size <= WHOLE_UP_TO
+
+
+def lost_rows(old: WheelFile, new: WheelFile) -> tuple[str, ...]:
+    """Return the rows of `old` that name a wheel for which no row of `new` stands: `torchao >=0.9,<=0.10`."""
+    return tuple(f"{row.distribution} {row.versions}" for row in old.wheels if not _is_kept(row, new.wheels))
+
+
+def _is_kept(row: GpuWheel, now: Iterable[GpuWheel]) -> bool:
+    later = [one for one in now if one.distribution == row.distribution and one.platforms == row.platforms]
+    named = {artefact for one in later for artefact in one.artefacts}
+    # A row that grew by a release no longer names the wheel that was its newest, and stands for it nevertheless.
+    names = [parse_filename(artefact, row.distribution) for artefact in row.artefacts if artefact not in named]
+    return all(name is not None and any(name.version in SpecifierSet(one.versions) for one in later) for name in names)
 
 
 def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: bool) -> tuple[WheelFile, tuple[str, ...]]:

@@ -18,7 +18,7 @@ from provisioner.curate.derive_jax import JAX
 from provisioner.curate.derive_nvidia import NVIDIA
 from provisioner.curate.derive_pytorch import PYTORCH, TRITON
 from provisioner.curate.derive_tensorflow import TENSORFLOW
-from provisioner.curate.derive_wheels import HEADER, WHEELS, derive_wheels
+from provisioner.curate.derive_wheels import HEADER, WHEELS, derive_wheels, lost_rows
 from provisioner.curate.keep import losses, with_kept_facts
 from provisioner.curate.rows import file_text
 from provisioner.document import parse_document, parse_model
@@ -56,8 +56,9 @@ class UnloadableMatrixError(RefusedError):
 class Refreshed(Struct, frozen=True, kw_only=True):
     """One generated file: its path and its text before and after.
 
-    `releases` and `builds` are counts. `lost` are the rows of the old file that are missing now; `notes` are messages about
-    measured facts that were dropped because their artefact changed.
+    `releases` and `builds` are counts, of rows and of wheels where `component` is `wheels`. `lost` are the rows of
+    the old file that are missing now; `notes` are messages about measured facts that were dropped because their artefact
+    changed.
     """
 
     component: str
@@ -182,7 +183,6 @@ def _wheels(files: MatrixFiles, index: WheelIndex, *, today: str, measure: bool)
     before = path.read_text(encoding="utf-8")
     old = files.wheels.content
     derived, notes = derive_wheels(old, index, today=today, measure=measure)
-    now = {artefact for row in derived.wheels for artefact in row.artefacts.items()}
     return Refreshed(
         component=WHEELS,
         path=path,
@@ -190,8 +190,8 @@ def _wheels(files: MatrixFiles, index: WheelIndex, *, today: str, measure: bool)
         before=before,
         after=file_text(derived, header=HEADER),
         releases=len(derived.wheels),
-        builds=len(now),
-        lost=tuple(f"{row.distribution} {row.versions}" for row in old.wheels if not set(row.artefacts.items()) <= now),
+        builds=sum(len(row.artefacts) for row in derived.wheels),
+        lost=lost_rows(old, derived),
         notes=notes,
     )
 
