@@ -18,8 +18,8 @@ RUNTIME_MARK = b"cudart.shm.%"
 SIGHTINGS = 2
 """How often a release of CUDA has to be seen in a library before it is that of its runtime.
 
-Every runtime stores its number in two functions. Measured: libcudart of CUDA 11.7 to 13.5, on x86_64 and arm64. A sequence of
-bytes that merely looks like such a store occurs once in many a large library.
+Every runtime stores its number in two functions. Measured: libcudart of CUDA 11.7 to 13.5, on x86_64 and arm64. Bytes that only
+look like such a store occur once in some: 14080 in libxgboost.so 3.1, 11000 in libcufft.so.11.
 """
 
 COMPILER_MARK = b"is not defined for option"
