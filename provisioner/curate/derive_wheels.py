@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
 from provisioner.curate.derive import GENERATED, by_platform, by_version, representative
 from provisioner.curate.gpu_wheels import SOURCE, Facts, facts, facts_of, survey
+from provisioner.errors import UnavailableError
 from provisioner.index.pages.filename import parse_filename
+from provisioner.matrix.files import WheelFile  # noqa: TC001 - msgspec reads the annotation at run time
 from provisioner.matrix.model import Citation
 from provisioner.measure import UnreadableArtefactError
 from provisioner.platforms import LINUX_PLATFORMS
@@ -22,7 +25,6 @@ if TYPE_CHECKING:
 
     from provisioner.curate.wheel_index import Wheel, WheelIndex
     from provisioner.index.model import IndexFile
-    from provisioner.matrix.files import WheelFile
     from provisioner.matrix.model import GpuWheel, WheelSurvey
 
 WHEELS = "wheels"
@@ -66,10 +68,32 @@ def _is_kept(row: GpuWheel, now: Iterable[GpuWheel]) -> bool:
     return all(name is not None and any(name.version in SpecifierSet(one.versions) for one in later) for name in names)
 
 
-def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: bool) -> tuple[WheelFile, tuple[str, ...]]:
-    """Return the file with its rows derived anew from an index, and messages about wheels that could not be measured."""
+class DerivedWheels(Struct, frozen=True, kw_only=True):
+    """The file derived anew, messages about wheels that could not be measured, and about distributions nobody could read."""
+
+    file: WheelFile
+    notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: bool, keep_going: bool = False) -> DerivedWheels:
+    """Return the file with its rows derived anew from an index.
+
+    With `keep_going`, a distribution keeps the rows it has where the index does not answer; otherwise `UnavailableError` is
+    raised.
+    """
     known = {artefact: facts_of(row) for row in old.wheels for artefact in row.artefacts.items()}
     notes: list[str] = []
+    unread: list[str] = []
+
+    def rows_or_old(asked: WheelSurvey) -> list[GpuWheel]:
+        try:
+            return rows(asked)
+        except UnavailableError as error:
+            if not keep_going:
+                raise
+            unread.append("; ".join((f"{WHEELS}: {asked.distribution}: {error.message}", *error.causes)))
+            return [row for row in old.wheels if row.distribution == asked.distribution]
 
     def rows(asked: WheelSurvey) -> list[GpuWheel]:
         def measured(wheel: Wheel) -> Facts | None:
@@ -91,8 +115,9 @@ def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: boo
             found += survey(asked, platform, wheels, old=known, measure=measured, most=most)
         return found
 
-    wheels = tuple(row for found in index.side_by_side(rows, old.surveys) for row in found)
+    wheels = tuple(row for found in index.side_by_side(rows_or_old, old.surveys) for row in found)
     changed = wheels != old.wheels
     citation = replace(CITATION, read=today) if changed or SOURCE not in old.sources else old.sources[SOURCE]
     sources = {**old.sources, SOURCE: citation} if wheels else {}
-    return replace(old, sources=sources, wheels=wheels), tuple(sorted(notes))
+    file = replace(old, sources=sources, wheels=wheels)
+    return DerivedWheels(file=file, notes=tuple(sorted(notes)), unread=tuple(sorted(unread)))

@@ -216,6 +216,44 @@ def test_an_index_that_does_not_answer_changes_nothing(world: Project) -> None:
     assert world.files() == before
 
 
+def test_the_rest_is_refreshed_where_a_distribution_cannot_be_read(world: Project, library: Callable[..., bytes]) -> None:
+    refreshed(world, "--measure")
+    offer(world, "1.4", library("sm_75", "sm_90"))
+    serve(world.index, "loader", "2.1", tag=f"py3-none-{X86}", members={"loader/core.so": library("sm_90")})
+    world.index.statuses["/simple/loader/"] = 503
+
+    outcome = refreshed(world, "--measure", "--keep-going")
+
+    assert outcome.code == 3
+    assert "warning: not refreshed: wheels: loader: index `main` answers 503" in outcome.err
+    assert rows(world) == [("kernels", ">=1.2,<=1.4", ("sm_75", "sm_90")), *MEASURED[1:]]
+
+
+def test_the_rest_is_refreshed_where_rows_would_be_lost(world: Project) -> None:
+    refreshed(world, "--measure")
+    withdraw(world, "1.0", "1.1")
+    serve(world.index, "triton", "3.9.0", tag="cp312-abi3-manylinux_2_27_x86_64")
+
+    outcome = world.run("matrix", "refresh", "triton", "wheels", "--keep-going", "--format", "json", "--matrix", "rules")
+
+    assert outcome.code == 3
+    triton, wheels = outcome.json["files"]
+    assert (triton["changed"], triton["releases"], wheels["changed"]) == (True, 1, False)
+    assert wheels["unread"] == ["wheels: the index lacks kernels >=1.0,<=1.1, so that rules/wheels.yaml is as it was"]
+    assert rows(world) == MEASURED
+
+
+def test_a_component_that_cannot_be_read_stays_as_it_is(world: Project) -> None:
+    serve(world.index, "triton", "3.9.0", tag="cp312-abi3-manylinux_2_27_x86_64")
+    world.index.statuses["/simple/triton/"] = 503
+
+    outcome = world.run("matrix", "refresh", "triton", "wheels", "--measure", "--keep-going", "--matrix", "rules")
+
+    assert outcome.code == 3
+    assert "warning: not refreshed: triton: index `main` answers 503" in outcome.err
+    assert rows(world) == MEASURED
+
+
 def test_a_wheel_that_cannot_be_measured_is_told_and_passed_over(world: Project) -> None:
     serve(world.index, "kernels", "1.4", tag=f"cp312-abi3-{X86}", members={"kernels/_C.abi3.so": b"\x7fELF and no more"})
 
@@ -328,3 +366,21 @@ def test_what_is_no_library_is_not_fetched(world: Project, library: Callable[...
     assert refreshed(world, "--measure").code == 0
     assert ("loader", "==2.1", ("sm_90",)) in rows(world)
     assert world.index.bytes_sent - before < 1 << 20
+
+
+def test_the_parts_of_an_audit_are_all_rows(world: Project) -> None:
+    refreshed(world, "--measure")
+    parts = [audited(world, "wheels", "--part", f"{number}/2", "--format", "json").json["rows"] for number in (1, 2)]
+    whole = audited(world, "wheels", "--format", "json").json["rows"]
+
+    assert [len(part) for part in parts] == [3, 2]
+    assert sorted(row["artefact"] for part in parts for row in part) == sorted(row["artefact"] for row in whole)
+
+
+@pytest.mark.parametrize("part", ["0/2", "3/2", "2", "a/b", "1/0"])
+def test_a_part_that_is_none_is_refused(world: Project, part: str) -> None:
+    outcome = audited(world, "wheels", "--part", part)
+
+    assert outcome.code == 2
+    assert f"--part {part} is no part of the rows" in outcome.err
+    assert "write K/N with K from 1 to N, as 3/52" in outcome.err
