@@ -89,11 +89,15 @@ MATRIX_COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "refresh": (
         "Derive the generated files again from the package index",
-        ("provision matrix refresh", "provision matrix refresh pytorch triton --dry-run"),
+        (
+            "provision matrix refresh",
+            "provision matrix refresh pytorch triton --dry-run",
+            "provision matrix refresh wheels --measure",
+        ),
     ),
     "audit": (
         "Measure rows of the matrix again from the artefacts they name",
-        ("provision matrix audit pytorch==2.8.0", "provision matrix audit nccl --full --format json"),
+        ("provision matrix audit pytorch==2.8.0", "provision matrix audit wheels==vllm", "provision matrix audit --part 3/52"),
     ),
     "diff": (
         "Compare the matrix with other published tables",

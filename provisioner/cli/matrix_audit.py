@@ -34,6 +34,9 @@ def matrix_audit(
         bool, typer.Option("--full", help="Read large libraries to their end, not as far as they bring news.")
     ] = False,
     limit: Annotated[int | None, typer.Option("--limit", min=1, metavar="N", help="Audit the first N rows only.")] = None,
+    part: Annotated[
+        str | None, typer.Option("--part", metavar="K/N", help="Audit every N-th row from the K-th on: N runs audit all.")
+    ] = None,
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=16, metavar="N", help="Read N artefacts side by side.")] = 2,
     show_all: Annotated[bool, typer.Option("--all", help="Show what was confirmed, too.")] = False,
     offline: OfflineOption = False,
@@ -57,7 +60,7 @@ def matrix_audit(
 
     loaded = cached_matrix(matrix)
     selections = [_selection(loaded, text) for text in wanted or ()] or [("", "")]
-    rows = _rows(loaded, selections)[:limit]
+    rows = _part(_rows(loaded, selections), part)[:limit]
     without = sum(unnamed(loaded, component=component, version=version) for component, version in selections)
     settings = replace(settings_from_pip(os.environ), offline=offline)
     progress = _Progress(len(rows))
@@ -70,6 +73,17 @@ def matrix_audit(
     else:
         _print(results, unnamed=without, fetched=fetched, show_all=show_all)
     return {"confirmed": 0, "refuted": 1}.get(status, 3)
+
+
+def _part(rows: list[Row], text: str | None) -> list[Row]:
+    from provisioner.errors import UsageError
+
+    if text is None:
+        return rows
+    number, _, count = text.partition("/")
+    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        raise UsageError(f"--part {text} is no part of the rows", hints=("write K/N with K from 1 to N, as 3/52",))
+    return rows[int(number) - 1 :: int(count)]
 
 
 def _selection(matrix: Matrix, text: str) -> tuple[str, str]:

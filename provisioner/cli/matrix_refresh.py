@@ -29,6 +29,9 @@ def matrix_refresh(
     allow_removals: Annotated[
         bool, typer.Option("--allow-removals", help="Take rows out of the matrix that the index no longer has.")
     ] = False,
+    keep_going: Annotated[
+        bool, typer.Option("--keep-going", help="Leave as it is what cannot be read or would lose rows; refresh the rest.")
+    ] = False,
     jobs: Annotated[int, typer.Option("--jobs", min=1, max=64, metavar="N", help="Files read side by side.")] = 8,
     offline: OfflineOption = False,
     output_format: FormatOption = OutputFormat.TEXT,
@@ -39,7 +42,7 @@ def matrix_refresh(
     kept, so an interrupted run goes on where it stopped. Facts measured inside an artefact survive as long as its hash does.
 
     Leaves with 1 when the index has less than the matrix, when the matrix could not be loaded with what it has, and with
-    --dry-run when anything would change.
+    --dry-run when anything would change. With --keep-going, what could not be read is told, and makes the exit code 3.
     """
     from datetime import UTC, datetime
 
@@ -56,11 +59,20 @@ def matrix_refresh(
     settings = replace(settings_from_pip(os.environ), offline=offline)
     with steps("reading the package index") as progress, WheelIndex(settings, workers=jobs, progress=progress) as index:
         today = datetime.now(UTC).date().isoformat()
-        found = refresh(directory, components or (), index, today=today, allow_removals=allow_removals, measure=measure)
+        found = refresh(
+            directory,
+            components or (),
+            index,
+            today=today,
+            allow_removals=allow_removals,
+            measure=measure,
+            keep_going=keep_going,
+        )
     changed = [one for one in found if one.is_changed]
     if not dry_run:
         write_together({one.path: one.after.encode() for one in changed})
-    for note in (note for one in found for note in one.notes):
+    unread = [text for one in found for text in one.unread]
+    for note in (*(note for one in found for note in one.notes), *(f"not refreshed: {text}" for text in unread)):
         warn(note)
     if output_format is OutputFormat.JSON:
         json_data({**_report(found, index.fetched, is_written=bool(changed) and not dry_run), "yanked": list(index.yanked)})
@@ -70,6 +82,8 @@ def matrix_refresh(
         if index.yanked:
             talk(f"left out because they were yanked: {', '.join(index.yanked)}")
         talk(_summary(found, index.fetched))
+    if unread:
+        raise typer.Exit(3)
     if dry_run and changed:
         raise typer.Exit(1)
 
@@ -88,6 +102,7 @@ def _report(found: Sequence[Refreshed], fetched: int, *, is_written: bool) -> di
                 "builds": one.builds,
                 "removed": list(one.lost),
                 "dropped_measurements": list(one.notes),
+                "unread": list(one.unread),
                 "diff": one.diff,
             }
             for one in found
@@ -96,8 +111,14 @@ def _report(found: Sequence[Refreshed], fetched: int, *, is_written: bool) -> di
 
 
 def _summary(found: Sequence[Refreshed], fetched: int) -> str:
+    from provisioner.curate.derive_wheels import WHEELS
+
     changed = [one.name for one in found if one.is_changed]
-    releases, builds = sum(one.releases for one in found), sum(one.builds for one in found)
+    tables = [one for one in found if one.component != WHEELS]
+    counts = (
+        [f"{sum(one.releases for one in tables)} releases with {sum(one.builds for one in tables)} builds"] if tables else []
+    )
+    counts += [f"{one.releases} rows of GPU code in {one.builds} wheels" for one in found if one.component == WHEELS]
     as_is = "1 file is" if len(found) == 1 else f"{len(found)} files are"
     what = f"{len(changed)} of {len(found)} files changed" if changed else f"{as_is} as the index says"
-    return f"{what}: {releases} releases with {builds} builds; {fetched / 1e6:.1f} MB were read from the index"
+    return f"{what}: {', '.join(counts)}; {fetched / 1e6:.1f} MB were read from the index"

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
 from msgspec.structs import replace
+from packaging.specifiers import SpecifierSet
 
 from provisioner.curate.derive import GENERATED, by_platform, by_version, representative
 from provisioner.curate.gpu_wheels import SOURCE, Facts, facts, facts_of, survey
+from provisioner.errors import UnavailableError
+from provisioner.index.pages.filename import parse_filename
+from provisioner.matrix.files import WheelFile  # noqa: TC001 - msgspec reads the annotation at run time
 from provisioner.matrix.model import Citation
 from provisioner.measure import UnreadableArtefactError
 from provisioner.platforms import LINUX_PLATFORMS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from provisioner.curate.wheel_index import Wheel, WheelIndex
     from provisioner.index.model import IndexFile
-    from provisioner.matrix.files import WheelFile
     from provisioner.matrix.model import GpuWheel, WheelSurvey
 
 WHEELS = "wheels"
@@ -49,10 +55,45 @@ def is_read_whole(file: IndexFile) -> bool:
     return file.size is not None and file.size <= WHOLE_UP_TO
 
 
-def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: bool) -> tuple[WheelFile, tuple[str, ...]]:
-    """Return the file with its rows derived anew from an index, and messages about wheels that could not be measured."""
+def lost_rows(old: WheelFile, new: WheelFile) -> tuple[str, ...]:
+    """Return the rows of `old` that name a wheel for which no row of `new` stands: `torchao >=0.9,<=0.10`."""
+    return tuple(f"{row.distribution} {row.versions}" for row in old.wheels if not _is_kept(row, new.wheels))
+
+
+def _is_kept(row: GpuWheel, now: Iterable[GpuWheel]) -> bool:
+    later = [one for one in now if one.distribution == row.distribution and one.platforms == row.platforms]
+    named = {artefact for one in later for artefact in one.artefacts}
+    # A row that grew by a release no longer names the wheel that was its newest, and stands for it nevertheless.
+    names = [parse_filename(artefact, row.distribution) for artefact in row.artefacts if artefact not in named]
+    return all(name is not None and any(name.version in SpecifierSet(one.versions) for one in later) for name in names)
+
+
+class DerivedWheels(Struct, frozen=True, kw_only=True):
+    """The file derived anew, messages about wheels that could not be measured, and about distributions nobody could read."""
+
+    file: WheelFile
+    notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+
+
+def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: bool, keep_going: bool = False) -> DerivedWheels:
+    """Return the file with its rows derived anew from an index.
+
+    With `keep_going`, a distribution keeps the rows it has where the index does not answer; otherwise `UnavailableError` is
+    raised.
+    """
     known = {artefact: facts_of(row) for row in old.wheels for artefact in row.artefacts.items()}
     notes: list[str] = []
+    unread: list[str] = []
+
+    def rows_or_old(asked: WheelSurvey) -> list[GpuWheel]:
+        try:
+            return rows(asked)
+        except UnavailableError as error:
+            if not keep_going:
+                raise
+            unread.append("; ".join((f"{WHEELS}: {asked.distribution}: {error.message}", *error.causes)))
+            return [row for row in old.wheels if row.distribution == asked.distribution]
 
     def rows(asked: WheelSurvey) -> list[GpuWheel]:
         def measured(wheel: Wheel) -> Facts | None:
@@ -74,8 +115,9 @@ def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: boo
             found += survey(asked, platform, wheels, old=known, measure=measured, most=most)
         return found
 
-    wheels = tuple(row for found in index.side_by_side(rows, old.surveys) for row in found)
+    wheels = tuple(row for found in index.side_by_side(rows_or_old, old.surveys) for row in found)
     changed = wheels != old.wheels
     citation = replace(CITATION, read=today) if changed or SOURCE not in old.sources else old.sources[SOURCE]
     sources = {**old.sources, SOURCE: citation} if wheels else {}
-    return replace(old, sources=sources, wheels=wheels), tuple(sorted(notes))
+    file = replace(old, sources=sources, wheels=wheels)
+    return DerivedWheels(file=file, notes=tuple(sorted(notes)), unread=tuple(sorted(unread)))

@@ -133,8 +133,8 @@ def survey(
     """Yield the rows of a distribution on a platform, the newest first; `wheels` are one of each release, the oldest first.
 
     `old` are the facts known before, by name and hash of the artefact. At most `most` further wheels are measured by `measure`,
-    which returns None for a wheel that cannot be measured: the newest, the ones asked for, the oldest, and then one in the
-    middle of the newest gap between two releases whose facts differ.
+    which returns None for a wheel that cannot be measured: the newest that can be, the ones asked for, the oldest that can be,
+    and then one in the middle of the newest gap between two releases whose facts differ.
     """
     allowed = SpecifierSet(asked.versions)
     chosen = [wheel for wheel in wheels if wheel.version in allowed or wheel.text in asked.also]
@@ -162,10 +162,10 @@ def survey(
 
 def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, Facts], *, failed: set[int]) -> int | None:
     """Return the index of the next wheel to measure; None when every gap is closed."""
-    last = len(chosen) - 1
-    wanted = [last, *(at for at, wheel in enumerate(chosen) if wheel.text in asked.also), 0]
-    for at in wanted:
-        if at not in known and at not in failed:
+    readable = [at for at in range(len(chosen)) if at not in failed]
+    also = [at for at in readable if chosen[at].text in asked.also]
+    for at in [*readable[-1:], *also, *readable[:1]]:
+        if at not in known:
             return at
     places = sorted(known, reverse=True)
     for after, before in pairwise(places):

@@ -17,11 +17,11 @@ from provisioner.curate.derive_jax import JAX
 from provisioner.curate.derive_nvidia import NVIDIA
 from provisioner.curate.derive_pytorch import PYTORCH, TRITON
 from provisioner.curate.derive_tensorflow import TENSORFLOW
-from provisioner.curate.derive_wheels import HEADER, WHEELS, derive_wheels
+from provisioner.curate.derive_wheels import HEADER, WHEELS, derive_wheels, lost_rows
 from provisioner.curate.keep import losses, with_kept_facts
 from provisioner.curate.rows import file_text
 from provisioner.document import parse_document, parse_model
-from provisioner.errors import RefusedError, UsageError
+from provisioner.errors import RefusedError, UnavailableError, UsageError
 from provisioner.matrix.check import check
 from provisioner.matrix.files import KIND, ComponentFile, Parsed, WheelFile, read_files
 from provisioner.matrix.location import INDEX
@@ -54,8 +54,9 @@ class UnloadableMatrixError(RefusedError):
 class Refreshed(Struct, frozen=True, kw_only=True):
     """One generated file: its path and its text before and after.
 
-    `releases` and `builds` are counts. `lost` are the rows of the old file that are missing now; `notes` are messages about
-    measured facts that were dropped because their artefact changed.
+    `releases` and `builds` are counts, of rows and of wheels where `component` is `wheels`. `lost` are the rows of
+    the old file that are missing now; `notes` are messages about measured facts that were dropped because their artefact
+    changed, `unread` about what no index answered for, which is as it was before.
     """
 
     component: str
@@ -67,6 +68,7 @@ class Refreshed(Struct, frozen=True, kw_only=True):
     builds: int
     lost: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
     @property
     def is_changed(self) -> bool:
@@ -93,18 +95,22 @@ def refresh(
     today: str,
     allow_removals: bool = False,
     measure: bool = False,
+    keep_going: bool = False,
 ) -> tuple[Refreshed, ...]:
     """Derive the files of `components` (if empty, of all in `DERIVERS`) from an index; `today` is an ISO date.
 
-    With `measure`, facts of new artefacts that cost little to read are measured. Raises `UsageError` for an unknown component
+    With `measure`, facts of new artefacts that cost little to read are measured. With `keep_going`, what no index answers for
+    stays as it is, and so does a file that would lose rows. Raises `UsageError` for an unknown component
     or one that is curated by hand, `ShrunkenTableError` when rows are lost without `allow_removals`, `UnloadableMatrixError`
     when the result is inconsistent, and the errors of reading the index.
     """
     files = read_files(directory)
     wanted = _wanted(files, [name for name in components if name != WHEELS]) if components != [WHEELS] else []
-    found = [_one(files, deriver, index, today=today, measure=measure) for deriver in wanted]
+    found = [_one(files, deriver, index, today=today, measure=measure, keep_going=keep_going) for deriver in wanted]
     if files.index.content.wheels and (not components or WHEELS in components):
-        found.append(_wheels(files, index, today=today, measure=measure))
+        found.append(_wheels(files, index, today=today, measure=measure, keep_going=keep_going))
+    if keep_going and not allow_removals:
+        found = [_unless_rows_are_lost(one) for one in found]
     lost = [f"{one.name}: {row}" for one in found for row in one.lost]
     if lost and not allow_removals:
         noun = "row" if len(lost) == 1 else "rows"
@@ -141,6 +147,7 @@ def _one(
     *,
     today: str,
     measure: bool,
+    keep_going: bool,
 ) -> Refreshed:
     name = files.index.content.components[deriver.component].files[0]
     path = files.directory / name
@@ -158,9 +165,23 @@ def _one(
             hints=("move what is in it to another file of the component, named after this one in matrix.yaml",),
         )
     session = Session(index=index, today=today, old=old)
-    derived, dropped = with_kept_facts(old, deriver.derive(session))
-    if measure:
-        derived = deriver.measure(session, derived)
+    try:
+        derived, dropped = with_kept_facts(old, deriver.derive(session))
+        if measure:
+            derived = deriver.measure(session, derived)
+    except UnavailableError as error:
+        if not keep_going:
+            raise
+        return Refreshed(
+            component=deriver.component,
+            path=path,
+            name=f"{files.directory.name}/{name}",
+            before=before,
+            after=before,
+            releases=len(old.releases),
+            builds=len(old.builds),
+            unread=("; ".join((f"{deriver.component}: {error.message}", *error.causes)),),
+        )
     return Refreshed(
         component=deriver.component,
         path=path,
@@ -174,13 +195,21 @@ def _one(
     )
 
 
-def _wheels(files: MatrixFiles, index: WheelIndex, *, today: str, measure: bool) -> Refreshed:
+def _unless_rows_are_lost(one: Refreshed) -> Refreshed:
+    """Return a file as it was before, where rows of it would be lost, with a message about each of them."""
+    if not one.lost:
+        return one
+    kept = tuple(f"{one.component}: the index lacks {row}, so that {one.name} is as it was" for row in one.lost)
+    return replace(one, after=one.before, lost=(), unread=(*one.unread, *kept))
+
+
+def _wheels(files: MatrixFiles, index: WheelIndex, *, today: str, measure: bool, keep_going: bool) -> Refreshed:
     name = files.index.content.wheels
     path = files.directory / name
     before = path.read_text(encoding="utf-8")
     old = files.wheels.content
-    derived, notes = derive_wheels(old, index, today=today, measure=measure)
-    now = {artefact for row in derived.wheels for artefact in row.artefacts.items()}
+    found = derive_wheels(old, index, today=today, measure=measure, keep_going=keep_going)
+    derived = found.file
     return Refreshed(
         component=WHEELS,
         path=path,
@@ -188,9 +217,10 @@ def _wheels(files: MatrixFiles, index: WheelIndex, *, today: str, measure: bool)
         before=before,
         after=file_text(derived, header=HEADER),
         releases=len(derived.wheels),
-        builds=len(now),
-        lost=tuple(f"{row.distribution} {row.versions}" for row in old.wheels if not set(row.artefacts.items()) <= now),
-        notes=notes,
+        builds=sum(len(row.artefacts) for row in derived.wheels),
+        lost=lost_rows(old, derived),
+        notes=found.notes,
+        unread=found.unread,
     )
 
 

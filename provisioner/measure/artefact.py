@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from provisioner.measure.wheel import RemoteWheel
 
-VERSION = 4
+VERSION = 5
 """The version of measurements: a cached measurement of another version is made again."""
 
 MEBIBYTE = 1 << 20

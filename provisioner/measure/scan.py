@@ -17,6 +17,13 @@ if TYPE_CHECKING:
 RUNTIME_MARK = b"cudart.shm.%"
 """A text that the CUDA runtime has in libcudart.so.* and in libcudart_static.a alike. Measured: CUDA 11.8 to 13.5."""
 
+SIGHTINGS = 2
+"""How often a release of CUDA has to be seen in a library before it is that of its runtime.
+
+Every runtime stores its number in two functions. Measured: libcudart of CUDA 11.7 to 13.5, on x86_64 and arm64. Bytes that only
+look like such a store occur once in some: 14080 in libxgboost.so 3.1, 11000 in libcufft.so.11.
+"""
+
 COMPILER_MARK = b"is not defined for option"
 """A message that ptxas, NVRTC and nvJitLink have about a GPU that they do not know, and no library without a compiler has."""
 
@@ -106,9 +113,13 @@ class Scanner:
 
     @property
     def runtime(self) -> str:
-        """The CUDA release of the runtime that it contains (`12.8`), "" when it contains none or its version was not found."""
-        number = max(self._stored, key=lambda one: (self._stored[one], one), default=0)
-        return f"{number // 1000}.{number % 1000 // 10}" if self._has_runtime and number else ""
+        """The CUDA release of the runtime that it contains (`12.8`), "" when it contains none or its version was not found.
+
+        A number that is stored once is believed where a compiler of the same release is named, too.
+        """
+        seen = {number: count + (_release(number) in self._tools) for number, count in self._stored.items()}
+        number = max(seen, key=lambda one: (seen[one], one), default=0)
+        return _release(number) if self._has_runtime and number and seen[number] >= SIGHTINGS else ""
 
     @property
     def has_runtime(self) -> bool:
@@ -151,3 +162,8 @@ def _stored_arm(window: bytes, new: int) -> Iterable[int]:
         move, store = int.from_bytes(window[at : at + 4], "little"), int.from_bytes(match[0][-4:], "little")
         if move & 31 == store & 31:
             yield move >> 5 & 0xFFFF
+
+
+def _release(number: int) -> str:
+    """Return the release of CUDA of a version as the runtime stores it: 12.8 of 12080."""
+    return f"{number // 1000}.{number % 1000 // 10}"

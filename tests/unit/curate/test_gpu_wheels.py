@@ -178,7 +178,9 @@ def test_a_release_that_is_asked_for_is_measured_before_the_oldest() -> None:
 
 def test_a_wheel_that_cannot_be_measured_is_passed_over() -> None:
     measure = Measuring("1.0", broken=("1.9",))
-    assert ranges(measure.rows(TEN, 9)) == [("==1.0", ("sm_75",))]
+    assert ranges(measure.rows(TEN, 9)) == [(">=1.0,<=1.8", ("sm_75",))]
+    assert ranges(Measuring("1.0", broken=("1.0", "1.9")).rows(TEN, 9)) == [(">=1.1,<=1.8", ("sm_75",))]
+    assert ranges(Measuring("1.0", broken=tuple(wheel.text for wheel in TEN)).rows(TEN, 3)) == []
 
 
 def test_another_file_under_the_same_name_is_measured_again() -> None:

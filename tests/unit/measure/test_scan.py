@@ -58,6 +58,17 @@ def test_a_number_that_is_no_release_of_cuda_is_not_its_version() -> None:
     assert found.runtime == "13.3"
 
 
+def test_a_number_that_is_seen_once_is_not_the_version_of_the_runtime() -> None:
+    assert scanned(head(62) + x86(12080) + RUNTIME).runtime == ""
+    assert scanned(head(62) + x86(12080) + x86(12090) + RUNTIME).runtime == ""
+
+
+def test_a_number_that_is_stored_once_is_believed_where_a_compiler_of_the_release_is_named() -> None:
+    made = b"\0Cuda compilation tools, release 12.8, V12.8.93\0"
+    assert scanned(head(62) + x86(12080) + x86(12090) + made + RUNTIME).runtime == "12.8"
+    assert scanned(head(62) + x86(12080) + x86(12090) * 2 + made + RUNTIME).runtime == "12.9"
+
+
 @pytest.mark.parametrize("size", [0, 1, 50])
 def test_a_compiler_and_the_compilers_that_made_the_code(size: int) -> None:
     made = b"\0Cuda ation tools, release 13.3, V13.3.33\0 release 12.9, V12.9.41\0"

@@ -1,0 +1,130 @@
+"""The scheduled workflow runs commands that exist, and opens a pull request that says what could not be read."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from provisioner.cli.app import main
+
+ROOT = Path(__file__).parent.parent
+WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
+MATRIX = ROOT / ".github/workflows/matrix.yml"
+
+
+def steps(path: Path) -> list[dict[str, Any]]:
+    """Return the steps of all jobs of a workflow."""
+    content = YAML(typ="safe").load(path.read_text(encoding="utf-8"))
+    return [step for job in content["jobs"].values() for step in job["steps"]]
+
+
+def script(name: str) -> str:
+    """Return what a named step of the workflow of the matrix runs."""
+    return str(next(step["run"] for step in steps(MATRIX) if step.get("name") == name))
+
+
+def commands(path: Path) -> list[list[str]]:
+    """Return the words of each call of `provision` in a workflow."""
+    lines = [line for step in steps(path) for line in str(step.get("run", "")).splitlines()]
+    return [line.split() for line in lines if line.strip().startswith(".venv/bin/provision ")]
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_a_workflow_uses_actions_of_a_stated_version_and_scripts_that_parse(path: Path) -> None:
+    assert steps(path)
+    for step in steps(path):
+        if "uses" in step:
+            assert re.fullmatch(r"actions/[a-z-]+@v\d+", step["uses"])
+        else:
+            subprocess.run(["bash", "-n"], input=step["run"], text=True, check=True)
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
+def test_the_commands_of_a_workflow_exist(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert [words[1:3] for words in commands(path)] == [["matrix", "refresh"], ["matrix", "audit"], ["matrix", "check"]]
+    for words in commands(path):
+        with pytest.raises(SystemExit) as stopped:
+            main([*words[1:3], "--help"])
+        assert stopped.value.code == 0
+        known = re.findall(r"--[a-z-]+", capsys.readouterr().out)
+        assert {word for word in words if word.startswith("--")} <= set(known)
+    text = path.read_text(encoding="utf-8")
+    for name in re.findall(r"(?:docs|tests)/[a-z_]+\.py", text):
+        assert (ROOT / name).is_file(), name
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    assert all(f"{target}:" in makefile.replace("$(VENV)", ".venv") for target in re.findall(r"run: make (\S+)", text))
+
+
+@pytest.mark.parametrize(("week", "part"), [("01", "2/52"), ("08", "9/52"), ("51", "52/52"), ("52", "1/52"), ("53", "2/52")])
+def test_each_week_audits_a_part_of_the_rows(week: str, part: str) -> None:
+    (line,) = (line for line in script("Audit").splitlines() if line.startswith("part="))
+    told = subprocess.run(
+        ["bash", "-c", f'date() {{ echo {week}; }}; {line}; echo "$part"'], capture_output=True, text=True, check=True
+    )
+    assert told.stdout == f"{part}\n"
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A clone with a matrix, its remote, reports of a refresh and an audit, and a `gh` that writes down what it is told."""
+    for command in (
+        "git init --quiet --bare origin.git",
+        "git init --quiet --initial-branch main work",
+        "git -C work remote add origin ../origin.git",
+        "mkdir -p work/matrices work/docs report bin",
+        "touch work/matrices/wheels.yaml work/docs/matrix.md",
+        "git -C work add .",
+        "git -C work -c user.name=a -c user.email=a@example.org commit --quiet --message first",
+    ):
+        subprocess.run(command.split(), cwd=tmp_path, check=True)
+    (tmp_path / "report/refresh").write_text(
+        "warning: not refreshed: wheels: vllm: index `main` answers 503\n", encoding="utf-8"
+    )
+    (tmp_path / "report/audit").write_text("nccl: refuted\n", encoding="utf-8")
+    gh = tmp_path / "bin/gh"
+    gh.write_text('#!/bin/sh\necho "$@" >> "$RUNNER_TEMP/told"\n', encoding="utf-8")
+    gh.chmod(0o755)
+    return tmp_path
+
+
+def opened(checkout: Path) -> str:
+    """Run the step that opens the request; returns what `gh` was told, "" for nothing."""
+    environment = {
+        **os.environ,
+        "RUNNER_TEMP": str(checkout),
+        "GITHUB_STEP_SUMMARY": str(checkout / "summary"),
+        "PATH": f"{checkout / 'bin'}:{os.environ['PATH']}",
+    }
+    subprocess.run(["bash", "-e", "-c", script("Open a pull request")], cwd=checkout / "work", env=environment, check=True)
+    told = checkout / "told"
+    return told.read_text(encoding="utf-8") if told.exists() else ""
+
+
+def test_a_change_is_pushed_and_the_request_says_what_could_not_be_read(checkout: Path) -> None:
+    (checkout / "work/matrices/wheels.yaml").write_text("surveys: []\n", encoding="utf-8")
+
+    assert opened(checkout).startswith("pr create --head matrix-refresh ")
+    body = (checkout / "report/body").read_text(encoding="utf-8")
+    assert "vllm: index `main` answers 503" in body
+    assert "nccl: refuted" in body
+    assert (checkout / "summary").read_text(encoding="utf-8") == body
+    pushed = subprocess.run(
+        ["git", "--git-dir", "origin.git", "show", "--stat", "--format=%s", "matrix-refresh"],
+        cwd=checkout,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert pushed.stdout.startswith("The matrix is refreshed from the package index\n")
+    assert "matrices/wheels.yaml" in pushed.stdout
+
+
+def test_no_request_is_opened_where_nothing_changed(checkout: Path) -> None:
+    assert opened(checkout) == ""
+    assert "nccl: refuted" in (checkout / "summary").read_text(encoding="utf-8")
