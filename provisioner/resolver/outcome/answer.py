@@ -14,7 +14,7 @@ from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
 from provisioner.resolver.outcome.require_cuda import require_cuda
-from provisioner.resolver.outcome.unverified import doubts, weighed
+from provisioner.resolver.outcome.unverified import Weighed, doubts, weighed
 from provisioner.resolver.python.bundled import is_reported_for_component
 from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import (
@@ -38,6 +38,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build
     from provisioner.resolver.problem import Problem
@@ -79,8 +80,7 @@ def answer(
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
-    every = (*problem.doubts, *doubts(instance, pins, beside), *undated(instance, pins), *built_elsewhere(instance, pins))
-    found = weighed(every, problem.request)
+    found = _weighed(instance, pins, beside)
     return Stack(
         platform=problem.request.platform,
         accelerator=problem.request.accelerator,
@@ -106,6 +106,17 @@ def answer(
         ),
         moves=tuple(sorted(moves(instance, pins), key=lambda move: (move.name not in problem.request.upgraded, move.name))),
     )
+
+
+def doubts_of(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
+    """Return the doubts that make an answer unverified; () for a yes."""
+    return _weighed(instance, _in_order(instance.problem, pins), {}).doubts
+
+
+def _weighed(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> Weighed:
+    problem = instance.problem
+    every = (*problem.doubts, *doubts(instance, pins, beside), *undated(instance, pins), *built_elsewhere(instance, pins))
+    return weighed(every, problem.request)
 
 
 def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:

@@ -226,6 +226,10 @@ class PackageFinder:
         is_any = any(one.is_withheld for one in found)
         return sorted(found, key=lambda one: one.is_withheld) if is_any else found
 
+    def rank(self, candidate: Candidate) -> int:
+        """Return 0 for a version as good as its number, more for one to take last, such as one that nobody measured."""
+        return self._facts.rank(candidate) if candidate.key.distribution in self._facts.limited else 0
+
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate; raises `UnavailableError` when its metadata cannot be reached.
 
