@@ -137,7 +137,7 @@ RANGES = frozenset({"driver", "amdgpu", "kernel", "glibc", "gcc", "clang", "cont
 """Facts for which a fix states a bound (`driver >= 550`) instead of one value, because values beyond it mostly work, too."""
 
 
-def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate, costs: Costs) -> tuple[Edit, Cost]:
+def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate, *, costs: Costs) -> tuple[Edit, Cost]:
     """Return the edit that changes a request or fact to the value of a candidate, and its cost."""
     name = one.name
     if one.is_fact:

@@ -397,7 +397,7 @@ class _Search:
             if candidate is None:
                 pairs.append(left_out(self._instance, one, self._costs))
                 continue
-            edit, cost = edit_of(self._instance, one, candidate, self._costs)
+            edit, cost = edit_of(self._instance, one, candidate, costs=self._costs)
             if has_ends and isinstance(edit, SetFact) and one.name in RANGES and not edit.shown_by:
                 edit = self._to_its_end(edit, one, candidate, some, chosen)
             pairs.append((edit, cost))
