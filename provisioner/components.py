@@ -36,20 +36,29 @@ class Supplier(Enum):
 
 
 class Effort(IntEnum):
-    """How much work a change of a component is for a person, from the least to the most."""
+    """How much work a change of a component is for a person, from the least to the most.
+
+    The hints of a conflict are in this order: lines of the spec before machines, packages before what they rest on.
+    """
 
     BUILD = 0
-    RELEASE = 1
+    PACKAGE = 1
     PYTHON = 2
     TOOLKIT = 3
-    POLICY = 4
-    CONTAINER = 5
-    DRIVER = 6
-    KERNEL = 7
-    SYSTEM = 8
-    FEWER_HOSTS = 9
-    FEWER_REQUESTS = 10
-    HARDWARE = 11
+    FRAMEWORK = 4
+    POLICY = 5
+    CONTAINER = 6
+    RELOAD = 7
+    """To load what is installed already: kernel modules again, or the machine."""
+    BESIDE_DRIVER = 8
+    """To install or configure what goes with a driver or kernel that stays."""
+    DRIVER = 9
+    KERNEL = 10
+    SYSTEM = 11
+    FEWER_HOSTS = 12
+    NO_GPU = 13
+    FEWER_REQUESTS = 14
+    HARDWARE = 15
 
 
 class Move(StrEnum):
@@ -124,10 +133,13 @@ class Component(Struct, frozen=True, kw_only=True):
     """The change of a plan that includes it; the component named like the change is the main one."""
     installed_with: str = ""
     """The component that installs it too; if it has no `move`, it always has the version of that component."""
+    shows_installed: str = ""
+    """The component of which its value shows the version that is installed, when a newer one than runs: a reload or a reboot
+    is all that a change to that version takes."""
     is_prepared: bool = False
     """Whether its value may prevent another change, so that a plan corrects it together with that change."""
     remedy: str = ""
-    """The value that a plan corrects it to, for a component with `is_prepared`; "" if that depends on the other change."""
+    """The value to correct it to first, for a component with `is_prepared`; "" if that depends on the other change."""
     reboots: bool = False
     """Whether a change takes effect only after a reboot."""
     reloads_modules: bool = False
@@ -156,15 +168,15 @@ class Component(Struct, frozen=True, kw_only=True):
 _ROWS = (
     # Of the spec alone, or installed: other builds, then other releases, then Python and CUDA.
     Component(name="pytorch_build", supplier=Supplier.SPEC, is_named=True, effort=Effort.BUILD),
-    Component(name="pytorch", supplier=Supplier.INSTALLER, distribution="torch", effort=Effort.RELEASE),
-    Component(name="tensorflow", supplier=Supplier.INSTALLER, distribution="tensorflow", effort=Effort.RELEASE),
-    Component(name="jax", supplier=Supplier.INSTALLER, distribution="jax", effort=Effort.RELEASE),
+    Component(name="pytorch", supplier=Supplier.INSTALLER, distribution="torch", effort=Effort.FRAMEWORK),
+    Component(name="tensorflow", supplier=Supplier.INSTALLER, distribution="tensorflow", effort=Effort.FRAMEWORK),
+    Component(name="jax", supplier=Supplier.INSTALLER, distribution="jax", effort=Effort.FRAMEWORK),
     # Every distribution without a row of its own:
-    Component(name="package", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
-    Component(name="cudnn", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
-    Component(name="nccl", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
-    Component(name="triton", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
-    Component(name="tensorrt", supplier=Supplier.INSTALLER, effort=Effort.RELEASE),
+    Component(name="package", supplier=Supplier.INSTALLER, effort=Effort.PACKAGE),
+    Component(name="cudnn", supplier=Supplier.INSTALLER, effort=Effort.PACKAGE),
+    Component(name="nccl", supplier=Supplier.INSTALLER, effort=Effort.PACKAGE),
+    Component(name="triton", supplier=Supplier.INSTALLER, effort=Effort.PACKAGE),
+    Component(name="tensorrt", supplier=Supplier.INSTALLER, effort=Effort.PACKAGE),
     Component(name="python", supplier=Supplier.INSTALLER, effort=Effort.PYTHON),
     Component(
         name="python_arch", supplier=Supplier.HOST_WITHOUT_CONTAINERS, key="python_arch", is_named=True, is_assumed=True,
@@ -191,7 +203,7 @@ _ROWS = (
     Component(name="image", supplier=Supplier.INSTALLER, is_named=True, effort=Effort.CONTAINER),
     Component(
         name="glibc", supplier=Supplier.BASE_IMAGE, key="glibc", systems=_LINUX, is_chosen=True, is_assumed=True,
-        effort=Effort.CONTAINER, move=Move.SYSTEM, installed_with="os",
+        effort=Effort.SYSTEM, move=Move.SYSTEM, installed_with="os",
     ),
     Component(name="libraries", supplier=Supplier.HOST, key="libraries", is_fact=False),
     # What the host installs beside its driver.
@@ -204,22 +216,23 @@ _ROWS = (
     Component(name="dcgm", supplier=Supplier.HOST, accelerators=_ON_CUDA, systems=_LINUX),
     Component(
         name="fabric_manager", supplier=Supplier.HOST, title="Fabric Manager", key="fabric_manager", accelerators=_ON_CUDA,
-        systems=_LINUX, is_assumed=True, effort=Effort.DRIVER, installed_with="driver", is_prepared=True,
+        systems=_LINUX, is_assumed=True, effort=Effort.BESIDE_DRIVER, installed_with="driver", is_prepared=True,
     ),
     Component(
         name="userspace_driver", supplier=Supplier.HOST, title="user-mode driver libraries", key="userspace_driver",
-        accelerators=_ON_CUDA, systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER,
-        installed_with="driver", is_prepared=True,
+        accelerators=_ON_CUDA, systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER,
+        installed_with="driver", shows_installed="driver", is_prepared=True,
     ),
     Component(
         name="loaded_modules", supplier=Supplier.HOST, key="loaded_modules", is_named=True, accelerators=_ON_GPUS,
-        systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER, move=Move.LOADED_MODULES,
+        systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER, move=Move.LOADED_MODULES,
         is_prepared=True, remedy="free", reboots=True,
         instruction="keep {before} off the GPU: blacklist it and reboot",
     ),
     Component(
         name="kernel_headers", supplier=Supplier.HOST, title="kernel headers", key="kernel_headers", accelerators=_ON_GPUS,
-        systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER, installed_with="kernel", is_prepared=True,
+        systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER, installed_with="kernel",
+        shows_installed="kernel", is_prepared=True,
     ),
     Component(
         name="kernel_gcc", supplier=Supplier.HOST, key="kernel_gcc", accelerators=_ON_GPUS, systems=_LINUX,
@@ -284,7 +297,7 @@ _ROWS = (
     ),
     Component(
         name="virtualization", supplier=Supplier.HOST, key="virtualization", is_named=True, is_fact=False,
-        how_to_find="whether the machine is virtual, and how",
+        how_to_find="whether the machine is virtual, and how", effort=Effort.SYSTEM,
     ),
     Component(name="platform", supplier=Supplier.HOST, key="platform", is_named=True, is_fact=False),
     Component(name="target", supplier=Supplier.SPEC, effort=Effort.FEWER_HOSTS),

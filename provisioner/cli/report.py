@@ -168,6 +168,7 @@ def _fix(fix: Fix) -> dict[str, object]:
         "change": first.change,
         "text": fix_words(fix),
         "gives": dict(fix.gives),
+        "verdict": "unverified" if fix.is_unverified else "yes",
         "changes": [change for edit in fix.edits for change in _changes(edit, fix)],
     }
 

@@ -146,12 +146,14 @@ class Conclusion(Struct, frozen=True, kw_only=True):
 class Fix(Struct, frozen=True, kw_only=True):
     """A set of edits that was solved again and works, with the versions that it gives.
 
-    `hosts` maps the host label of an edit to all hosts that the edit stands for; it is empty for a target of one host.
-    `requested` are components that the spec requests, too: an edit of one changes the host, not the spec.
+    `is_unverified`: the answer that it gives is not verified. `hosts` maps the host label of an edit to all hosts that the edit
+    stands for; it is empty for a target of one host. `requested` are components that the spec requests, too: an edit of one
+    changes the host, not the spec.
     """
 
     edits: tuple[Edit, ...]
     gives: Mapping[str, str] = field(default_factory=dict)
+    is_unverified: bool = False
     hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     requested: frozenset[str] = frozenset()
 

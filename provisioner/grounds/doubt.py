@@ -15,6 +15,9 @@ from provisioner.versions import Range  # noqa: TC001 - as above
 class Doubt(Struct, frozen=True):
     """The base of all doubts."""
 
+    is_of_choice: ClassVar[bool] = False
+    """Whether it is about what was chosen, which nobody measured or supports, so that another choice may be without it."""
+
     @property
     def component(self) -> str:
         """The component of the unknown fact, such as `gpu` or `driver`."""
@@ -109,6 +112,7 @@ class UnpinnedImage(Doubt, frozen=True, kw_only=True):
 class UnmeasuredTargets(Doubt, frozen=True, kw_only=True):
     """The compiled targets of a build were never read from its artefact, so the GPUs that it supports are unknown."""
 
+    is_of_choice: ClassVar[bool] = True
     component: ClassVar[str] = "gpu"
     subject: Subject
 
@@ -127,6 +131,7 @@ class SilentRows(Doubt, frozen=True, kw_only=True):
 class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
     """The GPU code of a distribution's wheel was never read, but other versions of the distribution have some."""
 
+    is_of_choice: ClassVar[bool] = True
     subject: Subject
 
     @property
@@ -137,6 +142,7 @@ class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
 class MissingLibraries(Doubt, frozen=True, kw_only=True):
     """A wheel needs shared libraries of CUDA that nothing chosen is known to provide; `providers` are distributions that do."""
 
+    is_of_choice: ClassVar[bool] = True
     subject: Subject
     sonames: tuple[str, ...]
     providers: tuple[str, ...]
@@ -193,6 +199,7 @@ class Unrealised(Doubt, frozen=True, kw_only=True):
 class FromSource(Doubt, frozen=True, kw_only=True):
     """A build is compiled from source: no binary is published."""
 
+    is_of_choice: ClassVar[bool] = True
     part: str
     subject: Subject
 
@@ -204,6 +211,7 @@ class FromSource(Doubt, frozen=True, kw_only=True):
 class UnlistedBundle(Doubt, frozen=True, kw_only=True):
     """A distribution bundles a release of a component that the matrix does not list, so that release's needs are unknown."""
 
+    is_of_choice: ClassVar[bool] = True
     bundled: str
     carrier: Subject
 
@@ -230,6 +238,7 @@ class UnreadLine(Doubt, frozen=True, kw_only=True):
 class UnsupportedOverride(Doubt, frozen=True, kw_only=True):
     """AMD GPUs run code that is compiled for another target, by settings that are not supported."""
 
+    is_of_choice: ClassVar[bool] = True
     component: ClassVar[str] = "gpu"
     devices: tuple[str, ...]
     runs_as: str
@@ -240,6 +249,7 @@ class UnsupportedOverride(Doubt, frozen=True, kw_only=True):
 class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
     """A build has code for a GPU, but AMD does not list the GPU as supported by the release of ROCm."""
 
+    is_of_choice: ClassVar[bool] = True
     component: ClassVar[str] = "gpu"
     device: str
     rocm: str
@@ -279,6 +289,7 @@ class Unexpected(Doubt, frozen=True, kw_only=True):
 class OtherMinorNvcc(Doubt, frozen=True, kw_only=True):
     """The nvcc has another minor release than the framework's CUDA, about which PyTorch warns."""
 
+    is_of_choice: ClassVar[bool] = True
     component: ClassVar[str] = "nvcc"
     of_host: ClassVar[str] = ""
     nvcc: str

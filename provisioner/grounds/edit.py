@@ -5,7 +5,7 @@ The JSON output names each edit by its `component` and `change`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -72,23 +72,12 @@ class SetComponent(Edit, frozen=True, kw_only=True):
 
     @property
     def change(self) -> str:
-        return self.value if self.name == "pytorch_build" else f"=={self.value}"
-
-    def apply(self, request: Request) -> Request:
         is_version = self.name != "pytorch_build" and self.value[:1].isdigit()
-        requires = {**request.spec.requires, self.name: f"=={self.value}" if is_version else self.value}
-        return replace(request, spec=replace(request.spec, requires=requires))
-
-
-class OpenPython(Edit, frozen=True, kw_only=True):
-    """Request Python without a version; after solving, `SetComponent` with the version found replaces this edit."""
-
-    component: ClassVar[str] = "python"
-    change: ClassVar[str] = ""
-    requests: tuple[Ground, ...] = ()
+        return f"=={self.value}" if is_version else self.value
 
     def apply(self, request: Request) -> Request:
-        return replace(request, spec=replace(request.spec, requires={**request.spec.requires, "python": ""}))
+        requires = {**request.spec.requires, self.name: self.change}
+        return replace(request, spec=replace(request.spec, requires=requires))
 
 
 class SetDistribution(Edit, frozen=True, kw_only=True):
@@ -264,6 +253,49 @@ class SetImage(Edit, frozen=True, kw_only=True):
         return replace(request, spec=replace(request.spec, image=replace(request.spec.image, base=self.base)))
 
 
+class SetRuns(Edit, frozen=True, kw_only=True):
+    """Run in a container, or on the host itself, in place of `before`."""
+
+    component: ClassVar[str] = "runs"
+    runs: Literal["container", "host"]
+    before: str
+
+    @property
+    def change(self) -> str:
+        return self.runs
+
+    def apply(self, request: Request) -> Request:
+        return replace(request, spec=replace(request.spec, runs=self.runs))
+
+
+class SetExtras(Edit, frozen=True, kw_only=True):
+    """Require a distribution in `packages:` with other extras than before, "" for none, in both cases as `cuda12,opt`."""
+
+    name: str
+    distribution: str
+    extras: str
+    before: str
+
+    @property
+    def component(self) -> str:
+        return f"{self.name}[{self.before}]"
+
+    @property
+    def change(self) -> str:
+        return f"{self.name}[{self.extras}]" if self.extras else self.name
+
+    def apply(self, request: Request) -> Request:
+        packages = tuple(self._line(text) for text in request.spec.packages)
+        return replace(request, spec=replace(request.spec, packages=packages))
+
+    def _line(self, text: str) -> str:
+        requirement = Requirement(text)
+        if canonicalize_name(requirement.name) != self.distribution:
+            return text
+        requirement.extras = {extra for extra in self.extras.split(",") if extra}
+        return str(requirement)
+
+
 class SetArchitecture(Edit, frozen=True, kw_only=True):
     """Replace one architecture in the spec's list, `before`, by another."""
 
@@ -300,16 +332,19 @@ class AddPlatform(Edit, frozen=True, kw_only=True):
 class SetFact(Edit, frozen=True, kw_only=True):
     """Change a fact of a host: another driver, kernel or GPU.
 
-    `sign` is `==`, or `>=` and `<=` if `value` is the nearest of several values that work; `today` is the value that the host
-    states now; `products` are the names of the GPUs whose device is `today`.
+    `value` is the nearest value that works. `sign` is `==`, or `>=` and `<=` if values beyond it work, too; `last` is then the
+    last of these, "" if there is no end. `today` is the value that the host states now; `products` are the names of the GPUs
+    whose device is `today`; `shown_by` is the component that shows that the value is installed already, "" if none does.
     """
 
     name: str
     host: str
-    sign: str
     value: str
     today: str
+    sign: str = "=="
+    last: str = ""
     products: tuple[str, ...] = ()
+    shown_by: str = ""
 
     @property
     def component(self) -> str:
@@ -317,7 +352,15 @@ class SetFact(Edit, frozen=True, kw_only=True):
 
     @property
     def change(self) -> str:
-        return f"{self.sign}{self.value}"
+        nearest = f"{self.sign}{self.value}"
+        if not self.last:
+            return nearest
+        return f"{nearest},<={self.last}" if self.sign == ">=" else f">={self.last},{nearest}"
+
+    @property
+    def ends(self) -> tuple[str, ...]:
+        """The values at the ends of the range that are known to work."""
+        return (self.value, self.last) if self.last else (self.value,)
 
     @property
     def host_label(self) -> str:
@@ -341,6 +384,27 @@ class SetFact(Edit, frozen=True, kw_only=True):
             return gpu
         accelerator = accelerator_of_target(self.value) or ACCELERATORS["cuda"]
         return HostGpu(count=gpu.count, **{accelerator.target_key: self.value})
+
+
+class LeaveWsl1(Edit, frozen=True, kw_only=True):
+    """Run a host's Linux in WSL 2, which has a kernel and reaches the GPU, in place of WSL 1."""
+
+    component: ClassVar[str] = "virtualization"
+    change: ClassVar[str] = "==wsl2"
+    host: str
+
+    @property
+    def host_label(self) -> str:
+        return self.host
+
+    def apply(self, request: Request) -> Request:
+        hosts = (
+            replace(target, host=replace(target.host, virtualization="wsl2", kernel=None))
+            if target.label == self.host
+            else target
+            for target in request.hosts
+        )
+        return replace(request, hosts=tuple(hosts))
 
 
 class DropHost(Edit, frozen=True, kw_only=True):

@@ -285,11 +285,11 @@ def _conflict(
     `choose_again` solves a changed problem: every fix is proved by it, those for the other Pythons included.
     """
     from provisioner.resolver.explain.conflict import explain_conflict
-    from provisioner.resolver.explain.fixes import SHOWN, fixes, gives, rejoined
+    from provisioner.resolver.explain.fixes import SHOWN, Outcome, fixes, outcome, rejoined
 
-    def solve_again(request: Request) -> Mapping[str, str] | None:
+    def solve_again(request: Request) -> Outcome | None:
         found = choose_again(rejoined(problem, request))
-        return None if found is None else gives(*found)
+        return None if found is None else outcome(*found)
 
     chosen = _most_telling(failed)
     instance, search = failed[chosen]

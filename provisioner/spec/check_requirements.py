@@ -1,4 +1,4 @@
-"""Find mistakes in the Python requirements of a spec (`packages`, `constraints`, `overrides`), and contradictions among them.
+"""Find mistakes in the Python requirements of a spec (`packages`, `constraints`, `overrides`).
 
 Reads the plain data, not the model, so that these mistakes are reported together with those of types.
 """
@@ -16,7 +16,7 @@ from provisioner.spec.gather import PATH_LISTS, is_path
 from provisioner.spec.interval import interval_of_range, interval_of_specifier
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.document import Document, KeyPath
     from provisioner.errors import Mistake
@@ -43,13 +43,11 @@ def requirement_mistakes(document: Document, ranges: Mapping[str, Range]) -> Ite
     overrides: PlacedRequirements = []
     yield from _readable(document, "overrides", overrides)
     yield from _overrides(document, overrides)
-    overridden = {canonicalize_name(one.name) for _, one in overrides}
     packages: PlacedRequirements = []
     yield from _readable(document, "packages", packages)
-    # An override replaces the requirements on its distribution, so those contradict nothing.
-    yield from _contradictions(document, [pair for pair in packages if canonicalize_name(pair[1].name) not in overridden])
-    yield from _against_components(document, packages, ranges, without=overridden)
-    yield from _against_components(document, overrides, ranges, without=())
+    # Packages that contradict each other, or a component, are a conflict, which the solver tells with its ways out. An override
+    # of a component that nothing installs would be left aside in silence.
+    yield from _against_components(document, overrides, ranges)
     constraints: PlacedRequirements = []
     yield from _readable(document, "constraints", constraints)
     yield from _constraints(document, constraints)
@@ -134,15 +132,13 @@ def _against_others(
             return
 
 
-def _against_components(
-    document: Document, found: PlacedRequirements, ranges: Mapping[str, Range], *, without: Collection[str]
-) -> Iterator[Mistake]:
-    """Compare requirements on distributions that are components with the ranges of these components under `requires`."""
+def _against_components(document: Document, found: PlacedRequirements, ranges: Mapping[str, Range]) -> Iterator[Mistake]:
+    """Compare overrides of distributions that are components with the ranges of these components under `requires`."""
     components = {DISTRIBUTION_OF_COMPONENT.get(name, name): name for name in ranges}
     for path, requirement in found:
         name = canonicalize_name(requirement.name)
         component = components.get(name)
-        if component is None or name in without or requirement.url is not None or requirement.marker is not None:
+        if component is None or requirement.url is not None or requirement.marker is not None:
             continue
         own: Interval = interval_of_specifier(requirement.specifier)
         if own.intersect(interval_of_range(ranges[component])).is_empty:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import COMPONENTS
 from provisioner.grounds import edit as edits
 from provisioner.grounds.conflict import NotOffered, Offered, Statement, Unlisted, Withdrawn
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
@@ -36,8 +37,8 @@ NO_STACK = "no stack satisfies the spec on this target"
 FIRST_GIVEN = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 """Components that are listed first in the result of a fix."""
 
-NO_WAY = "no way out was found that changes 3 or fewer of the spec's requests and the hosts' facts"
-"""The hint when no fix was found, although one with more changes may exist."""
+NO_WAY = "no way out was found, however many of the spec's requests and the hosts' facts are changed together"
+"""The hint when no fix was found."""
 
 _MORE = {"rule": "rules", "fact": "facts", "request": "requests"}
 
@@ -239,7 +240,8 @@ def fix_line(fix: Fix) -> str:
     versions = [f"{name} {value}" for name, value in given.items() if name in shown]
     more = len(given) - len(versions)
     rest = [f"and {more} more, listed under --format json"] if more else []
-    return f"{fix_words(fix)}: gives {', '.join([*versions, *rest])}" if versions else fix_words(fix)
+    verdict = " (unverified)" if fix.is_unverified else ""
+    return f"{fix_words(fix)}: gives {', '.join([*versions, *rest])}{verdict}" if versions else f"{fix_words(fix)}{verdict}"
 
 
 def fix_words(fix: Fix) -> str:
@@ -277,8 +279,6 @@ def edit_words(edit: Edit) -> str:
             return f"{name} {value}{_instead(requests, name)}"
         case edits.SetDistribution(distribution=distribution, value=value, requests=requests):
             return f"{distribution} {value}{_instead(requests)}"
-        case edits.OpenPython(requests=requests):
-            return f"python {_instead(requests, 'python')}"
         case edits.DropComponent(requests=requests) | edits.DropDistribution(requests=requests):
             return f"leaving out {_quoted(requests)}"
         case edits.DropBound(key=key, requirement=requirement):
@@ -298,12 +298,27 @@ def edit_words(edit: Edit) -> str:
             return f"arch_list {architecture} instead of {before}"
         case edits.AddPlatform():
             return f"target.platform {edit.change}"
-        case edits.SetFact(name=name, sign=sign, value=value, today=today):
+        case edits.SetRuns(runs=runs, before=before):
+            return f"runs: {runs}{f' instead of `{before}`' if before else ''}"
+        case edits.SetExtras(before=before, name=name):
+            return f"{edit.change} instead of `{name}[{before}]`"
+        case edits.LeaveWsl1():
+            return "WSL 2 instead of WSL 1 (`wsl --set-version`)"
+        case edits.SetFact(shown_by=shown_by) if shown_by:
+            return _reload_words(edit)
+        case edits.SetFact(name=name, today=today):
             instead = f" instead of {today}" if name == "gpu" else ""
-            return f"{name} {'' if sign == '==' else sign}{value}{instead}"
+            return f"{name} {edit.change.removeprefix('==')}{instead}"
         case edits.DropHost():
             return _WITHOUT
     raise TypeError(f"no words for {type(edit).__name__}")
+
+
+def _reload_words(edit: edits.SetFact) -> str:
+    """Return the phrase for what is installed and not yet running."""
+    row, shown = COMPONENTS[edit.name], COMPONENTS[edit.shown_by]
+    how = "reloading the kernel modules or rebooting" if row.driver_kind else "rebooting"
+    return f"{how} into {row.label} {edit.value}, of which the {shown.label} are installed,"
 
 
 def _instead(requests: Sequence[Ground], name: str = "") -> str:

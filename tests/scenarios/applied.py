@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from provisioner.grounds.edit import DropDistribution, SetDistribution
 from tests.told import changes, hosts
 
 if TYPE_CHECKING:
@@ -26,19 +27,34 @@ SECURE_BOOT = {
 }
 
 
-def applied(scenario: dict[str, Any], hint: Fix) -> dict[str, Any]:
-    """The scenario after every change of a hint."""
+def applied(scenario: dict[str, Any], hint: Fix, *, is_at_end: bool = False) -> dict[str, Any]:
+    """The scenario after every change of a hint, at the near end of its ranges or at the far one."""
     edited = copy.deepcopy(scenario)
     gone = set()
-    for place, (component, change) in enumerate(changes(hint)):
+    named = _distributions(hint)
+    for place, (name, change) in enumerate(changes(hint)):
+        component = named.get(name, name)
         host = hosts(hint)[place] if hosts(hint) else ""
         if (component, change) == ("target", "left out"):
             gone.add(host)
         else:
-            _edit(edited, component, change, host or "host 1")
+            _edit(edited, component, _at(change, is_at_end=is_at_end), host or "host 1")
     if gone:  # last, for hosts are told by their number
         edited["hosts"] = [one for number, one in enumerate(edited["hosts"], start=1) if f"host {number}" not in gone]
     return edited
+
+
+def _distributions(hint: Fix) -> dict[str, str]:
+    """The name under `packages` of each component that a hint changes there, such as `torch` for `pytorch`."""
+    return {edit.name: edit.distribution for edit in hint.edits if isinstance(edit, SetDistribution | DropDistribution)}
+
+
+def _at(change: str, *, is_at_end: bool) -> str:
+    """One value of a change: of a range such as `>=535,<=550` one end, of which a kernel's nearest is the upper one."""
+    low, comma, high = change.partition(",")
+    if not comma or not low.startswith(">="):
+        return change
+    return high if is_at_end else low
 
 
 def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> None:
@@ -55,6 +71,8 @@ def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> N
     elif component == "policy":
         key, _, text = change.partition(": ")
         spec.setdefault("policy", {})[key] = text if key == "strategy" else [w for w in text.strip("[]").split(", ") if w]
+    elif component == "runs":
+        spec["runs"] = change
     elif component == "accelerator":
         spec["accelerator"] = value
     elif component == "image":
@@ -62,16 +80,30 @@ def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> N
     elif component == "arch_list":
         spec["build"]["arch_list"] = [value]
     elif component in spec.get("requires", {}):
-        spec["requires"][component] = value if component == "pytorch_build" else f"=={value}"
-    elif any(component == canonicalize_name(Requirement(line).name) for line in spec.get("packages", [])):
-        spec["packages"] = [_line(line, component, value) for line in spec["packages"]]
+        is_version = component != "pytorch_build" and value[:1].isdigit()
+        spec["requires"][component] = f"=={value}" if is_version else value
+    elif (lines := _lines(spec.get("packages", []), component, change, value)) is not None:
+        spec["packages"] = lines
     else:
         profiles = scenario["hosts"]
         _fact(profiles[int(host.removeprefix("host ")) - 1], component, value)
 
 
-def _line(line: str, component: str, value: str) -> str:
-    return f"{component}=={value}" if canonicalize_name(Requirement(line).name) == component else line
+def _lines(lines: list[str], component: str, change: str, value: str) -> list[str] | None:
+    """The lines of `packages` after a change of a distribution, or of its extras; None when none is about it."""
+    name = canonicalize_name(Requirement(component).name)
+    if all(canonicalize_name(Requirement(line).name) != name for line in lines):
+        return None
+    if "[" in component:
+        return [_with_extras(line, name, Requirement(change)) for line in lines]
+    return [f"{component}=={value}" if canonicalize_name(Requirement(line).name) == name else line for line in lines]
+
+
+def _with_extras(line: str, name: str, change: Requirement) -> str:
+    requirement = Requirement(line)
+    if canonicalize_name(requirement.name) == name:
+        requirement.extras = change.extras
+    return str(requirement)
 
 
 def _fact(profile: dict[str, Any], component: str, value: str) -> None:
@@ -93,6 +125,9 @@ def _fact(profile: dict[str, Any], component: str, value: str) -> None:
         profile["secure_boot"] = SECURE_BOOT[value]
     elif component == "loaded_modules":
         profile["loaded_modules"] = [] if value == "free" else [value]
+    elif component == "virtualization":  # another kernel runs then, which nobody knows yet
+        profile["virtualization"] = value
+        profile.pop("kernel", None)
     elif component == "jetson":
         profile["jetson"] = {**profile.get("jetson", {}), "l4t": value}
     else:

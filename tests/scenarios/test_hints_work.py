@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +11,7 @@ from provisioner.grounds.conflict import Conflict
 from provisioner.words.conflict import fix_words
 from tests.scenarios.applied import applied
 from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read
-from tests.told import changes
+from tests.told import changes, hosts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,23 +31,26 @@ def test_every_hint_gives_what_it_says(path: Path, tmp_path: Path) -> None:
     for hint in conflict.fixes:
         if any(component == "gpu" for component, _ in changes(hint)) and len(scenario["hosts"][0]["gpus"]) > 1:
             continue  # of several GPUs the words say which one, the changes cannot
-        again = outcome(applied(scenario, hint), tmp_path)
-        assert not isinstance(again, Conflict), f"{fix_words(hint)}: {again}"
-        assert given(again, hint.gives) == dict(hint.gives), fix_words(hint)
+        given_by = {}
+        for is_at_end in (False, True):
+            again = outcome(applied(scenario, hint, is_at_end=is_at_end), tmp_path)
+            assert not isinstance(again, Conflict), f"{fix_words(hint)}: {again}"
+            given_by[is_at_end] = given(again, hint.gives)
+        assert dict(hint.gives) in given_by.values(), fix_words(hint)
 
 
 def given(stack: Stack, names: object) -> dict[str, str]:
     """What a stack holds of what a hint promised."""
     packages = {package.name: package.version for package in stack.packages}
     assert isinstance(names, dict)
-    return {name: stack.components.get(name) or packages.get(name, "") for name in names}
+    return {name: stack.components.get(name) or packages.get(name.partition("[")[0], "") for name in names}
 
 
 @pytest.mark.parametrize("path", CONFLICTS, ids=lambda path: str(path.relative_to(HERE)))
 def test_no_two_hints_say_the_same(path: Path, tmp_path: Path) -> None:
     conflict = outcome(read(path), tmp_path)
     assert isinstance(conflict, Conflict)
-    told = [frozenset(changes(hint)) for hint in conflict.fixes]
+    told = [frozenset(zip_longest(changes(hint), hosts(hint), fillvalue="")) for hint in conflict.fixes]
     assert len(set(told)) == len(told)
     for one in told:
         assert not any(other < one for other in told), "a hint with a change that is not needed"

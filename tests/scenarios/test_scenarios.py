@@ -120,8 +120,10 @@ def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
     assert members == sorted(expected["conflict"]), "\n".join(conflict_lines(conflict))
     told = [" & ".join(f"{name} {change}" for name, change in changes(hint)) for hint in conflict.fixes]
     for hint in expected.get("hints", []):
-        assert hint in told
+        assert hint in told, told
     if "only_hints" in expected:
         assert told == expected["only_hints"]
+    if "first" in expected:
+        assert told[:1] == [expected["first"]], told
     if "explanation" in expected:
         assert list(conflict_lines(conflict)) == expected["explanation"]

@@ -8,12 +8,16 @@ new problem is made of it.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
+from packaging.requirements import Requirement as Pep508
 
-from provisioner.components import COMPONENTS, CUDA_LIBRARIES, FRAMEWORKS, Effort
+from provisioner.accelerators import RUNTIMES
+from provisioner.components import COMPONENTS, CUDA_LIBRARIES, DRIVERS, FRAMEWORKS, Effort
+from provisioner.errors import ProvisionError
 from provisioner.grounds.edit import (
     LEFT_OUT,
     DropBound,
@@ -22,18 +26,19 @@ from provisioner.grounds.edit import (
     DropHashes,
     DropHost,
     DropRequiresPython,
-    OpenPython,
+    LeaveWsl1,
     SetAccelerator,
     SetArchitecture,
     SetComponent,
     SetDistribution,
+    SetExtras,
     SetFact,
     SetImage,
     SetPolicyWords,
+    SetRuns,
     SetStrategy,
 )
 from provisioner.grounds.requirement import (
-    PYTHON_ATTEMPT,
     CompilesOnlyFor,
     Constrains,
     FactOf,
@@ -43,48 +48,89 @@ from provisioner.grounds.requirement import (
     Relation,
     RequiresComponent,
     RequiresDistribution,
-    RequiresPython,
     SpecLine,
 )
-from provisioner.request import may_compute_on_nvidia
+from provisioner.resolver.explain.relaxable import Relaxable, installed, nearest, today
 from provisioner.resolver.python.libraries import LIBRARIES
-from provisioner.resolver.requirement import FileCandidate, Key, ReleaseCandidate, Within, build_of
+from provisioner.resolver.requirement import FileCandidate, Key, Requirement, Within, build_of
+from provisioner.resolver.rules.facts import virtualizations
+from provisioner.resolver.rules.images import KINDS
 from provisioner.resolver.rules.lifecycle import is_prerelease
-from provisioner.versions import without_local
+from provisioner.versions import Range, Version, without_local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Ground, Group
     from provisioner.request import Request
-    from provisioner.resolver.requirement import Candidate, Requirement
+    from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.complete import CompleteSearch
     from provisioner.resolver.search.instance import ProblemInstance
 
+BUILD, BOUND, RUNS, RELOAD, NO_GPU = "build", "bound", "runs", "reload", "no gpu"
+"""Changes that are not of one component: another build of the same release, a dropped constraint, override or hash, where it
+runs, what is installed already, and to compute on the CPU."""
 
-Cost = tuple[int, int]
-"""The effort of a change, and its rank among changes of the same effort; lower is cheaper."""
+_NUMBER = re.compile(r"\d+")
 
-_COSTS: dict[str, Cost] = {
+Cost = tuple[int, int, int]
+"""The effort of a change, its distance from the packages that nothing rests on, and its place among changes of the same effort.
+
+Lower is cheaper.
+"""
+
+_COSTS: dict[str, tuple[int, int]] = {
     **{row.name: (row.effort, place) for place, row in enumerate(COMPONENTS.values()) if row.effort is not None},
-    # Changes that are not of one component: another build of the same release, and a dropped request.
-    "build": (Effort.BUILD, -1),
+    BUILD: (Effort.BUILD, -1),
+    RELOAD: (Effort.RELOAD, 0),
+    NO_GPU: (Effort.NO_GPU, 0),
+    BOUND: (Effort.POLICY, 0),
+    RUNS: (Effort.CONTAINER, 0),
+    # A driver that its distribution patched for a kernel is less sure than another driver, and nearer than another kernel.
+    "patched-kernel": (Effort.DRIVER, len(COMPONENTS)),
     LEFT_OUT: (Effort.FEWER_REQUESTS, 0),
 }
 
 
-def cost_of(change: str) -> Cost:
-    """Return the cost of a change, named by its component, or `build` for another build, or `left out` for a dropped request.
+class Costs(Struct, frozen=True):
+    """The costs of the changes that may resolve one conflict, given by its groups."""
 
-    Any other name is that of a package.
-    """
-    return _COSTS.get(change, _COSTS["package"])
+    groups: tuple[Group, ...]
+
+    def of(self, change: str, name: str = "") -> Cost:
+        """Return the cost of a change of what is called `name`, by default that of its component.
+
+        The change is named by its component, or it is a change of no component; any other name is that of a package.
+        """
+        effort, place = _COSTS.get(change, _COSTS["package"])
+        return effort, self._depth(name or change), place
+
+    def _depth(self, name: str) -> int:
+        """Return 0 for a leaf, which something in the conflict rests on, 2 for a root, which rests on something, else 1."""
+        relations = [group for group in self.groups if isinstance(group, Relation)]
+        is_needed = any(one.object == name for one in relations)
+        is_needy = any(one.subject.partition("[")[0] == name for one in relations)
+        return 1 + is_needy - is_needed
+
+    def of_edit(self, edit: Edit) -> Cost:
+        """Return the cost of an edit of the inputs that shape a problem."""
+        match edit:
+            case SetExtras(extras=extras, before=before):
+                is_swap = extras.count(",") == before.count(",") and bool(extras)
+                return self.of(BUILD if is_swap else LEFT_OUT, edit.name)
+            case SetPolicyWords(key="allow", words=words) if words[-1] in _COSTS:
+                return self.of(words[-1], "driver")
+            case SetAccelerator(accelerator="cpu"):
+                return self.of(NO_GPU)
+            case DropBound() | DropHashes() | DropRequiresPython():
+                return self.of(BOUND)
+        return self.of(edit.component)
 
 
 def rank(costs: list[Cost]) -> tuple[int, int, list[Cost]]:
     """Return the rank of several changes together, lowest first: by the highest effort, then their number, then their costs."""
-    return max(level for level, _ in costs), len(costs), sorted(costs)
+    return max(level for level, _, _ in costs), len(costs), sorted(costs)
 
 
 # -- requests and facts of a conflict ------------------------------------------------------------------------------------------
@@ -94,115 +140,20 @@ RANGES = frozenset(
 )
 """Facts for which a fix states a bound (`driver >= 550`) instead of one value, because values beyond it mostly work, too."""
 
-FIXED = frozenset({"platform", "accelerator", "image", "policy"})
-"""Components that are not relaxed directly: the target, which no fix changes, and those that are edited in the request."""
 
-
-class Relaxable(Struct, frozen=True):
-    """A request or fact that a person could change: the group of its requirements, its key and its current requirement."""
-
-    group: Group
-    key: Key
-    current: Requirement
-
-    @property
-    def is_fact(self) -> bool:
-        """Whether this is a fact of a host."""
-        return self.current.ground.kind == "fact"
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether this only excludes versions, so that a fix drops it: a constraint, an override or hashes."""
-        return isinstance(self.current.ground, Constrains | Overrides | GivesHashes)
-
-    @property
-    def name(self) -> str:
-        """The name of the line or fact.
-
-        It differs from the key for a constraint or override, for hashes, and for `pytorch_build`, a line of its own on
-        PyTorch's key.
-        """
-        ground = self.current.ground
-        if isinstance(ground, Constrains | Overrides):
-            return f"{ground.requirement} bound"  # two equal lines are dropped together, as one change
-        if isinstance(ground, GivesHashes):
-            return str(self.group)
-        if isinstance(ground, RequiresComponent) and ground.name == "pytorch_build":
-            return "pytorch_build"
-        return self.key.distribution if self.key.is_package else self.key.component
-
-    def nearest(self, instance: ProblemInstance) -> Iterator[Sequence[Candidate]]:
-        """Yield lists of values to try, nearest first; of each list, the first value that works is taken.
-
-        For a host fact these are the newer values, then the older ones; the other way round for a kernel; all other values if
-        they are not numbers. For a request they are the other builds of the same release if it is one of a framework, otherwise
-        none.
-        """
-        candidates = instance.candidates(self.key)
-        if not self.is_fact:
-            yield self._same_release(candidates)
-            return
-        today = next((one for one in candidates if self.current.allows(one)), None)
-        if today is None:
-            return
-        if not candidates[0].version.release:
-            yield [one for one in candidates if one is not today]
-            return
-        newer = sorted((one for one in candidates if one.version > today.version), key=lambda one: one.version)
-        older = sorted((one for one in candidates if one.version < today.version), key=lambda one: one.version, reverse=True)
-        yield from (older, newer) if self.key.name == "kernel" else (newer, older)
-
-    def _same_release(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        if self.key.component not in FRAMEWORKS or self.key.is_package:
-            return []
-        rows = [one for one in candidates if isinstance(one, ReleaseCandidate)]
-        releases = {id(one.release) for one in rows if self.current.allows(one)}
-        return [one for one in rows if id(one.release) in releases and not self.current.allows(one)]
-
-
-def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> list[Relaxable]:
-    """Return the requests and facts among some groups that a person could change.
-
-    Left out are rules, the target, requirements added by a question or a lock, and lines that are edited in the request only,
-    such as Python when there are packages.
-    """
-    found = []
-    extra = {root.ground.group for root in instance.problem.extra}
-    for group in groups:
-        for parent, requirement in search.members(group)[:1]:
-            one = Relaxable(group, requirement.key, requirement)
-            is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
-            # The architectures to compile for follow from the GPUs, whose change changes them.
-            is_derived = one.is_fact and one.name == "arch_list"
-            is_fixed = is_open or is_derived or one.name in FIXED or group == PYTHON_ATTEMPT or group in extra
-            is_fixed = is_fixed or one.is_bound or _is_pointless(one, instance)
-            is_fixed = is_fixed or isinstance(requirement.ground, RequiresPython | CompilesOnlyFor)
-            is_environment = instance.finder is not None and one.name == "python"
-            if (parent is None and not is_fixed and not is_environment) or one.is_bound:
-                found.append(one)
-    return found
-
-
-def _is_pointless(one: Relaxable, instance: ProblemInstance) -> bool:
-    """Return whether a fact is the macOS of a Mac without a GPU of NVIDIA, on which no macOS runs CUDA."""
-    request = instance.problem.request
-    if one.name != "macos" or request.accelerator != "cuda":
-        return False
-    return not any(may_compute_on_nvidia(target.host) for target in request.hosts if target.label == one.key.scope)
-
-
-def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> tuple[Edit, Cost]:
+def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate, *, costs: Costs) -> tuple[Edit, Cost]:
     """Return the edit that changes a request or fact to the value of a candidate, and its cost."""
     name = one.name
     if one.is_fact:
-        return _of_fact(instance, one, candidate), cost_of(name)
+        shown_by = installed(instance, one).get(candidate.label, "")
+        return _of_fact(instance, one, candidate, shown_by), costs.of(RELOAD if shown_by else name, name)
     lines = _grounds(instance, one)
     if name == "pytorch_build":
         build = build_of(candidate)
         assert build is not None, "every release of PyTorch has builds"
-        return SetComponent(name=name, value=build.name, requests=lines), cost_of(name)
+        return SetComponent(name=name, value=build.name, requests=lines), costs.of(name)
     if name == "arch_list":
-        return SetArchitecture(before=one.key.name.partition(":")[2], architecture=candidate.label), cost_of(name)
+        return SetArchitecture(before=one.key.name.partition(":")[2], architecture=candidate.label), costs.of(name)
     releases = {without_local(other.label) for other in instance.allowed(one.current)} if name in FRAMEWORKS else ()
     is_other_build = without_local(candidate.label) in releases
     # The request of a direct URL is changed to a version: the URL itself is requested already.
@@ -212,18 +163,18 @@ def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> 
     edit: Edit = SetComponent(name=name, value=wanted, requests=lines)
     if isinstance(ground, RequiresDistribution):
         edit = SetDistribution(name=name, distribution=ground.distribution, value=wanted, requests=lines)
-    return edit, cost_of("build" if is_other_build else name)
+    return edit, costs.of(BUILD if is_other_build else name, name)
 
 
-def left_out(instance: ProblemInstance, one: Relaxable) -> tuple[Edit, Cost]:
+def left_out(instance: ProblemInstance, one: Relaxable, costs: Costs) -> tuple[Edit, Cost]:
     """Return the edit that drops a request, and its cost."""
     ground = one.current.ground
     if (edit := bound_left_out(ground)) is not None:
-        return edit, cost_of(edit.component)
+        return edit, costs.of_edit(edit)
     lines = _grounds(instance, one)
     if isinstance(ground, RequiresDistribution):
-        return DropDistribution(name=one.name, distribution=ground.distribution, requests=lines), cost_of(LEFT_OUT)
-    return DropComponent(name=one.name, requests=lines), cost_of(LEFT_OUT)
+        return DropDistribution(name=one.name, distribution=ground.distribution, requests=lines), costs.of(LEFT_OUT)
+    return DropComponent(name=one.name, requests=lines), costs.of(LEFT_OUT)
 
 
 def bound_left_out(ground: Ground) -> Edit | None:
@@ -244,13 +195,12 @@ def _grounds(instance: ProblemInstance, one: Relaxable) -> tuple[Ground, ...]:
     return tuple(dict.fromkeys((one.current.ground, *others)))
 
 
-def _of_fact(instance: ProblemInstance, one: Relaxable, candidate: Candidate) -> SetFact:
-    today = next((other for other in instance.candidates(one.key) if one.current.allows(other)), candidate)
-    is_bound = one.name in RANGES and bool(candidate.version.release)
-    sign = "==" if not is_bound else "<=" if candidate.version < today.version else ">="
+def _of_fact(instance: ProblemInstance, one: Relaxable, candidate: Candidate, shown_by: str) -> SetFact:
+    now = today(instance, one)
     gpus = instance.problem.matrix.gpus if one.name == "gpu" else ()
-    products = tuple(gpu.name for gpu in gpus if (gpu.compute_capability or gpu.gfx) == today.label)
-    return SetFact(name=one.name, host=one.key.scope, sign=sign, value=candidate.label, today=today.label, products=products)
+    before = now.label if now is not None else candidate.label
+    products = tuple(gpu.name for gpu in gpus if (gpu.compute_capability or gpu.gfx) == before)
+    return SetFact(name=one.name, host=one.key.scope, value=candidate.label, today=before, products=products, shown_by=shown_by)
 
 
 # -- edits of the inputs that shape a problem ----------------------------------------------------------------------------------
@@ -266,6 +216,7 @@ ALLOWANCES: dict[str, Callable[[Group], bool]] = {
     "ptx-jit": lambda group: _relates(group, (*FRAMEWORKS, "cuda", *CUDA_LIBRARIES), "gpu"),
     "patched-kernel": lambda group: _relates(group, {"driver"}, "kernel"),
     "prerelease": lambda group: isinstance(group, SpecLine) and group.key in {"requires", "packages"},
+    "image-gate": lambda group: _relates(group, {"image"}, "driver") or _relates(group, {"image"}, "gpu"),
     "end-of-life": lambda _: False,
     "shared-files": lambda _: False,
 }
@@ -277,6 +228,9 @@ A word is also tried if a requirement of the conflict says that the policy forbi
 BASES = ("auto", "cuda-runtime")
 """Base images to try in place of the spec's: the smallest, and the one with CUDA and its newer libcuda."""
 
+MOST_IMAGES = 2
+"""How many images of a distribution are tried in place of an older one."""
+
 MOST_WITHOUT_HOSTS = 3
 """How many sets of hosts to drop are tried."""
 
@@ -285,32 +239,97 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     """Yield sets of edits that may resolve a conflict, of lines that shape the problem, cheapest first."""
     request = instance.problem.request
     roots = [root for root in instance.roots if root.ground.group in groups]
-    is_python_requested = any(root.key == Key("python") and root.ground.is_request for root in roots)
-    if is_python_requested and (edit := open_python(instance)) is not None:
-        yield (edit,)
     for ground in dict.fromkeys(root.ground for root in roots if isinstance(root.ground, CompilesOnlyFor)):
         yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
+    yield from _extras(instance, groups)
     yield from _accelerators(request, groups)
     yield from _bounds(instance, groups)
     policies = list(_policies(instance, groups))
     for policy in policies:
         yield (policy,)
-    images = [SetImage(base=base, before=request.spec.image.base) for base in _bases(request, groups)]
+    images = [SetImage(base=base, before=request.spec.image.base) for base in _bases(instance, groups)]
     for image in images:
         yield (image,)
     for policy in policies:
         if isinstance(policy, SetPolicyWords) and "forward-compat" in policy.words and policy.key == "allow":
             # Forward compatibility needs an image with the newer libcuda.
             yield from ((policy, image) for image in images if image.base.startswith("cuda-"))
+    yield from _containers(request, groups)
+    yield from _wsl(request, groups)
 
 
-def open_python(instance: ProblemInstance) -> OpenPython | None:
-    """Return the edit that drops the requirement on Python; None when the spec has none or there are no packages."""
+def without_gpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edit by which a framework computes on the CPU, if a GPU or its driver is in the conflict.
+
+    Nothing is yielded where the spec requires no framework, or a runtime, a driver or a distribution with GPU code of its own,
+    nor for a question about another answer.
+    """
+    problem, request = instance.problem, instance.problem.request
+    facts = {group.component for group in groups if isinstance(group, FactOf)}
+    named = {key.project for key in instance.named}
+    frameworks = {name for name in FRAMEWORKS if name in request.spec.requires or COMPONENTS[name].distribution in named}
+    own = named.difference(COMPONENTS[name].distribution for name in frameworks)
+    is_for_gpus = any(name in request.spec.requires for name in (*RUNTIMES, *DRIVERS))
+    is_for_gpus = is_for_gpus or any(row.distribution in own for row in problem.matrix.wheels)
+    if not frameworks or is_for_gpus or problem.extra or request.accelerator == "cpu":
+        return
+    if facts.intersection({"gpu", *DRIVERS}):
+        yield (SetAccelerator(accelerator="cpu", before=request.spec.accelerator or ""),)
+
+
+def other_pythons(instance: ProblemInstance) -> tuple[SetComponent, ...]:
+    """Return the edits that require another Python, nearest first; () when the spec has none or there are no packages."""
     request = instance.problem.request
     if instance.finder is None or "python" not in request.spec.requires:
-        return None
-    ground = RequiresComponent(name="python", range=request.spec.requires["python"], place=request.place("requires.python"))
-    return OpenPython(requests=(ground,))
+        return ()
+    text = request.spec.requires["python"]
+    ground = RequiresComponent(name="python", range=text, place=request.place("requires.python"))
+    asked = Requirement(Key("python"), Within(Range.parse(text)), ground)
+    others = nearest(instance, Relaxable(ground.group, asked.key, asked))
+    return tuple(SetComponent(name="python", value=one.label, requests=(ground,)) for some in others for one in some)
+
+
+def is_python_in(instance: ProblemInstance, groups: Collection[Group]) -> bool:
+    """Return whether a line of the spec about Python is in a conflict."""
+    roots = (root for root in instance.roots if root.ground.group in groups)
+    return any(root.key == Key("python") and root.ground.is_request for root in roots)
+
+
+def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits of the extras of a distribution in the conflict: another one of the same kind, or one less.
+
+    The former are extras whose names differ in their number alone, such as `cuda12` and `cuda13`.
+    """
+    for root in instance.roots:
+        ground = root.ground
+        if ground.group not in groups or not isinstance(ground, RequiresDistribution):
+            continue
+        extras = sorted(Pep508(ground.requirement).extras)
+        name, before = ground.name, ",".join(extras)
+        for extra in extras:
+            rest = [other for other in extras if other != extra]
+            # Without its extra a framework would be that for the CPU, in silence.
+            less = () if ground.name in FRAMEWORKS else ("",)
+            for other in (*_like(extra, _extras_of(instance, root)), *less):
+                text = ",".join(sorted(filter(None, (*rest, other))))
+                yield (SetExtras(name=name, distribution=ground.distribution, extras=text, before=before),)
+
+
+def _extras_of(instance: ProblemInstance, root: Requirement) -> tuple[str, ...]:
+    """Return the extras of the newest version that a root requirement allows; () when they cannot be read."""
+    allowed = instance.allowed(root)
+    newest = next((one for one in instance.candidates(root.key) if one in allowed and not one.has_no_file), None)
+    try:
+        return instance.finder.extras(newest.release) if instance.finder and isinstance(newest, FileCandidate) else ()
+    except ProvisionError:
+        return ()
+
+
+def _like(extra: str, known: Iterable[str]) -> list[str]:
+    """Return the extras whose names differ from that of `extra` in their numbers alone, the highest first."""
+    stem = _NUMBER.sub("", extra)
+    same = [other for other in known if extra not in {other, stem} and _NUMBER.sub("", other) == stem]
+    return sorted(same, key=lambda other: [int(number) for number in _NUMBER.findall(other)], reverse=True)
 
 
 def cuda_image(instance: ProblemInstance) -> SetImage | None:
@@ -324,7 +343,7 @@ def cuda_image(instance: ProblemInstance) -> SetImage | None:
 
 
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edit to the accelerator that the target's GPUs imply, if the spec's differs and is in the conflict.
+    """Yield the edit to the accelerator that the target implies, if the spec names another one that may be in the way.
 
     The accelerator of a Mac is in every conflict, for it decides which builds there are, and its frameworks may have builds for
     the CPU alone.
@@ -333,10 +352,28 @@ def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple
     if requested is None:
         return
     own = replace(request, spec=replace(request.spec, accelerator=None)).accelerator
-    if own != requested and (request.system == "macos" or SpecLine("accelerator") in groups):
+    may_matter = request.system == "macos" or {SpecLine("accelerator"), SpecLine("platform")}.intersection(groups)
+    if own != requested and may_matter:
         yield (SetAccelerator(accelerator=own, before=requested),)
     elif own == requested == "mps":
         yield (SetAccelerator(accelerator="cpu", before=requested),)
+
+
+def _containers(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edit to run in a container, if what the host has and an image would bring is in the conflict."""
+    components = {group.component for group in groups if isinstance(group, FactOf)}
+    if request.runs != "host" or request.system != "linux":
+        return
+    if any(name in COMPONENTS and not COMPONENTS[name].binds("container") for name in components):
+        yield (SetRuns(runs="container", before=request.spec.runs or ""),)
+
+
+def _wsl(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edit of each host in WSL 1 whose facts are in the conflict."""
+    concerned = {group.host for group in groups if isinstance(group, FactOf)}
+    for target in request.hosts:
+        if target.label in concerned and virtualizations(target.host) == {"wsl1"}:
+            yield (LeaveWsl1(host=target.label),)
 
 
 def _bounds(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
@@ -385,14 +422,23 @@ def _has_prereleases(instance: ProblemInstance, groups: tuple[Group, ...]) -> bo
     return False
 
 
-def _bases(request: Request, groups: tuple[Group, ...]) -> Iterator[str]:
+def _bases(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[str]:
+    """Yield the base images to try in place of the spec's: of its own kind first, then any."""
+    request = instance.problem.request
     lacks_libraries = any(isinstance(group, Relation) and group.object == LIBRARIES for group in groups)
     concerns_image = lacks_libraries or {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups)
     if request.runs != "container" or not concerns_image:
         return
     base = request.spec.image.base
-    for other in BASES:
-        if other != base and not (other == "auto" and base == "slim") and (other == "auto" or request.accelerator == "cuda"):
+    images = instance.problem.matrix.images
+    own = next((image for image in images if image.reference == base.partition("@")[0]), None)
+    kinds = dict.fromkeys((own.kind if own is not None else "", *BASES))
+    if own is not None and own.kind not in KINDS.values():
+        later = [image for image in images if image.kind == own.kind and Version.parse(image.glibc) > Version.parse(own.glibc)]
+        yield from (image.reference for image in sorted(later, key=lambda image: Version.parse(image.glibc))[:MOST_IMAGES])
+    for other in kinds:
+        is_for_accelerator = other == "auto" or request.accelerator == "cuda"
+        if other in KINDS and other != base and not (other == "auto" and base == "slim") and is_for_accelerator:
             yield other
 
 

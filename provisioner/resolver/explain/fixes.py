@@ -7,25 +7,31 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from provisioner.components import FRAMEWORKS
+from msgspec import Struct
+from msgspec.structs import replace
+
+from provisioner.components import FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.conflict import Fix
-from provisioner.grounds.edit import OpenPython, SetComponent
+from provisioner.grounds.edit import SetFact
 from provisioner.resolver.explain.edits import (
+    RANGES,
     Cost,
-    Relaxable,
-    cost_of,
+    Costs,
     cuda_image,
     edit_of,
     edits_of_inputs,
     fewer_hosts,
+    is_python_in,
     left_out,
-    open_python,
+    other_pythons,
     rank,
-    relaxables,
+    without_gpu,
 )
+from provisioner.resolver.explain.relaxable import Relaxable, nearest, relaxables
+from provisioner.resolver.outcome.answer import doubts_of
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import ReleaseCandidate
 from provisioner.resolver.search.instance import ProblemInstance, violations
@@ -36,6 +42,7 @@ from provisioner.resolver.search.resolve import decide
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Group
     from provisioner.request import Request, TargetHost
@@ -43,16 +50,35 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate, Key
     from provisioner.resolver.search.complete import CompleteSearch
 
-    SolveAgain = Callable[[Request], Mapping[str, str] | None]
+    SolveAgain = Callable[[Request], "Outcome | None"]
+
+
+class Outcome(NamedTuple):
+    """The answer to a changed request: the versions in it, by name, and the doubts that make it unverified."""
+
+    gives: Mapping[str, str]
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether no doubt is about what was chosen."""
+        return not any(one.is_of_choice for one in self.doubts)
+
 
 SHOWN = 5
 """How many fixes are returned."""
 
 AT_ONCE = 3
-"""How many requests and facts one fix may change; the same fact on several hosts counts as one."""
+"""How many requests and facts one fix may change, as long as there are such fixes; one of several hosts counts once."""
 
 MOST = 40
 """How many combinations of requests and facts are tried."""
+
+MOST_NEARER = 8
+"""How many versions of a distribution are tried, nearest first, before the most wanted one is taken."""
+
+MOST_UNMEASURED = 4
+"""How many values that nobody measured are passed over for one that was, before the nearest of them is taken."""
 
 MOST_ROUNDS = 3_000
 """How many rounds of resolvelib are spent on combinations; a fix of a large conflict takes some hundreds.
@@ -67,33 +93,68 @@ A fix of a large conflict takes some hundreds; one that takes thousands would ke
 """
 
 
-class Working(Fix, frozen=True, kw_only=True):
-    """A fix with the cost of each edit, by which fixes are ranked."""
+class Working(Struct, frozen=True, kw_only=True):
+    """Edits that work, with their costs and their outcome, by which fixes are ranked."""
 
+    edits: tuple[Edit, ...]
     costs: tuple[Cost, ...]
+    outcome: Outcome
+    chosen: frozenset[Candidate] = frozenset()
+
+    @property
+    def identities(self) -> frozenset[tuple[object, ...]]:
+        """The identities of the edits."""
+        return frozenset(edit.identity for edit in self.edits)
+
+    @property
+    def gives_up(self) -> bool:
+        """Whether one of the edits drops a request."""
+        return any(edit.gives_up for edit in self.edits)
+
+    @property
+    def is_last_resort(self) -> bool:
+        """Whether something is given up, or bought: the GPU, a request, or other hardware."""
+        return max(self.costs)[0] >= Effort.NO_GPU
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """The rank among fixes, lowest first: last resorts come last, and before them what nobody measured."""
+        told = [(edit.change, str(edit.identity)) for edit in self.edits]
+        return self.is_last_resort, not self.outcome.is_measured, rank(list(self.costs)), told
 
 
 def fixes(
     instance: ProblemInstance, search: CompleteSearch, groups: tuple[Group, ...], *, solve_again: SolveAgain | None = None
 ) -> tuple[Fix, ...]:
-    """Return the fixes of a conflict, cheapest first, at most `SHOWN`; empty when none is found.
+    """Return the fixes of a conflict, at most `SHOWN`: verified ones first, then the cheapest; empty when none is found.
 
-    `solve_again` solves a changed request and returns the versions in its answer, None when there is no answer. If it is None,
-    a system stack is solved again here, while with packages only fixes within the environment of `instance` are found.
+    `solve_again` solves a changed request and returns its outcome, None when there is no answer. If it is None, a system stack
+    is solved again here, while with packages only fixes within the environment of `instance` are found.
     """
     if solve_again is None and instance.finder is None:
         solve_again = partial(_solve_system_again, instance.problem)
     instance.budget.limit(MOST_READS)
-    found = _Search(instance, search, solve_again).found(groups)
+    costs = Costs(groups)
+    among_members = _Search(instance, search, solve_again, costs)
+    found = among_members.found(groups)
     if solve_again is not None:
+        if is_python_in(instance, groups) and (working := _with_other_python(instance, (), (), solve_again, costs)) is not None:
+            found.append(working)
         tried = chain(edits_of_inputs(instance, groups), fewer_hosts(instance, search, groups))
-        found.extend(_of_inputs(instance, tried, solve_again, known=found))
+        found.extend(_of_inputs(instance, tried, solve_again, known=found, costs=costs))
+        if all(one.is_last_resort for one in found):
+            found.extend(_of_inputs(instance, without_gpu(instance, groups), solve_again, known=found, costs=costs))
+    if not found and (last := among_members.smallest(groups)) is not None:
+        found.append(last)
     found = [one for one in found if not _is_superset(one, found)]
-    found.sort(key=lambda one: (rank(list(one.costs)), [(edit.change, str(edit.identity)) for edit in one.edits]))
+    found.sort(key=lambda one: one.rank)
     distinct = {one.identities: one for one in reversed(found)}
     hosts = {target.label: target for target in instance.problem.request.hosts}
     requested = frozenset(instance.problem.request.spec.requires)
-    return tuple(fix_of(one.edits, one.gives, hosts, requested=requested) for one in reversed(distinct.values()))[:SHOWN]
+    return tuple(
+        replace(fix_of(one.edits, one.outcome.gives, hosts, requested=requested), is_unverified=bool(one.outcome.doubts))
+        for one in reversed(distinct.values())
+    )[:SHOWN]
 
 
 def fix_of(
@@ -133,23 +194,56 @@ def gives(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str,
     return dict(sorted(found.items()))
 
 
-def _solve_system_again(problem: Problem, request: Request) -> Mapping[str, str] | None:
-    """Return the versions in the answer to a changed request, solved without packages; None when there is no answer."""
+def outcome(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Outcome:
+    """Return the outcome of an answer."""
+    return Outcome(gives(instance, pins), doubts_of(instance, pins))
+
+
+def _solve_system_again(problem: Problem, request: Request) -> Outcome | None:
+    """Return the outcome of a changed request, solved without packages; None when there is no answer."""
     instance = ProblemInstance(rejoined(problem, request))
     pins = decide(instance)
-    return None if pins is None else gives(instance, pins)
+    return None if pins is None else outcome(instance, pins)
 
 
-def _outcome_of(solve_again: SolveAgain, request: Request, edits: Sequence[Edit]) -> Mapping[str, str] | None:
-    """Return the versions in the answer after some edits; None when there is no answer or an index cannot be reached."""
+def _outcome_of(solve_again: SolveAgain, request: Request, edits: Sequence[Edit]) -> Outcome | None:
+    """Return the outcome of a request after some edits; None when there is no answer or an index cannot be reached."""
     try:
         return solve_again(applied(request, edits))
     except ProvisionError:
         return None
 
 
+def _with_other_python(
+    instance: ProblemInstance, edits: tuple[Edit, ...], paid: tuple[Cost, ...], solve_again: SolveAgain, costs: Costs
+) -> Working | None:
+    """Return some edits with the nearest other Python with which they work; None when there is none."""
+    for edit in other_pythons(instance):
+        instance.budget.allot(MOST_READS_OF_ONE)
+        found = _outcome_of(solve_again, instance.problem.request, (*edits, edit))
+        if found is not None:
+            return Working(edits=(*edits, edit), costs=(*paid, costs.of(edit.component)), outcome=found)
+    return None
+
+
+def _with_cuda_image(
+    instance: ProblemInstance, edits: tuple[Edit, ...], paid: tuple[Cost, ...], solve_again: SolveAgain, costs: Costs
+) -> Working | None:
+    """Return some edits with a base image that has CUDA, if they work with it; None when they do not."""
+    edit = cuda_image(instance)
+    found = _outcome_of(solve_again, instance.problem.request, (*edits, edit)) if edit is not None else None
+    if edit is None or found is None:
+        return None
+    return Working(edits=(*edits, edit), costs=(*paid, costs.of(edit.component)), outcome=found)
+
+
 def _of_inputs(
-    instance: ProblemInstance, tried: Iterable[tuple[Edit, ...]], solve_again: SolveAgain, *, known: Sequence[Working]
+    instance: ProblemInstance,
+    tried: Iterable[tuple[Edit, ...]],
+    solve_again: SolveAgain,
+    *,
+    known: Sequence[Working],
+    costs: Costs,
 ) -> list[Working]:
     """Return the sets of edits in `tried` that work.
 
@@ -164,8 +258,8 @@ def _of_inputs(
         instance.budget.allot(MOST_READS_OF_ONE)
         given = _outcome_of(solve_again, request, edits)
         if given is not None:
-            exact = tuple(_with_python(edit, given) for edit in edits)
-            found.append(Working(edits=exact, costs=tuple(cost_of(edit.component) for edit in exact), gives=given))
+            paid = tuple(costs.of_edit(edit) for edit in edits)
+            found.append(Working(edits=edits, costs=paid, outcome=given))
     return found
 
 
@@ -177,11 +271,6 @@ def _while_readable(tried: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, .
         return
 
 
-def _with_python(edit: Edit, given: Mapping[str, str]) -> Edit:
-    """Return the edit to require the Python of the answer in place of one that opens Python; any other edit unchanged."""
-    return SetComponent(name="python", value=given["python"], requests=edit.requests) if isinstance(edit, OpenPython) else edit
-
-
 def _is_superset(one: Working, others: Iterable[Working]) -> bool:
     """Return whether some of the edits work without the others: dropping a request may make another edit unnecessary."""
     return any(other.identities < one.identities for other in others)
@@ -190,10 +279,11 @@ def _is_superset(one: Working, others: Iterable[Working]) -> bool:
 class _Search:
     """Searches for the cheapest sets of requests and facts to change so that the problem has an answer."""
 
-    def __init__(self, instance: ProblemInstance, search: CompleteSearch, solve_again: SolveAgain | None) -> None:
+    def __init__(self, instance: ProblemInstance, search: CompleteSearch, solve_again: SolveAgain | None, costs: Costs) -> None:
         self._instance = instance
         self._search = search
         self._solve_again = solve_again
+        self._costs = costs
         self._rounds = 0
 
     def found(self, groups: tuple[Group, ...]) -> list[Working]:
@@ -204,7 +294,7 @@ class _Search:
         known = {_groups(some) for some in queue}
         tried = 0
         while queue and tried < MOST and len(working) < SHOWN and self._rounds < MOST_ROUNDS:
-            queue.sort(key=lambda some: rank([cost_of(one.name) for one in some]))
+            queue.sort(key=lambda some: rank([self._costs.of(one.name) for one in some]))
             some = queue.pop(0)
             dropped = _groups(some)
             if any(other <= dropped for other in done):
@@ -222,6 +312,32 @@ class _Search:
                     known.add(_groups(further))
                     queue.append(further)
         return working
+
+    def smallest(self, groups: tuple[Group, ...]) -> Working | None:
+        """Return the edits of the smallest set of requests and facts whose changes work together, however many; None for none.
+
+        Every conflict that remains has to be hit by the set, so a smallest set that hits all conflicts found so far is tried,
+        and the next conflict is found, until none remains.
+        """
+        from pysat.examples.hitman import Hitman  # loaded only when there is no small fix
+
+        by_group: dict[Group, Relaxable] = {}
+        hit: tuple[Group, ...] = ()
+        with Hitman(htype="sorted") as hitman:
+            for _ in range(MOST):
+                also = [one for one in relaxables(self._instance, self._search, groups) if one.group not in hit]
+                if not also:
+                    return None
+                by_group |= {one.group: one for one in also}
+                hitman.hit([one.group for one in also])
+                hit = tuple(hitman.get() or ())
+                some = tuple(by_group[group] for group in hit)
+                groups = self._still_impossible(frozenset(hit))
+                self._instance.budget.allot(MOST_READS_OF_ONE)
+                if not groups and (found := self._working(some)) is not None:
+                    return found
+                groups = groups or self._in_the_way(some, frozenset(hit))
+        return None
 
     def _further(self, some: tuple[Relaxable, ...], dropped: frozenset[Group]) -> list[tuple[Relaxable, ...]]:
         """Return extensions of a set by one more request or fact: one that still conflicts after the changes of the set."""
@@ -250,34 +366,83 @@ class _Search:
         return tuple(found)
 
     def _working(self, some: tuple[Relaxable, ...]) -> Working | None:
-        """Return the edits that change every request and fact of a set; None when none work or an index cannot be reached."""
+        """Return the edits that change every request and fact of a set; None when none work or an index cannot be reached.
+
+        When what is nearest was measured by nobody, a few others are tried, and the nearest that was measured is taken.
+        """
+        found = first = self._nearest_working(some, frozenset())
+        passed: frozenset[Candidate] = frozenset()
+        is_one_request = len(some) == 1 and not some[0].is_fact and not some[0].is_bound
+        while found is not None and not found.outcome.is_measured and is_one_request and len(passed) < MOST_UNMEASURED:
+            passed |= found.chosen
+            found = self._nearest_working(some, passed)
+        return found if found is not None and found.outcome.is_measured else first
+
+    def _nearest_working(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
+        """Return the edits that change every request and fact of a set to the nearest values that work, without some values."""
         is_solved_whole = self._solve_again is not None and all(one.is_bound for one in some)
         try:
             # Without a bound another Python may work, and `solve_again` tries all of them.
-            chosen = [None] * len(some) if is_solved_whole else self._chosen(some)
+            chosen = [None] * len(some) if is_solved_whole else self._chosen(some, passed)
         except UnavailableError:
             return None
         if chosen is None:
             return None
-        pairs = [
-            edit_of(self._instance, one, candidate) if candidate is not None else left_out(self._instance, one)
-            for one, candidate in zip(some, chosen, strict=True)
-        ]
+        edits, costs = self._edits(some, chosen)
+        given = self._given(some, chosen, edits)
+        found = None
+        if given is not None:
+            edits, costs = self._edits(some, chosen, has_ends=True)
+            found = Working(edits=edits, costs=costs, outcome=given, chosen=frozenset(filter(None, chosen)))
+        elif self._solve_again is not None:
+            # Another version may need another Python, which is another environment, or libraries that the base image lacks.
+            found = _with_other_python(self._instance, edits, costs, self._solve_again, self._costs)
+            found = found or _with_cuda_image(self._instance, edits, costs, self._solve_again, self._costs)
+        is_useless = found is not None and found.gives_up and not self._is_of_use(found.outcome.gives)
+        return None if is_useless else found
+
+    def _edits(
+        self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], *, has_ends: bool = False
+    ) -> tuple[tuple[Edit, ...], tuple[Cost, ...]]:
+        """Return the edits to the chosen values with their costs; `has_ends`: those of facts with the range that works."""
+        pairs = []
+        for one, candidate in zip(some, chosen, strict=True):
+            if candidate is None:
+                pairs.append(left_out(self._instance, one, self._costs))
+                continue
+            edit, cost = edit_of(self._instance, one, candidate, costs=self._costs)
+            if has_ends and isinstance(edit, SetFact) and one.name in RANGES and not edit.shown_by:
+                edit = self._to_its_end(edit, one, candidate, some, chosen)
+            pairs.append((edit, cost))
         pairs = list(dict.fromkeys(pairs))
         order = {target.label: place for place, target in enumerate(self._instance.problem.request.hosts)}
         pairs.sort(key=lambda pair: (pair[1], order.get(pair[0].host_label, -1), pair[0].component))
-        edits = tuple(edit for edit, _ in pairs)
-        costs = [cost for _, cost in pairs]
-        given = self._given(some, chosen, edits)
-        for companion in (open_python(self._instance), cuda_image(self._instance)):
-            # Another version may need another Python, which is another environment, or libraries that the base image lacks.
-            if given is None and self._solve_again is not None and companion is not None:
-                given = _outcome_of(self._solve_again, self._instance.problem.request, (*edits, companion))
-                if given is not None:
-                    edits, costs = (*edits, _with_python(companion, given)), [*costs, cost_of(companion.component)]
-        if given is None or (any(edit.gives_up for edit in edits) and not self._is_of_use(given)):
-            return None
-        return Working(edits=edits, costs=tuple(costs), gives=given)
+        return tuple(edit for edit, _ in pairs), tuple(cost for _, cost in pairs)
+
+    def _to_its_end(
+        self,
+        edit: SetFact,
+        one: Relaxable,
+        candidate: Candidate,
+        some: tuple[Relaxable, ...],
+        chosen: Sequence[Candidate | None],
+    ) -> SetFact:
+        """Return the edit of a fact with the range from the nearest value to the last one beyond it that works."""
+        beyond = next((list(values) for values in nearest(self._instance, one) if candidate in values), [])
+        beyond = beyond[beyond.index(candidate) + 1 :] if candidate in beyond else []
+        given = tuple(value for value in chosen if value is not None and value is not candidate)
+        present = tuple(dict.fromkeys(other.key for other in some if not other.is_bound))
+        try:
+            last = self._first(beyond[::-1], without=_groups(some), given=given, present=present)
+        except UnavailableError:
+            return edit
+        if last is None:
+            return edit
+        return replace(
+            edit,
+            sign=">=" if last.version > candidate.version else "<=",
+            last="" if last is beyond[-1] else last.label,
+        )
 
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
         """Return whether an answer has any requested framework or distribution: an environment without them is no use."""
@@ -285,20 +450,17 @@ class _Search:
         wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in self._instance.named)}
         return bool(wanted.intersection(given)) if wanted else bool(given)
 
-    def _given(
-        self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], edits: Sequence[Edit]
-    ) -> Mapping[str, str] | None:
+    def _given(self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], edits: Sequence[Edit]) -> Outcome | None:
         if self._solve_again is not None:
             return _outcome_of(self._solve_again, self._instance.problem.request, edits)
         pins = self._answered(without=_groups(some), given=tuple(one for one in chosen if one is not None), present=())
-        return None if pins is None else gives(self._instance, pins)
+        return None if pins is None else outcome(self._instance, pins)
 
-    def _chosen(self, some: tuple[Relaxable, ...]) -> list[Candidate | None] | None:
+    def _chosen(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> list[Candidate | None] | None:
         """Return a candidate for each request and fact of a set; None when the set cannot work.
 
-        For a fact it is the nearest value that works; for a request another build of the same release if one works, otherwise
-        the version in an answer. An element is None for a request of which no value works, and for a bound: both have to be
-        dropped.
+        It is the nearest value that works; for a distribution of which the nearest versions do not, that in an answer. An
+        element is None for a request of which no value works, and for a bound: both have to be dropped.
         """
         without = _groups(some)
         asking = [one for one in some if not one.is_bound]
@@ -308,10 +470,14 @@ class _Search:
             present = tuple(key for key in present if key not in hopeless)
             if not hopeless or self._search.refutes(without=without, present=present):
                 return None
+        if self._instance.finder is not None and self._search.find(without=without, present=present) is None:
+            return None  # so that no value is tried of a request for which none works
         chosen: dict[Key, Candidate] = {}
         for one in asking:
-            for candidates in one.nearest(self._instance) if one.key in present else ():
-                works = self._first(candidates, without=without, given=tuple(chosen.values()), present=present)
+            most = None if one.is_fact or self._instance.finder is None else MOST_NEARER
+            for values in nearest(self._instance, one) if one.key in present else ():
+                candidates = [value for value in values if value not in passed]
+                works = self._first(candidates, without=without, given=tuple(chosen.values()), present=present, most=most)
                 if works is not None:
                     chosen[one.key] = works
                     break
@@ -327,9 +493,15 @@ class _Search:
         return not one.is_fact and self._search.refutes(without=without, present=(one.key,))
 
     def _first(
-        self, some: Sequence[Candidate], *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]
+        self,
+        some: Sequence[Candidate],
+        *,
+        without: frozenset[Group],
+        given: tuple[Candidate, ...],
+        present: tuple[Key, ...],
+        most: int | None = None,
     ) -> Candidate | None:
-        """Return the first candidate that works, or None.
+        """Return the first candidate that works, or None when none does, or none of the `most` that are not refuted.
 
         Candidates that are already refuted are skipped by bisection; the others are solved one by one.
         """
@@ -337,21 +509,19 @@ class _Search:
         def may(among: Sequence[Candidate]) -> bool:
             return not self._search.refutes(without=without, given=given, present=present, among=among)
 
-        rest = list(some)
-        while rest and may(rest):
+        rest, tried = list(some), 0
+        while rest and tried != most and may(rest):
             low, high = 0, len(rest) - 1
             while low < high:
                 middle = (low + high) // 2
                 low, high = (low, middle) if may(rest[low : middle + 1]) else (middle + 1, high)
             if self._works(without=without, given=(*given, rest[low]), present=present):
                 return rest[low]
-            rest = rest[low + 1 :]
+            rest, tried = rest[low + 1 :], tried + 1
         return None
 
     def _works(self, *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]) -> bool:
         """Return whether there is any answer; finding the most wanted one would take a search for every key."""
-        if self._instance.finder is not None:
-            return self._answered(without=without, given=given, present=present) is not None
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
         return self._search.find(without=without, given=given, present=present) is not None
 

@@ -16,7 +16,7 @@ from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_fa
 from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
 from provisioner.resolver.outcome.require_cuda import require_cuda
-from provisioner.resolver.outcome.unverified import doubts, weighed
+from provisioner.resolver.outcome.unverified import Weighed, doubts, weighed
 from provisioner.resolver.python.bundled import is_reported_for_component
 from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import (
@@ -40,6 +40,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.host.model import Host
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build, ImageFacts
@@ -82,13 +83,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
     build = _framework_build(pins)
     drivers = sorted((one for one in rules if isinstance(one.test, RunsCuda)), key=_floor, reverse=True)
     arch_list = _arch_list(build)
-    every = (
-        *problem.doubts,
-        *doubts(instance, pins, beside, is_whole=is_whole),
-        *undated(instance, pins),
-        *built_elsewhere(instance, pins),
-    )
-    found = weighed(every, problem.request)
+    found = _weighed(instance, pins, beside, is_whole=is_whole)
     return Stack(
         platform=problem.request.platform,
         accelerator=accelerator_of(problem.matrix, problem.request, (key.name for key in pins)),
@@ -118,6 +113,23 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
         ),
         moves=tuple(sorted(moves(instance, pins), key=lambda move: (move.name not in problem.request.upgraded, move.name))),
     )
+
+
+def doubts_of(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
+    """Return the doubts that make an answer unverified; () for a yes."""
+    return _weighed(instance, _in_order(instance.problem, pins), {}, is_whole=instance.finder is not None).doubts
+
+
+def _weighed(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate], *, is_whole: bool
+) -> Weighed:
+    every = (
+        *instance.problem.doubts,
+        *doubts(instance, pins, beside, is_whole=is_whole),
+        *undated(instance, pins),
+        *built_elsewhere(instance, pins),
+    )
+    return weighed(every, instance.problem.request)
 
 
 def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:

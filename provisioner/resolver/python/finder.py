@@ -253,6 +253,10 @@ class PackageFinder:
         is_any = any(one.is_withheld for one in found)
         return sorted(found, key=lambda one: one.is_withheld) if is_any else found
 
+    def rank(self, candidate: Candidate) -> int:
+        """Return 0 for a version as good as its number, more for one to take last, such as one that nobody measured."""
+        return self._facts.rank(candidate) if candidate.key.distribution in self._facts.limited else 0
+
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate; raises `UnavailableError` when its metadata cannot be reached.
 
@@ -433,6 +437,10 @@ class PackageFinder:
     def applicable(self, candidate: Candidate) -> list[Pep508]:
         """Return the requirements of a chosen distribution whose markers hold here, as written in its metadata."""
         return self._applicable(self.release_of(candidate), extras_of(candidate.key) or ("",))
+
+    def extras(self, release: PackageRelease) -> tuple[str, ...]:
+        """Return the extras that the metadata of a release names, normalized; raises `UnavailableError` if unreachable."""
+        return self._source.extras(release)
 
     def extras_without(self, release: PackageRelease, extra: str) -> tuple[str, ...] | None:
         """Return the extras of a release that has not the one named `extra`; None where it has, or its metadata is unreadable.

@@ -39,7 +39,7 @@ def test_a_driver_that_nothing_requires_is_changed_to_one_that_goes_with_the_hos
     with pytest.raises(NoStackError) as caught:
         solve_system(join(matrix, small.request({"python": "3.12"}, host)))
     assert [changes(hint) for hint in caught.value.conflict.fixes] == [
-        (("driver", ">=560.28.03"),),
+        (("driver", "==560.28.03"),),
         (("gpu", "==7.0"),),
     ]
 
@@ -86,7 +86,9 @@ def test_where_no_change_is_enough_that_is_said() -> None:
     with pytest.raises(NoStackError) as caught:
         solve_system(join(matrix, small.request({"pytorch": ">=1.0"})))
     assert caught.value.conflict.fixes == ()
-    assert caught.value.hints == ("no way out was found that changes 3 or fewer of the spec's requests and the hosts' facts",)
+    assert caught.value.hints == (
+        "no way out was found, however many of the spec's requests and the hosts' facts are changed together",
+    )
 
 
 def test_every_host_that_stands_in_the_way_is_left_out_at_once() -> None:
@@ -166,5 +168,5 @@ def test_hosts_of_two_vendors_are_told_which_to_leave_out() -> None:
 
 def test_what_was_asked_for_is_not_left_out_when_nothing_else_was() -> None:
     conflict = refused(NVIDIA, requires={"pytorch": "==1.0", "cuda": "==1.*"})
-    assert changes(conflict.fixes[0]) == (("pytorch", "==2.0+cu2"), ("cuda", "==2.0"))
+    assert changes(conflict.fixes[0]) == (("cuda", "==2.0"), ("pytorch", "==2.0+cu2"))
     assert not any(change == "left out" for hint in conflict.fixes for _, change in changes(hint))

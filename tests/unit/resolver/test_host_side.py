@@ -98,7 +98,7 @@ def test_secure_boot_without_a_key_stops_a_new_driver() -> None:
     host = {"kernel": KERNEL, "kernel_headers": KERNEL}
     conflict = refused({**host, "secure_boot": {"enabled": True, "mok_enrolled": False}})
     assert wheres(conflict) == ["rule a-new-driver-must-be-signed"]
-    assert [dict(changes(hint)) for hint in conflict.fixes] == [{"secure_boot": "==disabled"}]
+    assert [dict(changes(hint)) for hint in conflict.fixes] == [{"secure_boot": "==enrolled"}]
     assert not unverified(solved({**host, "secure_boot": {"enabled": True, "mok_enrolled": True}}))
 
 

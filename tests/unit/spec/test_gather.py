@@ -126,7 +126,6 @@ provision.yaml:5:1: hashes: unknown key `hashes`; known keys: {keys}
 provision.yaml:8:54: indexes[1].packages[0]: `Torch` belongs to an index already, at provision.yaml:7; keep one
 provision.yaml:8:61: indexes[1].packages[1]: `x y` is neither the name of a distribution nor a pattern such as nvidia-*
 pyproject.toml:3:17: `x y` {not_one}: expected semicolon (after name with no version specifier) or end
-r.txt:2:1: `attrs==2` contradicts `attrs==1` on line 1
 r.txt:3:1: `--pre` is not read from requirement files: say so in the spec: `policy: {{allow: [prerelease]}}`
 """
 
@@ -191,10 +190,9 @@ def test_lines_that_contradict_each_other_from_file_to_file(tmp_path: Path) -> N
         "provision.yaml": "requires: {pytorch: '>=2.6'}\npackages: ['numpy<2', 'torch<3']\npackages-from: [r.txt]\n",
         "r.txt": "numpy>=2\ntorch<2\n",
     }
-    assert mistakes(tmp_path, files) == [
-        "r.txt:1:1: `numpy>=2` contradicts `numpy<2` at provision.yaml:2",
-        "r.txt:2:1: `torch<2` contradicts `pytorch: >=2.6` at provision.yaml:1; they are the same component",
-    ]
+    assert set(read(tmp_path, files).spec.packages) == {"numpy<2", "torch<3", "numpy>=2", "torch<2"}, (
+        "whether they agree is solved"
+    )
     files["provision.yaml"] += "overrides: ['numpy==2.1', 'torch==2.7']\n"
     assert read(tmp_path, files).spec.overrides == ("numpy==2.1", "torch==2.7")
     files["provision.yaml"] = files["provision.yaml"].replace("'torch==2.7'", "'torch==2.1'")

@@ -1,0 +1,264 @@
+"""Requests and facts in a conflict that a person could change, and the values to change them to, nearest first."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from packaging.version import Version as PackageVersion
+
+from provisioner.accelerators import RUNTIMES
+from provisioner.components import COMPONENTS
+from provisioner.grounds.requirement import (
+    PYTHON_ATTEMPT,
+    CompilesOnlyFor,
+    Constrains,
+    GivesHashes,
+    Overrides,
+    RequiresComponent,
+    RequiresPython,
+)
+from provisioner.host.facts import stated
+from provisioner.request import may_compute_on_nvidia
+from provisioner.resolver.requirement import Key, Matching, Within, build_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provisioner.grounds.requirement import Group
+    from provisioner.resolver.requirement import Candidate, Requirement
+    from provisioner.resolver.search.complete import CompleteSearch
+    from provisioner.resolver.search.instance import ProblemInstance
+
+FIXED = frozenset({"platform", "accelerator", "image", "policy"})
+"""Components that are not relaxed directly: the target, which no fix changes, and those that are edited in the request."""
+
+OLDER_FIRST = frozenset({"kernel"})
+"""Facts of which older values are tried before newer ones: what a release is documented for ends at some kernel."""
+
+_COMPILED = ("cuda", "rocm")
+"""Accelerators for whose GPUs the builds of frameworks are compiled."""
+
+Numbers = tuple[int, ...]
+
+
+class Relaxable(Struct, frozen=True):
+    """A request or fact that a person could change: the group of its requirements, its key and its current requirement."""
+
+    group: Group
+    key: Key
+    current: Requirement
+
+    @property
+    def is_fact(self) -> bool:
+        """Whether this is a fact of a host."""
+        return self.current.ground.kind == "fact"
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether this only excludes versions, so that a fix drops it: a constraint, an override or hashes."""
+        return isinstance(self.current.ground, Constrains | Overrides | GivesHashes)
+
+    @property
+    def name(self) -> str:
+        """The name of the line or fact.
+
+        It differs from the key for a constraint or override, for hashes, and for `pytorch_build`, a line of its own on
+        PyTorch's key.
+        """
+        ground = self.current.ground
+        if isinstance(ground, Constrains | Overrides):
+            return f"{ground.requirement} bound"  # two equal lines are dropped together, as one change
+        if isinstance(ground, GivesHashes):
+            return str(self.group)
+        if isinstance(ground, RequiresComponent) and ground.name == "pytorch_build":
+            return "pytorch_build"
+        return self.key.distribution if self.key.is_package else self.key.component
+
+
+def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> list[Relaxable]:
+    """Return the requests and facts among some groups that a person could change.
+
+    Left out are rules, the target, requirements added by a question or a lock, and lines that are edited in the request only,
+    such as Python when there are packages.
+    """
+    found = []
+    extra = {root.ground.group for root in instance.problem.extra}
+    for group in groups:
+        for parent, requirement in search.members(group)[:1]:
+            one = Relaxable(group, requirement.key, requirement)
+            is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
+            # The architectures to compile for follow from the GPUs, whose change changes them.
+            is_derived = one.is_fact and one.name == "arch_list"
+            is_fixed = is_open or is_derived or one.name in FIXED or group == PYTHON_ATTEMPT or group in extra
+            is_fixed = is_fixed or one.is_bound or _is_pointless(one, instance)
+            is_fixed = is_fixed or isinstance(requirement.ground, RequiresPython | CompilesOnlyFor)
+            is_environment = instance.finder is not None and one.name == "python"
+            if (parent is None and not is_fixed and not is_environment) or one.is_bound:
+                found.append(one)
+    return found
+
+
+def _is_pointless(one: Relaxable, instance: ProblemInstance) -> bool:
+    """Return whether a fact is the macOS of a Mac without a GPU of NVIDIA, on which no macOS runs CUDA."""
+    request = instance.problem.request
+    if one.name != "macos" or request.accelerator != "cuda":
+        return False
+    return not any(may_compute_on_nvidia(target.host) for target in request.hosts if target.label == one.key.scope)
+
+
+def today(instance: ProblemInstance, one: Relaxable) -> Candidate | None:
+    """Return the candidate that a host states; None when nothing meets the requirement."""
+    return next((other for other in instance.candidates(one.key) if one.current.allows(other)), None)
+
+
+def installed(instance: ProblemInstance, one: Relaxable) -> dict[str, str]:
+    """Return the newer values of a host's fact that are installed already, each with the component that shows it."""
+    hosts = (target.host for target in instance.problem.request.hosts if target.label == one.key.scope)
+    now = today(instance, one)
+    found: dict[str, str] = {}
+    for host in hosts:
+        for row in COMPONENTS.values():
+            value = stated(host, row.name) if row.shows_installed == one.name and one.is_fact else None
+            if value is not None and now is not None and _every_number(value) > _every_number(now.label):
+                found[value] = row.name
+    return found
+
+
+def _every_number(text: str) -> Numbers:
+    """Return all numbers in the text of a version, as of the kernel `6.8.0-45-generic`; () for a name."""
+    return tuple(int(number) for number in re.findall(r"\d+", text))
+
+
+def nearest(instance: ProblemInstance, one: Relaxable) -> Iterator[Sequence[Candidate]]:
+    """Yield lists of values to try, nearest first; of each list, the first value that works is taken.
+
+    For a host fact these are the values that are installed already, then the newer values, then the older ones; the other way
+    round for a kernel. Values that are not numbers are in the order of the matrix, the remedy of the component first. For a
+    request they are those of `_nearest_to_request`.
+    """
+    candidates = instance.candidates(one.key)
+    if not one.is_fact:
+        yield _nearest_to_request(instance, one)
+        return
+    now = today(instance, one)
+    if now is None:
+        return
+    if not candidates[0].version.release:
+        remedy = COMPONENTS[one.name].remedy if one.name in COMPONENTS else ""
+        yield sorted((other for other in candidates if other is not now), key=lambda other: other.label != remedy)
+        return
+    ready = installed(instance, one)
+    yield [other for other in candidates if other.label in ready]
+    newer = sorted((other for other in candidates if other.version > now.version), key=attrgetter("version"))
+    older = sorted((other for other in candidates if other.version < now.version), key=attrgetter("version"), reverse=True)
+    yield from (older, newer) if one.name in OLDER_FIRST else (newer, older)
+
+
+def _nearest_to_request(instance: ProblemInstance, one: Relaxable) -> list[Candidate]:
+    """Return the values that a request excludes, nearest first; names without an order as they are listed.
+
+    Values whose GPU code nobody measured come last. Of the others, those of the release that is asked for come first, then
+    those of the releases with the fewest releases in between, a newer one before an older one. Of one release the builds for
+    the nearest CUDA or ROCm come first, of the same major before others; equal ones are in the order of preference.
+    """
+    candidates = [other for other in instance.candidates(one.key) if not (other.is_withheld or other.has_no_file)]
+    asked = instance.allowed(one.current)
+    others = [other for other in candidates if other not in asked]
+    releases = sorted({_numbers(other) for other in candidates})
+    places = sorted(_places_asked(one, asked, releases))
+    runtimes = _runtimes_asked(one, candidates)
+
+    def nearness(other: Candidate) -> tuple[object, ...]:
+        place = 2 * bisect_left(releases, _numbers(other))
+        apart, is_older = _apart(place, places)
+        return _rank(instance, other), apart, is_older, _runtimes_apart(other, runtimes)
+
+    return sorted(others, key=nearness)
+
+
+def _numbers(candidate: Candidate) -> Numbers:
+    """Return the numbers of a candidate's release, whatever its build, without trailing zeros."""
+    return _trimmed(candidate.pep440.release if candidate.key.is_package else candidate.version.release)
+
+
+def _trimmed(numbers: Numbers) -> Numbers:
+    while numbers and not numbers[-1]:
+        numbers = numbers[:-1]
+    return numbers
+
+
+def _places_asked(one: Relaxable, asked: frozenset[Candidate], releases: Sequence[Numbers]) -> set[int]:
+    """Return the places of the releases that a request asks for: twice their index in `releases`.
+
+    When it asks for none of them, they are those of the versions that it names, an odd number for one between two releases.
+    """
+    if asked:
+        return {2 * bisect_left(releases, _numbers(other)) for other in asked}
+    found = set()
+    for numbers in _named(one):
+        index = bisect_left(releases, numbers)
+        is_there = index < len(releases) and releases[index] == numbers
+        found.add(2 * index if is_there else 2 * index - 1)
+    return found
+
+
+def _named(one: Relaxable) -> Iterator[Numbers]:
+    """Yield the numbers of the versions in the range of a request."""
+    test = one.current.test
+    if isinstance(test, Within):
+        yield from (_trimmed(clause.version.release) for clause in test.range.clauses)
+    elif isinstance(test, Matching):
+        yield from (_trimmed(PackageVersion(clause.version.removesuffix(".*")).release) for clause in test.specifier)
+
+
+def _apart(place: int, places: Sequence[int]) -> tuple[int, bool]:
+    """Return how far a place is from the nearest of some, and whether it is below that one; (0, False) when there are none."""
+    index = bisect_left(places, place)
+    near = places[max(index - 1, 0) : index + 1]
+    return min(((abs(place - other), place < other) for other in near), default=(0, False))
+
+
+def _runtimes_asked(one: Relaxable, candidates: Sequence[Candidate]) -> set[Numbers]:
+    """Return the CUDA or ROCm of the builds that a request asks for by name, of any release; empty when it names no build."""
+    test = one.current.test
+    names = {clause.version.local for clause in test.range.clauses} if isinstance(test, Within) else set()
+    if isinstance(test, Matching):
+        names = {clause.version.partition("+")[2] for clause in test.specifier}
+    if isinstance(one.current.ground, RequiresComponent) and one.current.ground.name == "pytorch_build":
+        names = {one.current.ground.range}
+    named = names - {""}
+    return {_runtime(other) for other in candidates if (build := build_of(other)) is not None and build.name in named} - {()}
+
+
+def _runtime(candidate: Candidate) -> Numbers:
+    """Return the numbers of the CUDA or ROCm that a build needs; () for a build without one, or no build."""
+    build = build_of(candidate)
+    needs = build.requires if build is not None else ()
+    clauses = (clause for need in needs if need.component in RUNTIMES for clause in need.range.clauses)
+    return next((clause.version.release for clause in clauses), ())
+
+
+def _runtimes_apart(candidate: Candidate, runtimes: set[Numbers]) -> tuple[int, int]:
+    """Return how far the CUDA or ROCm of a build is from the nearest of some, by major and then by minor number."""
+    major, minor = (*_runtime(candidate), 0, 0)[:2]
+    found = []
+    for other in runtimes:
+        other_major, other_minor = (*other, 0)[:2]
+        # Of a later major the first minor release is the nearest, of an earlier one the last.
+        steps = abs(minor - other_minor) if major == other_major else minor if major > other_major else -minor
+        found.append((abs(major - other_major), steps))
+    return min(found, default=(0, 0))
+
+
+def _rank(instance: ProblemInstance, candidate: Candidate) -> int:
+    """Return 0 for a build or wheel as good as its number, more for one to take last, such as one that nobody measured."""
+    if candidate.key.is_package:
+        return instance.finder.rank(candidate) if instance.finder is not None else 0
+    build = build_of(candidate)
+    if build is None or build.accelerator not in _COMPILED:
+        return 0
+    return int((build.sass if build.accelerator == "cuda" else build.gfx) is None)
