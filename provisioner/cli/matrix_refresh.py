@@ -49,7 +49,7 @@ def matrix_refresh(
     from msgspec.structs import replace
 
     from provisioner.cli.display import data, json_data, steps, talk, warn
-    from provisioner.curate.refresh import refresh
+    from provisioner.curate.refresh import Options, refresh
     from provisioner.curate.wheel_index import WheelIndex
     from provisioner.document import write_together
     from provisioner.index.settings import settings_from_pip
@@ -59,15 +59,8 @@ def matrix_refresh(
     settings = replace(settings_from_pip(os.environ), offline=offline)
     with steps("reading the package index") as progress, WheelIndex(settings, workers=jobs, progress=progress) as index:
         today = datetime.now(UTC).date().isoformat()
-        found = refresh(
-            directory,
-            components or (),
-            index,
-            today=today,
-            allow_removals=allow_removals,
-            measure=measure,
-            keep_going=keep_going,
-        )
+        options = Options(today=today, allow_removals=allow_removals, measure=measure, keep_going=keep_going)
+        found = refresh(directory, components or (), index, options=options)
     changed = [one for one in found if one.is_changed]
     if not dry_run:
         write_together({one.path: one.after.encode() for one in changed})

@@ -51,6 +51,19 @@ class UnloadableMatrixError(RefusedError):
     code = "unloadable-matrix"
 
 
+class Options(Struct, frozen=True, kw_only=True):
+    """How to refresh; `today` is an ISO date.
+
+    With `measure`, facts of new artefacts that cost little to read are measured. With `keep_going`, what no index answers for
+    stays as it is, and so does a file that would lose rows. With `allow_removals`, rows that the index lacks are removed.
+    """
+
+    today: str
+    allow_removals: bool = False
+    measure: bool = False
+    keep_going: bool = False
+
+
 class Refreshed(Struct, frozen=True, kw_only=True):
     """One generated file: its path and its text before and after.
 
@@ -87,32 +100,21 @@ class Refreshed(Struct, frozen=True, kw_only=True):
         return "".join(lines)
 
 
-def refresh(
-    directory: Path,
-    components: Sequence[str],
-    index: WheelIndex,
-    *,
-    today: str,
-    allow_removals: bool = False,
-    measure: bool = False,
-    keep_going: bool = False,
-) -> tuple[Refreshed, ...]:
-    """Derive the files of `components` (if empty, of all in `DERIVERS`) from an index; `today` is an ISO date.
+def refresh(directory: Path, components: Sequence[str], index: WheelIndex, *, options: Options) -> tuple[Refreshed, ...]:
+    """Derive the files of `components` (if empty, of all in `DERIVERS`) from an index.
 
-    With `measure`, facts of new artefacts that cost little to read are measured. With `keep_going`, what no index answers for
-    stays as it is, and so does a file that would lose rows. Raises `UsageError` for an unknown component
-    or one that is curated by hand, `ShrunkenTableError` when rows are lost without `allow_removals`, `UnloadableMatrixError`
-    when the result is inconsistent, and the errors of reading the index.
+    Raises `UsageError` for an unknown component or one that is curated by hand, `ShrunkenTableError` when rows are lost without
+    `allow_removals`, `UnloadableMatrixError` when the result is inconsistent, and the errors of reading the index.
     """
     files = read_files(directory)
     wanted = _wanted(files, [name for name in components if name != WHEELS]) if components != [WHEELS] else []
-    found = [_one(files, deriver, index, today=today, measure=measure, keep_going=keep_going) for deriver in wanted]
+    found = [_one(files, deriver, index, options) for deriver in wanted]
     if files.index.content.wheels and (not components or WHEELS in components):
-        found.append(_wheels(files, index, today=today, measure=measure, keep_going=keep_going))
-    if keep_going and not allow_removals:
+        found.append(_wheels(files, index, options))
+    if options.keep_going and not options.allow_removals:
         found = [_unless_rows_are_lost(one) for one in found]
     lost = [f"{one.name}: {row}" for one in found for row in one.lost]
-    if lost and not allow_removals:
+    if lost and not options.allow_removals:
         noun = "row" if len(lost) == 1 else "rows"
         raise ShrunkenTableError(
             f"the index lacks {len(lost)} {noun} that the matrix has",
@@ -140,15 +142,7 @@ def _wanted(files: MatrixFiles, components: Sequence[str]) -> list[Deriver]:
     return [DERIVERS[name] for name in known if name in DERIVERS and (not components or name in components)]
 
 
-def _one(
-    files: MatrixFiles,
-    deriver: Deriver,
-    index: WheelIndex,
-    *,
-    today: str,
-    measure: bool,
-    keep_going: bool,
-) -> Refreshed:
+def _one(files: MatrixFiles, deriver: Deriver, index: WheelIndex, options: Options) -> Refreshed:
     name = files.index.content.components[deriver.component].files[0]
     path = files.directory / name
     before = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -164,13 +158,13 @@ def _one(
             f"{files.directory.name}/{name} was not generated, and would be overwritten",
             hints=("move what is in it to another file of the component, named after this one in matrix.yaml",),
         )
-    session = Session(index=index, today=today, old=old)
+    session = Session(index=index, today=options.today, old=old)
     try:
         derived, dropped = with_kept_facts(old, deriver.derive(session))
-        if measure:
+        if options.measure:
             derived = deriver.measure(session, derived)
     except UnavailableError as error:
-        if not keep_going:
+        if not options.keep_going:
             raise
         return Refreshed(
             component=deriver.component,
@@ -203,12 +197,12 @@ def _unless_rows_are_lost(one: Refreshed) -> Refreshed:
     return replace(one, after=one.before, lost=(), unread=(*one.unread, *kept))
 
 
-def _wheels(files: MatrixFiles, index: WheelIndex, *, today: str, measure: bool, keep_going: bool) -> Refreshed:
+def _wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
     name = files.index.content.wheels
     path = files.directory / name
     before = path.read_text(encoding="utf-8")
     old = files.wheels.content
-    found = derive_wheels(old, index, today=today, measure=measure, keep_going=keep_going)
+    found = derive_wheels(old, index, today=options.today, measure=options.measure, keep_going=options.keep_going)
     derived = found.file
     return Refreshed(
         component=WHEELS,
