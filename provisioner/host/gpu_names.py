@@ -101,34 +101,35 @@ class UnreadName(NamedTuple):
 
 _MOST_CANDIDATES = 6
 
-_UUID = re.compile(r"^GPU \d+:\s*|\s*\(UUID:.*$", re.IGNORECASE)
+# Patterns are texts, compiled where they are first used: a name that the matrix spells needs none of them.
+
+_UUID = r"(?i)^GPU \d+:\s*|\s*\(UUID:.*$"
 """The frame of a line of `nvidia-smi -L`: `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5c1e…)`."""
 
-_FIELD = re.compile(
-    r"^(?:GPU\s*\[?\d+\]?\s*:\s*)?"
-    r"(?:(?:card|gpu|product|market|marketing|device|asic)[ _]?(?:series|model|name|sku|id)|name)\s*:\s*",
-    re.IGNORECASE,
+_FIELD = (
+    r"(?i)^(?:GPU\s*\[?\d+\]?\s*:\s*)?"
+    r"(?:(?:card|gpu|product|market|marketing|device|asic)[ _]?(?:series|model|name|sku|id)|name)\s*:\s*"
 )
 """The field of a line of `rocm-smi` or `amd-smi`: `GPU[0] : Card Series: AMD Instinct MI300X OAM`, `MARKET_NAME: …`."""
 
-_SLICE = re.compile(r"(?:^|[\s/-])MIG[\s-]+(?:\d+c\.)?\d+g\.\d+gb\S*.*$", re.IGNORECASE)
+_SLICE = r"(?i)(?:^|[\s/-])MIG[\s-]+(?:\d+c\.)?\d+g\.\d+gb\S*.*$"
 """A MIG profile at the end: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`, `NVIDIA-A100-SXM4-80GB-MIG-1g.10gb`, `MIG 1g.5gb` alone."""
 
-_VIRTUAL = re.compile(r"-\d{1,3}(?:-\d{1,3})?[QCAB](?:ME)?$", re.IGNORECASE)
+_VIRTUAL = r"(?i)-\d{1,3}(?:-\d{1,3})?[QCAB](?:ME)?$"
 """The profile of a virtual GPU: `NVIDIA A40-48Q`, `GRID A100-3-20C`."""
 
-_GFX = re.compile(r"(?<![0-9a-z])gfx[0-9a-f]{3,5}(?![0-9a-z])", re.IGNORECASE)
-_SM = re.compile(r"(?:sm|compute(?:[ _]capability)?|cc)[ _]?(\d{1,2})\.?(\d)[af]?|(\d{1,2})\.(\d)", re.IGNORECASE)
-_PCI = re.compile(r"(?<![0-9a-f:])(10de|1002):([0-9a-f]{4})(?![0-9a-f])", re.IGNORECASE)
-_HEX = re.compile(r"0x([0-9a-f]{4})(10de|1002)?", re.IGNORECASE)
+_GFX = r"(?i)(?<![0-9a-z])gfx[0-9a-f]{3,5}(?![0-9a-z])"
+_SM = r"(?i)(?:sm|compute(?:[ _]capability)?|cc)[ _]?(\d{1,2})\.?(\d)[af]?|(\d{1,2})\.(\d)"
+_PCI = r"(?i)(?<![0-9a-f:])(10de|1002):([0-9a-f]{4})(?![0-9a-f])"
+_HEX = r"(?i)0x([0-9a-f]{4})(10de|1002)?"
 """A device id alone (`0x740c`, as the card model of `rocm-smi`), or with the vendor below it, as NVML writes `0x233010DE`."""
 
-_BRACKETS = re.compile(r"\[([^\[\]]+)\]")
-_NO_NAME = re.compile(r"[0-9a-f]{4}(?::[0-9a-f]{4})?|AMD/ATI", re.IGNORECASE)
+_BRACKETS = r"\[([^\[\]]+)\]"
+_NO_NAME = r"(?i)[0-9a-f]{4}(?::[0-9a-f]{4})?|AMD/ATI"
 """What `lspci` writes in brackets besides the name: the class, the ids, the vendor's short name."""
 
-_JOINED = re.compile(r"(rtx|gtx|gts|gt|rx|mx|titan|jetson|quadro|tesla|geforce|radeon|instinct)(a?\d.*)")
-_SUFFIXED = re.compile(r"(\d{3,4})(ti|super|xtx|xt|gre|d)")
+_JOINED = r"(rtx|gtx|gts|gt|rx|mx|titan|jetson|quadro|tesla|geforce|radeon|instinct)(a?\d.*)"
+_SUFFIXED = r"(\d{3,4})(ti|super|xtx|xt|gre|d)"
 _SAME_WORDS = {"mobile": "laptop", "notebook": "laptop", "geforcertx": "rtx"}
 _SILENT = frozenset(
     {
@@ -167,14 +168,14 @@ _OTHERS = frozenset(
 _PORTABLE = frozenset({"laptop", "maxq", "embedded"})
 """Words of products that share their number with another chip in a desktop, and are never left out."""
 
-_DETAIL = re.compile(
+_DETAIL = (
     r"\d+(?:gb|mb)|sxm\d*|pcie|oam|hbm\d?e?|nvl\d*|lc|ac|vf|hf|fhhl|mcm|mba|dgxs|hgx|dgx|ls|mega|mxgpu|accelerator|adapter|superchip|tensor"
     r"|core|card|series|lite|hash|rate|lhr|oem|rev|developer|kit|module|memory"
     r"|grace|hopper|ampere|turing|volta|lovelace|blackwell|rubin"
 )
 """Words about memory, form and generation, which a product's row may lack."""
 
-_MODEL = re.compile(r"([a-z]*?)(\d+)([a-z]*)")
+_MODEL = r"([a-z]*?)(\d+)([a-z]*)"
 
 
 def words_of(name: str) -> frozenset[str]:
@@ -185,9 +186,9 @@ def words_of(name: str) -> frozenset[str]:
     found: list[str] = []
     for part in re.split(r"[^a-z0-9.+]+", text):
         word = part.strip(".")
-        joined = _JOINED.fullmatch(word)
+        joined = re.fullmatch(_JOINED, word)
         for one in joined.groups() if joined else (word,):
-            suffixed = _SUFFIXED.fullmatch(one)
+            suffixed = re.fullmatch(_SUFFIXED, one)
             found += suffixed.groups() if suffixed else (one,)
     return frozenset(_SAME_WORDS.get(word, word) for word in found if word and word not in _SILENT)
 
@@ -295,21 +296,21 @@ class GpuNames:
 
     def _parsed(self, text: str) -> NamedGpu | UnreadName:
         """Take the name out of its frame, the most telling part first: a target, a PCI id, a name beside a chip, a name."""
-        plain = _FIELD.sub("", _UUID.sub("", text.strip())).strip().removesuffix("-SHARED")
+        plain = re.sub(_FIELD, "", re.sub(_UUID, "", text.strip())).strip().removesuffix("-SHARED")
         target = _target_itself(plain)
         if target is not None:
             return NamedGpu(target, None)
-        whole = _SLICE.sub("", plain).strip()
+        whole = re.sub(_SLICE, "", plain).strip()
         if not whole.removeprefix("nvidia.com"):
             return UnreadName(text, vendor="NVIDIA", is_slice=True)
         known = self._of_identity(whole)
-        brackets = [part for part in _BRACKETS.findall(whole) if not _NO_NAME.fullmatch(part)]
+        brackets = [part for part in re.findall(_BRACKETS, whole) if not re.fullmatch(_NO_NAME, part)]
         name = re.sub(r"\(rev [0-9a-f]+\)", "", brackets[-1] if brackets else whole)
-        name = _VIRTUAL.sub("", name.strip())
+        name = re.sub(_VIRTUAL, "", name.strip())
         candidates = self._fitting(name)
         chip = known.target if known is not None else None
         if chip is None and (brackets or not candidates):
-            chip = self._of_chip(_BRACKETS.sub(" ", whole))
+            chip = self._of_chip(re.sub(_BRACKETS, " ", whole))
         if chip is not None:
             return self._one([one for one in candidates if one.target == chip]) or known or NamedGpu(chip, None)
         return self._one(candidates) or self._unread(text, name, candidates)
@@ -320,10 +321,10 @@ class GpuNames:
         return targets[match[1]] if match is not None else None
 
     def _of_identity(self, text: str) -> NamedGpu | None:
-        pci = _PCI.search(text)
+        pci = re.search(_PCI, text)
         if pci is not None:
             return self.by_device(pci[2], vendor=_VENDOR_OF[pci[1].upper()])
-        number = _HEX.fullmatch(text)
+        number = re.fullmatch(_HEX, text)
         return self.by_device(number[1], vendor=_VENDOR_OF.get((number[2] or "").upper())) if number is not None else None
 
     def _one(self, found: Iterable[NamedGpu]) -> NamedGpu | None:
@@ -359,7 +360,7 @@ class GpuNames:
         exact = [one.named for one in self._listed if one.words == words]
         if exact:
             return exact
-        details = {word for word in words if _DETAIL.fullmatch(word)}
+        details = {word for word in words if re.fullmatch(_DETAIL, word)}
         for asked, has_portable in ((words, False), (words - details, False), (words - details - _PORTABLE, True)):
             family = self._family(asked, has_portable=has_portable)
             if family:
@@ -415,10 +416,10 @@ def _target(row: ChipRow) -> tuple[str, str]:
 
 def _target_itself(text: str) -> str | None:
     """Return the target that a text is or holds: `sm_90a` -> `9.0`, `gfx90a:sramecc+:xnack-` -> `gfx90a`."""
-    gfx = _GFX.search(text)
+    gfx = re.search(_GFX, text)
     if gfx is not None:
         return gfx[0].lower()
-    match = _SM.fullmatch(text)
+    match = re.fullmatch(_SM, text)
     return ".".join(part for part in match.groups() if part) if match is not None else None
 
 
@@ -457,8 +458,8 @@ def _generation(words: frozenset[str]) -> tuple[str, int | None]:
     `H100` -> h, 0: a letter of its own is a generation. ("", None) for a name without a number.
     """
     for word in sorted(words):
-        model = _MODEL.fullmatch(word)
-        if model is None or _DETAIL.fullmatch(word):
+        model = re.fullmatch(_MODEL, word)
+        if model is None or re.fullmatch(_DETAIL, word):
             continue
         letters, digits, _ = model.groups()
         if letters == "mi":
@@ -476,7 +477,7 @@ def _most_similar(words: frozenset[str], rows: list[_Listed]) -> str | None:
     from difflib import SequenceMatcher
 
     def model(of: frozenset[str]) -> str:
-        return next((word for word in sorted(of) if _MODEL.fullmatch(word) and not _DETAIL.fullmatch(word)), "")
+        return next((word for word in sorted(of) if re.fullmatch(_MODEL, word) and not re.fullmatch(_DETAIL, word)), "")
 
     wanted = " ".join(sorted(words - _BRANDS))
 

@@ -132,13 +132,13 @@ def shown_by_drivers(matrix: Matrix) -> frozenset[str]:
     """
     shown = {name for name, row in COMPONENTS.items() if row.is_shown_by_driver}
     of_driver = shown.union(DRIVER_KINDS, {"driver_module", "jetson"})
-    needed = {need.component for rule in matrix.rules if rule.when.component not in of_driver for need in rule.require}
-    for name, component in matrix.components.items():
-        if name not in of_driver:
-            for release in component.releases:
-                needed.update(need.component for need in release.requires)
-                needed.update(need.component for build in release.builds for need in build.requires)
-    return frozenset(shown - needed)
+    releases = [one for name, row in matrix.components.items() if name not in of_driver for one in row.releases]
+    needs = (
+        *(rule.require for rule in matrix.rules if rule.when.component not in of_driver),
+        *(release.requires for release in releases),
+        *(build.requires for release in releases for build in release.builds),
+    )
+    return frozenset(shown.difference(need.component for every in needs for need in every))
 
 
 def has_running_driver(host: Host) -> bool:
