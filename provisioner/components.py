@@ -293,7 +293,7 @@ _ROWS = (
     ),
     Component(
         name="nvswitch", supplier=Supplier.HOST, title="NVSwitch", key="nvswitch", is_named=True, accelerators=_ON_CUDA,
-        systems=_LINUX, is_assumed=True, how_to_find="whether an NVSwitch joins the GPUs (lspci -d 10de::0680)",
+        systems=_LINUX, how_to_find="whether an NVSwitch joins the GPUs (lspci -d 10de::0680)",
     ),
     Component(
         name="virtualization", supplier=Supplier.HOST, key="virtualization", is_named=True, is_fact=False,

@@ -47,7 +47,7 @@ def _unread(matrix: Matrix, request: Request, target: TargetHost) -> Iterator[st
     for name, row in COMPONENTS.items():
         if not row.key or not row.is_fact or stated(target.host, name) in {None, ABSENT}:
             continue
-        is_read = name in _OTHER_READERS or name in _named_by_rows(matrix) or name in request.spec.requires
+        is_read = name in _OTHER_READERS or name in _read_by_matrix(matrix) or name in request.spec.requires
         if not (is_read and binds(name, request)):
             yield row.key
     if target.host.libraries is not None:
@@ -59,17 +59,6 @@ def _unread(matrix: Matrix, request: Request, target: TargetHost) -> Iterator[st
 
 
 @once_per_matrix
-def _named_by_rows(matrix: Matrix) -> frozenset[str]:
-    """Return the components that a row of the matrix depends on."""
-    found: set[str] = set()
-    for rule in matrix.rules:
-        found.update((rule.when.component, *(need.component for need in (*rule.on, *rule.require))))
-    for variables in matrix.variables:
-        found.update((variables.when.component, *(need.component for need in variables.on)))
-    for limit in matrix.limits:
-        found.update((limit.when.component, *(need.component for need in limit.on)))
-    for component in matrix.components.values():
-        for release in component.releases:
-            found.update(need.component for need in release.requires)
-            found.update(need.component for build in release.builds for need in build.requires)
-    return frozenset(found)
+def _read_by_matrix(matrix: Matrix) -> frozenset[str]:
+    """Return the components that the matrix has, and the facts that its rules depend on."""
+    return frozenset(matrix.components).union(need.component for rule in matrix.rules for need in rule.on)

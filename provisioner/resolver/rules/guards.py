@@ -111,6 +111,8 @@ class Guards:
                 yield None
             for gpu in host.gpus or ():
                 yield self.device(gpu) if component == "gpu" else self._kinds.get(gpu.name or "") or None
+        elif component == "nvswitch":
+            yield host.nvswitch or ABSENT  # few machines have one, which fails at once and by name: nobody is asked for it
         else:
             yield stated(host, component)
 
