@@ -14,6 +14,7 @@ from provisioner.cli.options import (
     MatrixOption,
     OutputFormat,
     SpecArgument,
+    StrictOption,
     TargetOption,
 )
 
@@ -53,9 +54,12 @@ def fleet(
     out: PlacesOption = None,
     exclude_newer: ExcludeNewerOption = None,
     matrix: MatrixOption = None,
+    strict: StrictOption = False,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Find the fewest stacks that serve many hosts, and the node affinity of each."""
+    from msgspec.structs import replace
+
     from provisioner.cli.display import Line, json_data, report, step, table, talk, wants_details, warn
     from provisioner.cli.fleet_report import affinity_files, as_json, fleet_head, fleet_lines, fleet_rows, remark_lines
     from provisioner.document import write_together
@@ -66,6 +70,7 @@ def fleet(
     with step("Covering"):
         # The hosts of a fleet are read here: one of a platform that the spec does not name is reported in the answer, no error.
         inputs = read_without_hosts(spec, exclude_newer=exclude_newer, matrix=matrix, target=target)
+        inputs = replace(inputs, is_strict=strict)
         listed = _listed(inputs, [*(hosts or ()), *(host or ())])
         platforms = inputs.platforms if ("target", "platform") in inputs.document.keys else ()
         answer = cover_fleet(inputs.matrix, inputs.request(inputs.platforms[0]), listed, platforms=platforms)

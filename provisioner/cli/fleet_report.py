@@ -18,18 +18,19 @@ from provisioner.strict_model import plain_data
 from provisioner.words.affinity import affinity_limit_words
 from provisioner.words.choice import install_driver_words
 from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
-from provisioner.words.doubt import doubt_words
+from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
 from provisioner.words.notation import counted, source_words
 from provisioner.words.relaxation import relaxation_words
 from provisioner.words.remark import remark_words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from provisioner.fleet.affinity import Affinity
     from provisioner.fleet.classes import HostClass
     from provisioner.fleet.model import FleetAnswer, FleetStack, Note, Unserved
+    from provisioner.grounds.doubt import Doubt
     from provisioner.host.inventory import InventoryHost
     from provisioner.host.remark import NodeRemark
 
@@ -112,6 +113,8 @@ def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iter
     for note in one.unverified:
         yield _row("unverified", _noted(note), Paint.UNSURE)
     if wants_details():
+        for note in one.assumes:
+            yield _row("assumes", _noted(note, assumption_words))
         yield from _affinity_rows(affinity)
 
 
@@ -141,8 +144,8 @@ def _relaxed(one: FleetStack) -> Iterator[str]:
         yield f"{name}: {texts[0]}{more}"
 
 
-def _noted(note: Note) -> str:
-    text = _note_words(note)
+def _noted(note: Note, words_of: Callable[[Doubt], str] = doubt_words) -> str:
+    text = _note_words(note, words_of)
     if not note.classes:
         return text
     hosts = [member for one in note.classes for member in one.members]
@@ -150,8 +153,8 @@ def _noted(note: Note) -> str:
     return f"{text}  ({count}: {folded(_sorted(hosts), most=2)})"
 
 
-def _note_words(note: Note) -> str:
-    return install_driver_words(note.reason) if isinstance(note.reason, InstallDriver) else doubt_words(note.reason)
+def _note_words(note: Note, words_of: Callable[[Doubt], str] = doubt_words) -> str:
+    return install_driver_words(note.reason) if isinstance(note.reason, InstallDriver) else words_of(note.reason)
 
 
 def _affinity_rows(affinity: Affinity) -> Iterator[Line]:
@@ -200,6 +203,7 @@ def _stack(one: FleetStack, affinity: Affinity) -> dict[str, Any]:
         found["environment"] = dict(stack.environment)
     found["verdict"] = one.verdict
     found["unverified"] = [_note(note) for note in one.unverified]
+    found["assumes"] = [_note(note, assumption_words) for note in one.assumes]
     found["relaxations"] = [
         {
             "name": each.name,
@@ -224,9 +228,9 @@ def _stack(one: FleetStack, affinity: Affinity) -> dict[str, Any]:
     return found
 
 
-def _note(note: Note) -> dict[str, Any]:
+def _note(note: Note, words_of: Callable[[Doubt], str] = doubt_words) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "text": _note_words(note),
+        "text": _note_words(note, words_of),
         "type": type_of(type(note.reason)),
         "component": note.reason.component,
     }

@@ -15,6 +15,7 @@ from provisioner.cli.options import (
     MatrixOption,
     OutputFormat,
     SpecArgument,
+    StrictOption,
     TargetOption,
 )
 
@@ -57,6 +58,7 @@ def plan(
     may_change: MayChangeOption = None,
     exclude_newer: ExcludeNewerOption = None,
     matrix: MatrixOption = None,
+    strict: StrictOption = False,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Say in which order hosts get from today's stack to the wanted one, and which of them cannot."""
@@ -70,7 +72,7 @@ def plan(
     if host and hosts:
         raise UsageError("--host and --hosts cannot be given together", hints=("put the profile into the inventory",))
     inputs = read_inputs(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, target=target)
-    going = read_going(to or (), inputs)
+    going = read_going(to or (), inputs, is_strict=strict)
     today = read_today(spec, inputs, lock)
     requests = questions(inputs, going, lock=today, hosts=read_hosts(inputs, hosts))
     with step("Planning"):

@@ -47,13 +47,20 @@ class Going(Struct, frozen=True, kw_only=True):
     places: Mapping[str, Place]
 
 
-def read_going(to: Sequence[str], today: Inputs) -> Going:
-    """Read the values of `--to`; raises `UsageError` for one that is neither a file nor a requirement, and for two files."""
+def read_going(to: Sequence[str], today: Inputs, *, is_strict: bool = False) -> Going:
+    """Read the values of `--to`; raises `UsageError` for one that is neither a file nor a requirement, and for two files.
+
+    With `is_strict` the wanted stack assumes nothing.
+    """
     files = [text for text in to if text.endswith((_LOCK, *_SPECS))]
     if len(files) > 1:
         raise UsageError(f"--to `{files[0]}` and --to `{files[1]}`: a plan has one goal", hints=("make one plan for each",))
     going = _read_file(Path(files[0]), today) if files else Going(inputs=today, places={})
-    return _laid_over(going, [text for text in to if text not in files])
+    going = _laid_over(going, [text for text in to if text not in files])
+    if not is_strict:
+        return going
+    spec = going.inputs.spec
+    return replace(going, inputs=replace(going.inputs, spec=replace(spec, policy=replace(spec.policy, strict=True))))
 
 
 def _read_file(path: Path, today: Inputs) -> Going:

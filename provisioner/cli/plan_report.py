@@ -11,7 +11,7 @@ from provisioner.cli.stack_words import choices, summary
 from provisioner.plan.model import FIND_OUT
 from provisioner.words.choice import step_reason_words
 from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
-from provisioner.words.doubt import doubt_words
+from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.notation import counted, source_words
 from provisioner.words.step import action_words, detail_words, last_stack_words, plan_note_words, undo_words
 
@@ -59,8 +59,8 @@ def _stack(stack: Stack) -> dict[str, object]:
 
 
 def _shared(stack: Stack) -> dict[str, object]:
-    """Return the wanted stack as JSON, without verdict and doubts, which are reported for each host."""
-    return {name: value for name, value in _stack(stack).items() if name not in {"verdict", "unverified"}}
+    """Return the wanted stack as JSON, without verdict, doubts and assumptions, which are reported for each host."""
+    return {name: value for name, value in _stack(stack).items() if name not in {"verdict", "unverified", "assumes"}}
 
 
 def _host(plan: HostPlan) -> dict[str, object]:
@@ -69,6 +69,7 @@ def _host(plan: HostPlan) -> dict[str, object]:
     if plan.exclusion is not None:
         found["falls_out"] = _exclusion(plan.exclusion)
     found["unverified"] = [doubt_words(doubt) for doubt in plan.doubts]
+    found["assumes"] = [assumption_words(doubt) for doubt in plan.assumes]
     found["notes"] = [plan_note_words(note) for note in plan.notes]
     return found
 
@@ -116,7 +117,7 @@ def plan_head(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -
     if out:
         text = f"{out} of {total} cannot follow to {goal}"
     elif unknown:
-        text = f"{unknown} of {total} may follow to {goal}, and first has facts to find out"
+        text = f"{unknown} of {total} may follow to {goal}, once missing facts are found out"
     elif any(one.steps for one in hosts):
         text = f"{total} can follow to {goal}"
     else:
@@ -185,6 +186,8 @@ def _class_lines(plan: HostPlan) -> Iterator[Line]:
         yield from _last_lines(plan.exclusion)
     yield from (Line(plan_note_words(note), "note:", Paint.STRONG, 2) for note in plan.notes)
     yield from (Line(doubt_words(doubt), "unverified:", Paint.UNSURE, 2) for doubt in plan.doubts)
+    if wants_details():
+        yield from (Line(assumption_words(doubt), "assumes:", Paint.STRONG, 2) for doubt in plan.assumes)
 
 
 def _last_lines(exclusion: Exclusion) -> Iterator[Line]:

@@ -32,14 +32,15 @@ class FleetStack(Struct, frozen=True, kw_only=True):
 
     `stack.components` has the components that all hosts share. `deciding` are the classes for which the stack was solved: their
     requirements include those of all other classes, so that a stack that serves them serves all. `unverified` names missing
-    facts, once for all hosts that lack them; `chosen` names components that must be installed because hosts state none, such as
-    a driver.
+    facts, once for all hosts that lack them, and `assumes` those that are assumptions; `chosen` names components that must be
+    installed because hosts state none, such as a driver.
     """
 
     stack: Stack
     classes: tuple[HostClass, ...]
     deciding: tuple[HostClass, ...] = ()
     unverified: tuple[Note, ...] = ()
+    assumes: tuple[Note, ...] = ()
     chosen: tuple[Note, ...] = ()
 
     @property

@@ -59,20 +59,22 @@ class _Notes(Struct):
 
 def stack_of(matrix: Matrix, pool: Pool, group: Group, *, classes: Sequence[HostClass], size: int = VERIFIED) -> FleetStack:
     """Return the stack of a group, verified on all of its classes; `size` is the number of classes in one problem."""
-    unverified, chosen = _Notes(), _Notes()
+    unverified, assumed, chosen = _Notes(), _Notes(), _Notes()
     stacks = []
     for start in range(0, len(classes), size):
         block = _Block(matrix, pool, group, start=start, classes=classes[start : start + size])
         stack, pins = block.verified()
         stacks.append(stack)
-        for doubt in stack.doubts:
-            unverified.add(of_the_host(doubt), block.index(doubt))
+        for notes, doubts in ((unverified, stack.doubts), (assumed, stack.assumes)):
+            for doubt in doubts:
+                notes.add(of_the_host(doubt), block.index(doubt))
         for index, install in block.installed(pins):
             chosen.add(install, index)
     return FleetStack(
         stack=_merged(stacks),
         classes=tuple(classes),
         unverified=unverified.notes(classes),
+        assumes=assumed.notes(classes),
         chosen=chosen.notes(classes),
     )
 
@@ -92,6 +94,8 @@ def _merged(stacks: Sequence[Stack]) -> Stack:
         host_requirements={name: text for name, text in needs.items() if text},
         relaxations=tuple(dict.fromkeys(of_the_host(one) for stack in stacks for one in stack.relaxations)),
         doubts=(),
+        assumes=(),
+        accepts=tuple(dict.fromkeys(of_the_host(one) for stack in stacks for one in stack.accepts)),
     )
 
 

@@ -219,6 +219,13 @@ class NoFile(Struct, frozen=True):
     allowance: str = ""
 
 
+class LacksExtra(Struct, frozen=True):
+    """The candidate has not the extra that the spec requests, which the newer version `since` has."""
+
+    extra: str
+    since: str
+
+
 class NoWheel(Struct, frozen=True):
     """The wheel of a framework's build is unavailable."""
 
@@ -312,6 +319,7 @@ Predicate = (
     | InstalledAs
     | InstalledFromWheel
     | NoFile
+    | LacksExtra
     | NoWheel
     | Unpublished
     | IsForHolders

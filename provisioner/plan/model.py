@@ -95,7 +95,7 @@ class Exclusion(Struct, frozen=True, kw_only=True):
 class HostPlan(Struct, frozen=True, kw_only=True):
     """The plan of hosts that state the same facts: their names, how many machines they are, the steps or the exclusion.
 
-    `profile` holds their facts.
+    `profile` holds their facts. `doubts` and `assumes` are those of the stack at the end.
     """
 
     hosts: tuple[str, ...]
@@ -105,6 +105,7 @@ class HostPlan(Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...] = ()
     exclusion: Exclusion | None = None
     doubts: tuple[Doubt, ...] = ()
+    assumes: tuple[Doubt, ...] = ()
     notes: tuple[PlanNote, ...] = ()
 
     @property

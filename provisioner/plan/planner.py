@@ -131,6 +131,7 @@ class _Planner:
             profile=machine.host,
             steps=(*find_out_steps(machine, lacking), *steps),
             doubts=tuple(stack.doubts),
+            assumes=tuple(stack.assumes),
             notes=tuple(notes),
         )
 

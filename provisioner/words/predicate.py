@@ -87,6 +87,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             return f"{be} installed from {'their' if plural else 'its'} wheel"
         case of.NoFile(problem=problem):
             return f": {problem}"
+        case of.LacksExtra(extra=extra, since=since):
+            return f"{'have' if plural else 'has'} no extra `{extra}`, which {since} has"
         case of.NoWheel(problem=problem):
             return f"cannot be installed: {problem}"
         case of.Unpublished():

@@ -289,3 +289,19 @@ def test_products_of_amd_call_for_rocm_by_their_name(fleet: Project) -> None:
     (fleet.folder / "amd.csv").write_text(inventory, encoding="utf-8")
     (stack,) = fleet.run("fleet", "--hosts", "amd.csv", "--format", "json").json["stacks"]
     assert (stack["accelerator"], stack["hosts"]) == ("rocm", ["mi300"])
+
+
+def test_assumptions_are_listed_under_v_and_in_the_json_and_unverified_if_strict(fleet: Project) -> None:
+    (fleet.folder / "hosts" / "new.yaml").write_text(f"platform: linux/amd64\n{NEW}", encoding="utf-8")
+    plain = fleet.run("fleet", "--hosts", "hosts")
+    assert (plain.code, "assumes" in plain.out, "unverified" in plain.out) == (0, False, False)
+    assumed = "container_toolkit: the host does not state it, and is taken to have what the stack needs"
+    assert f"  assumes    {assumed}  (1 host: new)" in fleet.run("-v", "fleet", "--hosts", "hosts").out.splitlines()
+    stacks = fleet.run("fleet", "--hosts", "hosts", "--format", "json").json["stacks"]
+    found = [
+        (stack["verdict"], note["text"], note["component"], note["count"]) for stack in stacks for note in stack["assumes"]
+    ]
+    assert found == [("yes", assumed, "container_toolkit", 1)]
+    strict = fleet.run("fleet", "--hosts", "hosts", "--strict", "--format", "json")
+    assert strict.code == 0
+    assert [(stack["verdict"], len(stack["assumes"])) for stack in strict.json["stacks"]] == [("unverified", 0), ("yes", 0)]

@@ -210,6 +210,22 @@ def test_a_missing_fact_is_asked_for_and_the_answer_is_open(project: Project) ->
     )
 
 
+def test_an_assumption_is_told_under_v_and_asked_for_if_strict(project: Project) -> None:
+    project.write(A100.replace("container_toolkit: 1.17.4\n", ""), name="a100.yaml")
+    wanted = ("plan", "--to", "pytorch>=2.6,<2.7")
+    plain = project.run(*wanted, "--format", "json")
+    assumed = "container_toolkit: a100.yaml does not state it, and is taken to have what the stack needs"
+    (host,) = plain.json["hosts"]
+    assert (plain.code, host["assumes"], host["unverified"]) == (0, [assumed], [])
+    assert f"  assumes: {assumed}" in project.run("-v", *wanted).out.splitlines()
+    strict = project.run(*wanted, "--strict")
+    assert strict.code == 3
+    first = "? 1 of 1 machine may follow to pytorch 2.6.0+cu118, cuda 11.8.0, python 3.12, once missing facts are found out"
+    assert strict.out.splitlines()[0] == first
+    asked = "  1. find out which NVIDIA Container Toolkit is installed, if any: the profile does not state it"
+    assert f"{asked} (`provision inspect` there)" in strict.out.splitlines()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.errors import ProvisionError
 from provisioner.grounds.choice import UnknownExtra, Yanked
 from provisioner.names import nearest
 from provisioner.resolver.python.finder import extras_of
@@ -13,8 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.grounds.requirement import Ground
-    from provisioner.index.model import PackageRelease
-    from provisioner.resolver.python.finder import PackageFinder
     from provisioner.resolver.requirement import Candidate, Key
     from provisioner.resolver.search.instance import ProblemInstance
 
@@ -41,8 +38,8 @@ def unknown_extras(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> 
     for key, candidate in pins.items():
         for extra in extras_of(key) if key.is_package else ():
             release = finder.release_of(candidate)
-            known = _known(finder, release, extra)
-            if known is not None and extra not in known:
+            known = finder.extras_without(release, extra)
+            if known is not None:
                 yield UnknownExtra(
                     name=release.name,
                     version=str(release.version),
@@ -51,16 +48,6 @@ def unknown_extras(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> 
                     nearest=nearest(extra, known) or "",
                     requested_by=_ground_of(instance, pins, key),
                 )
-
-
-def _known(finder: PackageFinder, release: PackageRelease, extra: str) -> tuple[str, ...] | None:
-    """Return the extras that a release has; None when they cannot be read or `extra` has requirements, so exists."""
-    if finder.extra_has_requirements(release, extra):
-        return None
-    try:
-        return tuple(sorted(finder.extras(release)))
-    except ProvisionError:
-        return None
 
 
 def _ground_of(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Ground | None:

@@ -9,7 +9,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import NormalizedName, canonicalize_name
 from packaging.version import Version as PackageVersion
 
-from provisioner.errors import UnavailableError
+from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.bound import Specifier
 from provisioner.grounds.choice import IndexLeftOut
 from provisioner.grounds.predicate import (
@@ -17,6 +17,7 @@ from provisioner.grounds.predicate import (
     InstalledFromWheel,
     IsExtraOf,
     IsPrerelease,
+    LacksExtra,
     NoFile,
     NoWheel,
     Requires,
@@ -147,8 +148,18 @@ class PackageFinder:
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self.order: dict[Key, int] = {}
         """The rank of each distribution that the spec names, in the spec's order, except for those to upgrade."""
+        self._requested_extras = self._extras_of_the_spec()
         self.roots = self._roots()
         """The root requirements on distributions."""
+
+    def _extras_of_the_spec(self) -> dict[tuple[str, str], list[SpecifierSet]]:
+        """Return the specifiers of the spec's lines on each distribution of which it requests an extra, by both names."""
+        lines = [one for one, _ in self._problem.packages if self.markers.hold(one.marker)]
+        specifiers: dict[str, list[SpecifierSet]] = {}
+        for line in lines:
+            specifiers.setdefault(canonicalize_name(line.name), []).append(line.specifier)
+        names = ((canonicalize_name(line.name), canonicalize_name(extra)) for line in lines for extra in line.extras)
+        return {(name, extra): specifiers[name] for name, extra in names}
 
     def _roots(self) -> tuple[Requirement, ...]:
         roots = []
@@ -266,7 +277,36 @@ class PackageFinder:
         exactly = Requirement(Key(release.name, PACKAGE), same, _is_extra(candidate, release.name))
         plain = {str(needed) for needed in self._applicable(release, ("",))}
         needed = [one for one in self._applicable(release, extras) if str(one) not in plain]
-        return (exactly, *self._translated(candidate.key, candidate.label, needed))
+        lacking = [self._lacks_extra(candidate, extra) for extra in extras]
+        return (exactly, *filter(None, lacking), *self._translated(candidate.key, candidate.label, needed))
+
+    def _lacks_extra(self, candidate: FileCandidate, extra: str) -> Requirement | None:
+        """Return a requirement that cannot be met, where a version has not an extra of the spec that a newer version has.
+
+        An installer would take the version without what the extra was requested for. An extra that not even the newest version
+        has that the spec admits is a mistake of the spec, of which the answer warns.
+        """
+        specifiers = self._requested_extras.get((candidate.key.project, extra))
+        if specifiers is None or self.extras_without(candidate.release, extra) is None:
+            return None
+        plain = (one for one in self.candidates(Key(candidate.key.project, PACKAGE)) if isinstance(one, FileCandidate))
+        admitted = (one for one in plain if one.release.file is not None and not one.is_withheld)
+        newest = max(
+            (one for one in admitted if all(each.contains(one.pep440, prereleases=True) for each in specifiers)),
+            key=lambda one: one.pep440,
+            default=candidate,
+        )
+        if newest.pep440 <= candidate.pep440 or self.extras_without(newest.release, extra) is not None:
+            return None
+        name = candidate.release.name
+        ground = Entails(
+            name=name,
+            subject=Subject(name, candidate.label),
+            predicate=LacksExtra(extra, newest.label),
+            relation=Relation(name, f"the extra {extra}"),
+            cited=Metadata(name, candidate.label),
+        )
+        return Requirement(Key("platform"), Labelled(frozenset()), ground)
 
     def _framework_extra(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
         """Return the requirements of an extra of PyTorch's wheel, such as `torch[opt-einsum]`, and that on its build."""
@@ -369,14 +409,19 @@ class PackageFinder:
         """Return the requirements of a chosen distribution whose markers hold here, as written in its metadata."""
         return self._applicable(self.release_of(candidate), extras_of(candidate.key) or ("",))
 
-    def extra_has_requirements(self, release: PackageRelease, extra: str) -> bool:
-        """Return whether an extra of a release has requirements of its own in this environment."""
-        plain = self._applicable(release, ("",))
-        return any(needed not in plain for needed in self._applicable(release, (extra,)))
+    def extras_without(self, release: PackageRelease, extra: str) -> tuple[str, ...] | None:
+        """Return the extras of a release that has not the one named `extra`; None where it has, or its metadata is unreadable.
 
-    def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        """Return the extras that the metadata of a release names, normalized; raises `UnavailableError` if unreachable."""
-        return self._source.extras(release)
+        Metadata may leave out the name of an extra that some requirement is for.
+        """
+        plain = self._applicable(release, ("",))
+        if any(needed not in plain for needed in self._applicable(release, (extra,))):
+            return None
+        try:
+            known = self._source.extras(release)
+        except ProvisionError:
+            return None
+        return None if extra in known else tuple(sorted(known))
 
     def _translated(self, subject: Key, label: str, applicable: Iterable[Pep508]) -> list[Requirement]:
         """Return the requirements in a distribution's metadata, with the spec's overrides in place of the overridden ones."""

@@ -9,9 +9,10 @@ from packaging.markers import Marker
 from provisioner.index.markers import Markers, darwin, holds_for, marker_environment
 from provisioner.index.model import Environment
 from provisioner.places import Place
-from provisioner.resolver.joint import solve_joint
+from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.words.choice import caution_words
+from provisioner.words.conflict import conflict_lines
 from tests import small
 from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
@@ -107,3 +108,28 @@ def test_the_frameworks_extra_is_of_the_build_that_is_chosen() -> None:
     )
     assert warnings(["core", "torch; sys_platform == 'win32'"])[0] == {"core": "1"}
     assert warnings(["core", "torch<2.4; python_version >= '3.11'"])[0] == {"core": "1", "torch": "2.1.0"}
+
+
+GROWN: dict[str, dict[str, list[str] | str]] = {
+    "core": {"3": ["limited<2", "gpu; extra == 'cuda12'"], "2": ["gpu; extra == 'cuda12'"], "1": []},
+    "limited": {"2": [], "1": []},
+    "gpu": {"1": ["limited>=2"]},
+}
+
+
+def solved(packages: list[str]) -> dict[str, str]:
+    request = small.request({"python": "3.11"}, {}, packages=packages)
+    stack = solve_joint(join(matrix_with_facts(), request), lambda _: Shelf(GROWN))
+    return {package.name: package.version for package in stack.packages}
+
+
+def test_an_older_version_without_the_extra_asked_for_is_no_answer() -> None:
+    assert solved(["core[cuda12]"]) == {"core": "2", "gpu": "1", "limited": "2"}
+    assert solved(["core", "limited<2"]) == {"core": "3", "limited": "1"}
+    with pytest.raises(NoStackError) as caught:
+        solved(["core[cuda12]", "limited<2"])
+    assert "core 1 has no extra `cuda12`, which 3 has" in "\n".join(conflict_lines(caught.value.conflict))
+
+
+def test_the_version_that_the_spec_pins_is_an_answer_and_a_warning() -> None:
+    assert solved(["core[cuda12]==1"]) == {"core": "1"}
