@@ -157,7 +157,7 @@ class Component(Struct, frozen=True, kw_only=True):
 
     @property
     def is_of_host(self) -> bool:
-        """Whether it belongs to the machine itself, so that a host profile states it and no image contains it."""
+        """Whether the component belongs to the machine itself, so that a host profile states it and no image contains it."""
         return self.supplier in _OF_HOSTS
 
     def binds(self, runs: str) -> bool:

@@ -292,7 +292,7 @@ def _without_none(data: Any) -> Any:  # noqa: ANN401 - whatever a document holds
 
 
 def with_tuples(data: Any) -> Any:  # noqa: ANN401 - whatever a document holds
-    """Return plain data with every list replaced by a tuple, as in a `Document`, so that it stays as it is."""
+    """Return plain data with every list replaced by a tuple, as in a `Document`."""
     if isinstance(data, dict):
         return {key: with_tuples(item) for key, item in data.items()}
     return tuple(map(with_tuples, data)) if isinstance(data, list) else data

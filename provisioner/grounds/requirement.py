@@ -209,7 +209,7 @@ class GivesHashes(Ground, frozen=True, kw_only=True):
 
 
 class RequiresPython(Ground, frozen=True, kw_only=True):
-    """The project's `requires-python`."""
+    """The range of Pythons that the project of the spec states (`requires-python` in its pyproject.toml)."""
 
     component: ClassVar[str] = "python"
     group: ClassVar[Group] = SpecLine("requires-python")

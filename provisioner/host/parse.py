@@ -79,7 +79,7 @@ def kernel_gcc(text: str) -> str | None:
 def os_release(text: str) -> tuple[str, str | None] | None:
     """Read `ID` and `VERSION_ID` of /etc/os-release: `ID=ubuntu`, `VERSION_ID="22.04"`.
 
-    The version of a rolling release is None.
+    The version is None for a rolling release; the result is None when the text has no `ID`.
     """
     fields: dict[str, str] = {}
     for line in text.splitlines():
