@@ -167,10 +167,11 @@ class PackageFinder:
         """The root requirements on distributions."""
 
     def _extras_of_the_spec(self) -> dict[tuple[str, str], list[SpecifierSet]]:
-        """Return the specifiers of the spec's lines on each distribution of which it requests an extra, by both names."""
+        """Return the specifiers of the spec's lines and constraints on each distribution with a requested extra, by both names."""
         lines = [one for one, _ in self._problem.packages if self.markers.hold(one.marker)]
+        bounds = [one for one, _ in self._problem.constraints if self.markers.hold(one.marker)]
         specifiers: dict[str, list[SpecifierSet]] = {}
-        for line in lines:
+        for line in (*lines, *bounds):
             specifiers.setdefault(canonicalize_name(line.name), []).append(line.specifier)
         names = ((canonicalize_name(line.name), canonicalize_name(extra)) for line in lines for extra in line.extras)
         return {(name, extra): specifiers[name] for name, extra in names}
