@@ -36,6 +36,7 @@ from provisioner.resolver.choices.hosts import HostRequirements, UnknownGpuError
 from provisioner.resolver.requirement import (
     PACKAGE,
     Candidate,
+    ImageCandidate,
     Key,
     Labelled,
     Matching,
@@ -260,6 +261,8 @@ class _Joiner:
         found = candidates_of(component, self.request, silence=self.silence)
         is_wanted = "python" in self.request.spec.policy.prefer or "python" in self.request.preferred
         images = self.domains.get(Key("image"), ()) if component.name == "python" and not is_wanted else ()
+        if realises_toolkit(self.request):
+            images = tuple(one for one in images if isinstance(one, ImageCandidate) and one.image.cuda)
         own = own_pythons(images)
         return tuple(sorted(found, key=lambda one: one.label not in own)) if own else found
 

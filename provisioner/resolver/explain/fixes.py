@@ -374,6 +374,8 @@ class _Search:
         passed: frozenset[Candidate] = frozenset()
         is_one_request = len(some) == 1 and not some[0].is_fact and not some[0].is_bound
         while found is not None and not found.outcome.is_measured and is_one_request and len(passed) < MOST_UNMEASURED:
+            if not found.chosen - passed:
+                break  # no value is taken, so there is no other one to try
             passed |= found.chosen
             found = self._nearest_working(some, passed)
         return found if found is not None and found.outcome.is_measured else first

@@ -167,7 +167,7 @@ class PackageFinder:
         """The root requirements on distributions."""
 
     def _extras_of_the_spec(self) -> dict[tuple[str, str], list[SpecifierSet]]:
-        """Return the specifiers of the spec's lines and constraints on each distribution with a requested extra, by both names."""
+        """Return the specifiers of the lines and constraints on each distribution of which the spec requests an extra."""
         lines = [one for one, _ in self._problem.packages if self.markers.hold(one.marker)]
         bounds = [one for one, _ in self._problem.constraints if self.markers.hold(one.marker)]
         specifiers: dict[str, list[SpecifierSet]] = {}

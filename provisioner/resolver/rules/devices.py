@@ -48,12 +48,11 @@ class Devices:
         self._is_toolkit_alone = bool(request.toolkit)
         gpu = matrix.components.get("gpu")
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
-        self._jetsons = frozenset(target.label for target in request.hosts if is_jetson(matrix, target.host))
         self._devices = {
             target.label: tuple(found for one in target.host.gpus or () if (found := guards.device(one)))
             for target in request.hosts
         }
-        self._jetsons = frozenset(target.label for target in request.hosts if target.host.jetson is not None)
+        self._jetsons = frozenset(target.label for target in request.hosts if is_jetson(matrix, target.host))
         """The hosts that have NVIDIA's libraries from JetPack, which are others than those of its packages."""
 
     def of_code(self, candidate: Candidate, code: Build, place: Place) -> Iterator[Requirement]:
@@ -77,6 +76,10 @@ class Devices:
             yield Requirement(key, Labelled(served), candidate.entails(predicate, Relation(component, "gpu"), place))
         if code.accelerator == CUDA and targets is not None:
             yield from self._ptx(candidate, code, place)
+
+    def is_newer_than_known(self, device: Version) -> bool:
+        """Return whether a compute capability is higher than that of every GPU in the matrix."""
+        return bool(self._capabilities) and device > max(map(Version.parse, self._capabilities))
 
     def code_of(self, candidate: Candidate) -> Build | None:
         """Return the GPU code that decides on which GPUs a candidate runs, as a build; None for a candidate without any.

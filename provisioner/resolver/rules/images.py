@@ -14,6 +14,7 @@ from provisioner.matrix.model import Build, ImageFacts, Release
 from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import Candidate, ImageCandidate, Key
 from provisioner.resolver.rules.bundled import BUNDLED
+from provisioner.resolver.rules.facts import is_jetson
 from provisioner.versions import Range, Version, series
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
                 replace(one, reference=base, require_cuda=one.require_cuda if require is None else require) for one in known
             ]
         pythons = _managed(matrix, request.platform)
-        return (*_with_toolkit(matrix, request, key), *(_candidate(image, key, pythons) for image in known)), ()
+        return (*_with_toolkit(matrix, request, key, pythons), *(_candidate(image, key, pythons) for image in known)), ()
     if kind is not None:
         return (), ()
     given = request.spec.image
@@ -70,9 +71,12 @@ def realises_toolkit(request: Request) -> bool:
     return is_open and all(name.startswith("nvidia-") or name in _LIBRARIES for name in request.named_packages)
 
 
-def _with_toolkit(matrix: Matrix, request: Request, key: Key) -> Iterator[Candidate]:
-    """Yield the images with the CUDA and cuDNN that the spec asks for by themselves, the newest first, or the oldest."""
-    if not realises_toolkit(request):
+def _with_toolkit(matrix: Matrix, request: Request, key: Key, pythons: Sequence[Version]) -> Iterator[Candidate]:
+    """Yield the images with the CUDA and cuDNN that the spec asks for by themselves, the newest first, or the oldest.
+
+    None of them is for a Jetson: NVIDIA's images for Arm are those of servers.
+    """
+    if not realises_toolkit(request) or any(is_jetson(matrix, target.host) for target in request.hosts):
         return
     kind = "cuda-devel" if "nvcc" in request.spec.requires else "cuda-runtime"
     found = [image for image in matrix.images if image.kind == kind and image.cuda and _serves(image, request.platform)]
@@ -80,7 +84,7 @@ def _with_toolkit(matrix: Matrix, request: Request, key: Key) -> Iterator[Candid
         found = [image for image in found if image.cudnn]
     is_newest = request.spec.policy.strategy != "oldest"
     found.sort(key=lambda image: Version.parse(image.cuda), reverse=is_newest)
-    yield from (_candidate(image, key, is_exact=True) for image in found)
+    yield from (_candidate(image, key, pythons, is_exact=True) for image in found)
 
 
 def _with_cuda_compat(matrix: Matrix, request: Request) -> list[ImageFacts]:

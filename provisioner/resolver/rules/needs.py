@@ -215,10 +215,14 @@ class Needs:
         yield from self._by_code(candidate, code, by_rule)
 
     def _by_code(self, candidate: Candidate, code: Build, by_rule: Iterable[Requirement]) -> Iterator[Requirement]:
-        """Yield the requirements of GPU code, except on GPUs that a rule excludes: the rule says why."""
+        """Yield the requirements of GPU code, except on GPUs that a rule excludes, for the rule says why, and on unknown ones.
+
+        A GPU that is newer than all of the matrix is a doubt of its own.
+        """
         on_gpus = [one for one in by_rule if one.key.component == "gpu"]
         devices = {key: Candidate(key, Version.parse(text), text) for key in self.devices.gpus if (text := key.name[4:])}
         excluded = {one.key for one in on_gpus if not one.test.allows(devices[one.key])}
+        excluded.update(key for key, device in devices.items() if self.devices.is_newer_than_known(device.version))
         for one in self.devices.of_code(candidate, code, self._place_of_code(candidate)):
             if one.key not in excluded:
                 yield one
