@@ -48,7 +48,10 @@ FOREIGN: dict[tuple[str, str], str] = {
     ("compare/check.py", "accepts "): "a file of claims",
     ("compare/check.py", "cuda "): "a file of claims",
     ("compare/check.py", "cudnn "): "a file of claims",
+    ("compare/check.py", "driver "): "a file of claims",
+    ("compare/check.py", "kernel "): "a file of claims",
     ("compare/check.py", "ptx "): "a file of claims",
+    ("compare/check.py", "Debian "): "the distribution in a row of the matrix",
     ("compare/read_cuda_jl.py", "const "): "CUDA.jl's tables, which are Julia",
     ("compare/read_cuda_jl.py", "function "): "CUDA.jl's tables, which are Julia",
     ("compare/read_spack.py", "from spack"): "Spack's recipes, which are Python",
@@ -91,6 +94,7 @@ FOREIGN_NAMES: dict[tuple[str, str], str] = {
 
 NOTATIONS = {
     ("browse/query.py", "fact.text"): "a fact as its asker wrote it",
+    ("curate/gpu_wheels.py", "chosen[at].text"): "a version",
     ("curate/gpu_wheels.py", "first.text"): "a version",
     ("curate/gpu_wheels.py", "last.text"): "a version",
     ("curate/gpu_wheels.py", "wheel.text"): "a version",

@@ -77,7 +77,10 @@ def newest_of_branches(matrix: Matrix) -> tuple[Version, ...]:
 
 
 def devices(matrix: Matrix) -> tuple[Device, ...]:
-    """Return every kind of GPU with products in the matrix, and capabilities without products; newest first, AMD's last."""
+    """Return every kind of GPU with products in the matrix, and capabilities without products; newest first, AMD's last.
+
+    Jetsons are left out: their driver is a part of Jetson Linux, and none of those of the grid.
+    """
     found: dict[tuple[str, str], str] = {}
     for gpu in matrix.gpus:
         found.setdefault((gpu.compute_capability or gpu.gfx, gpu.kind), gpu.name)
@@ -86,7 +89,8 @@ def devices(matrix: Matrix) -> tuple[Device, ...]:
     for release in gpu_component.releases if gpu_component is not None else ():
         if str(release.version) not in named:
             found[str(release.version), ""] = ""
-    made = (Device(target=target, kind=kind, product=product) for (target, kind), product in found.items())
+    listed = (one for one in found.items() if one[0][1] != "jetson")
+    made = (Device(target=target, kind=kind, product=product) for (target, kind), product in listed)
     return tuple(sorted(made, key=_newest_first))
 
 

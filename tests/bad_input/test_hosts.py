@@ -81,7 +81,7 @@ REFUSED = {
         "platform: linux/arm64\n",
         (
             "error: host `host.yaml` is linux/arm64, but the spec locks linux/amd64  [bad-usage]\n"
-            "  target.platform: linux/amd64  (provision.yaml:1)\n"
+            "  target.platform: linux/amd64  (provision.yaml:10)\n"
             "  platform: linux/arm64  (host.yaml)\n"
             "\nhint: set target.platform to linux/arm64, or leave this host out\n"
         ),
@@ -91,7 +91,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED.keys())
 def test_a_host_profile_is_refused_at_its_place(project: Project, text: str | None, message: str) -> None:
-    project.write(changed("accelerator: cuda"))
+    project.write(changed("accelerator: cuda", "target: {platform: linux/amd64}"))
     if text is not None:
         project.write(text, name="host.yaml")
     before = project.files()

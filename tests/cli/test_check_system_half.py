@@ -20,6 +20,7 @@ LINES = (
     "image: {}",
     "outputs: []",
     'requires: {pytorch: "==2.7.1+cu126"}',
+    "policy: {accept: [cupy-cuda13x]}",
 )
 ASK_INDEXES = "  `provision check --changes` asks the indexes which packages would move\n"
 NEXT = "  next: provision solve\n"
@@ -31,6 +32,12 @@ GATE_OF_12 = "driver>=525.60.13,arch>=5.0,arch<10.0,arch!=5.3,arch!=6.2,arch!=7.
 BRINGS = (
     "cupy-cuda13x 14.0 brings CUDA 13, which needs driver >=580.65.06 (minor-version compatibility): "
     "its libraries link libcublas.so.13"
+)
+COMPILED = "cupy-cuda13x 14.0 is compiled for sm_75 sm_80 sm_86 sm_89 sm_90 sm_100f sm_120f compute_120"
+LACKS = (
+    "cupy-cuda13x: 14.0 needs libcublas.so.13, libcufft.so.12, libcusolver.so.12 and libnvrtc.so.13, which nothing in the lock "
+    "is known to have, unless the host has it; add nvidia-cublas, nvidia-cuda-nvrtc, nvidia-cufft and nvidia-cusolver "
+    "to `packages`"
 )
 
 
@@ -65,20 +72,25 @@ def test_a_cuda_that_a_package_brings_stays_with_the_package(project: Project) -
 def test_a_cuda_that_goes_with_its_package_is_what_changes_the_driver(project: Project) -> None:
     solved(project, "[torch, pack]")
     project.spec("[torch, alpha]", *LINES)
+    gpus = (
+        "    GPUs of compute capability 5.0, 5.2, 6.0, 6.1 and 7.0 fit now\n"
+        "      cause unknown: no recorded request or rule explains it"
+    )
     changes = (
         "    driver `>=580.65.06` became `>=525.60.13`: more hosts fit now\n"
         f"      because {BRINGS}, and cupy-cuda13x is gone  (matrices/distributions.yaml)\n"
         f"    NVIDIA_REQUIRE_CUDA `{GATE_OF_13}` -> `{GATE_OF_12}`\n"
         "      because it comes with cupy-cuda13x: 14.0 before, none now\n"
         "    no longer relaxed: mixed-cuda (cuda)\n"
+        f"    no longer accepted: {LACKS}\n"
     )
     outcome = project.run("check")
     assert outcome.code == 1
-    system = f"  solving the system half again would change 3 things:\n{changes}"
+    system = f"  solving the system half again would change 5 things:\n{gpus}; the spec (packages.alpha, packages.pack) changed too\n{changes}"
     assert unnumbered(outcome.out) == f"{LOCK}: no\n{MISSING}{system}{ASK_INDEXES}{NEXT}"
     asked = project.run("check", "--changes")
     assert asked.code == 1
-    assert f"  solving again would change 8 things:\n{changes}" in unnumbered(asked.out)
+    assert f"  solving again would change 9 things:\n{gpus}\n{changes}" in unnumbered(asked.out)
 
 
 def test_a_cuda_that_comes_with_a_package_is_what_changes_the_driver(project: Project) -> None:
@@ -87,7 +99,9 @@ def test_a_cuda_that_comes_with_a_package_is_what_changes_the_driver(project: Pr
     outcome = project.run("check", "--changes")
     assert outcome.code == 1
     assert (
-        "  solving again would change 6 things:\n"
+        "  solving again would change 7 things:\n"
+        "    GPUs of compute capability 5.0, 5.2, 6.0, 6.1 and 7.0 fall out\n"
+        f"      because {COMPILED}  (matrices/wheels.yaml)\n"
         "    driver `>=525.60.13` became `>=580.65.06`: hosts with driver below 580.65.06 fall out\n"
         f"      because {BRINGS}  (matrices/distributions.yaml)\n"
         f"    NVIDIA_REQUIRE_CUDA `{GATE_OF_12}` -> `{GATE_OF_13}`\n"

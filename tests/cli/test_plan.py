@@ -156,7 +156,7 @@ def test_the_plan_as_json(project: Project) -> None:
     assert plan["wanted"]["stack"]["pytorch_build"] == "cu130"
     assert "driver" not in plan["wanted"]["stack"]
     follows, falls = plan["hosts"]
-    assert list(follows) == ["hosts", "count", "platform", "steps", "unverified", "notes"]
+    assert list(follows) == ["hosts", "count", "platform", "steps", "unverified", "assumes", "notes"]
     assert (follows["hosts"], follows["count"], follows["platform"]) == (["a100.yaml"], 1, "linux/amd64")
     driver, image = follows["steps"]
     assert list(driver) == [

@@ -288,6 +288,7 @@ def test_nothing_fits_as_json(project: Project) -> None:
             "change": "==1.0",
             "text": "alpha 1.0 instead of `alpha>=2` would do",
             "gives": {"alpha": "1.0", "gamma": "1.0", "python": "3.12"},
+            "verdict": "yes",
             "changes": [{"component": "alpha", "change": "==1.0", "kind": "set-distribution"}],
         },
         {
@@ -295,6 +296,7 @@ def test_nothing_fits_as_json(project: Project) -> None:
             "change": "left out",
             "text": "leaving out `gamma` would do",
             "gives": {"alpha": "2.0", "python": "3.12"},
+            "verdict": "yes",
             "changes": [{"component": "gamma", "change": "left out", "kind": "drop-distribution"}],
         },
     ]

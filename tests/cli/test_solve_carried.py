@@ -124,10 +124,7 @@ def test_a_version_that_is_asked_for_and_the_gpu_does_not_run_is_a_conflict(proj
             "hint: nvidia-cudnn-cu12 9.10.2.21 instead of `nvidia-cudnn-cu12==9.28.0.42` would do: gives jax 0.8.3, "
             "jax[cuda12] 0.8.3, nvidia-cudnn-cu12 9.10.2.21, python 3.12"
         ),
-        (
-            "hint: gpu 7.5 instead of 7.0 would do: gives jax 0.8.3, jax[cuda12] 0.8.3, nvidia-cudnn-cu12 9.28.0.42, "
-            "python 3.12 (unverified)"
-        ),
+        ("hint: gpu 7.5 instead of 7.0 would do: gives jax 0.8.3, jax[cuda12] 0.8.3, nvidia-cudnn-cu12 9.28.0.42, python 3.12"),
     ]
 
 

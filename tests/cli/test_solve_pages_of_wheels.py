@@ -128,7 +128,7 @@ def test_a_pytorch_that_no_wheel_of_the_page_is_for_is_refused_with_the_reason(p
     found = project.run("solve")
     assert found.code == 1
     assert "compiled for PyTorch 2.5 with" in found.err
-    assert "as the name says" in found.err
+    assert "as the name of the file says" in found.err
 
 
 def test_a_wheel_by_url_is_held_to_its_name_too(project: Project) -> None:
@@ -137,7 +137,7 @@ def test_a_wheel_by_url_is_held_to_its_name_too(project: Project) -> None:
     project.write(SPEC.replace("PACKAGES", f'torch==2.5.1, "flash-attn @ {url}"'))
     found = project.run("solve")
     assert found.code == 1
-    assert "is compiled for PyTorch 2.5 with CUDA 12 and the new C++ ABI, as the name says" in found.err
+    assert "is compiled for PyTorch 2.5 with CUDA 12 and the new C++ ABI, as the name of the file says" in found.err
 
 
 def test_pages_stand_beside_the_configured_indexes(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,7 +22,7 @@ def test_a_running_driver_shows_what_the_host_does_not_state() -> None:
     (shown,), unread = told({})
     assert shown == (
         "host0 runs driver 570.124.06, so its user-mode driver libraries, loaded_modules, kernel headers, kernel_gcc, "
-        "secure_boot and kernel are as that driver needs"
+        "GCC of the host, secure_boot and kernel are as that driver needs"
     )
     assert unread == []
 

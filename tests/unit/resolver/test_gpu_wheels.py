@@ -19,6 +19,7 @@ from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
 from provisioner.words.conflict import member_words
 from tests import small
+from tests.shipped import shipped
 from tests.told import unverified
 
 if TYPE_CHECKING:
@@ -176,7 +177,8 @@ VENDORS = (
 def on_amd(package: str) -> ProblemInstance:
     matrix = small.matrix(("python", "amdgpu", "gpu"), {"python": {"3.11": {}}, "amdgpu": {"6.4": {}}, "gpu": {}})
     host = {"gpus": [{"gfx": "gfx942"}], "driver": {"kind": "amdgpu", "version": "6.4"}}
-    problem = join(replace(matrix, wheels=VENDORS), small.request({}, host, packages=[package], accelerator="rocm"))
+    known = tuple(one for one in shipped().gpus if one.gfx == "gfx942")
+    problem = join(replace(matrix, wheels=VENDORS, gpus=known), small.request({}, host, packages=[package], accelerator="rocm"))
     return ProblemInstance(problem, PackageFinder(problem, Index(), ENVIRONMENT))
 
 
