@@ -86,7 +86,8 @@ def test_a_cuda_that_goes_with_its_package_is_what_changes_the_driver(project: P
     )
     outcome = project.run("check")
     assert outcome.code == 1
-    system = f"  solving the system half again would change 5 things:\n{gpus}; the spec (packages.alpha, packages.pack) changed too\n{changes}"
+    spec = "; the spec (packages.alpha, packages.pack) changed too"
+    system = f"  solving the system half again would change 5 things:\n{gpus}{spec}\n{changes}"
     assert unnumbered(outcome.out) == f"{LOCK}: no\n{MISSING}{system}{ASK_INDEXES}{NEXT}"
     asked = project.run("check", "--changes")
     assert asked.code == 1
