@@ -464,7 +464,7 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
     if isinstance(withdrawn, FileCandidate):
         return Withdrawn(name=name, version=withdrawn.label, problem=withdrawn.release.why_not)
     if not key.is_package and offered[0].version.release:
-        offered = sorted(offered, key=lambda one: one.version, reverse=True)  # newest first, whatever is preferred
+        offered = tuple(sorted(offered, key=lambda one: one.version, reverse=True))  # newest first, whatever is preferred
     labels = list(dict.fromkeys(without_local(one.label) for one in offered))
     versions, more = tuple(labels[:SHOWN]), max(len(labels) - SHOWN, 0)
     if key.is_package and all(isinstance(one, FileCandidate) and one.is_direct for one in offered):
