@@ -78,8 +78,10 @@ def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> N
     elif component == "image":
         spec.setdefault("image", {})["base"] = value
     elif component == "arch_list":
-        spec["build"]["arch_list"] = [value]
-    elif component in spec.get("requires", {}):
+        # Of several architectures, the last is the one in the way in every scenario.
+        spec["build"]["arch_list"] = [*spec["build"]["arch_list"][:-1], value]
+    elif component in spec.get("requires", {}) and (component != "driver_module" or spec["requires"][component] != value):
+        # A flavour that the spec requires already is that of the host.
         is_version = component != "pytorch_build" and value[:1].isdigit()
         spec["requires"][component] = f"=={value}" if is_version else value
     elif (lines := _lines(spec.get("packages", []), component, change, value)) is not None:
@@ -131,5 +133,6 @@ def _fact(profile: dict[str, Any], component: str, value: str) -> None:
     elif component == "jetson":
         profile["jetson"] = {**profile.get("jetson", {}), "l4t": value}
     else:
-        assert component in PLAIN, f"nobody knows how to change {component}"
-        profile[component] = value
+        key = {"host_gcc": "gcc"}.get(component, component)
+        assert key in PLAIN, f"nobody knows how to change {component}"
+        profile[key] = value
