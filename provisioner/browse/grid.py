@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, field
 
 from provisioner.accelerators import accelerator_of_target
-from provisioner.browse.stacks import LABEL, frameworks
+from provisioner.browse.stacks import LABEL, frameworks, with_cuda_compat
 from provisioner.grounds.requirement import Relation
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.platforms import LINUX_PLATFORMS
@@ -25,7 +25,7 @@ from provisioner.resolver.rules.coverage import capability, coverage
 from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance
-from provisioner.spec.model import ImageSpec, Policy, Spec, TargetSpec
+from provisioner.spec.model import Policy, Spec, TargetSpec
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, 
 
 
 def request_for(
-    device: Device, platform: PlatformName, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED
+    matrix: Matrix, device: Device, platform: PlatformName, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
     """Return the request for one cell of the grid, with the relaxations in `allow`; None for `driver` leaves it open."""
     gpu = HostGpu.of_target(device.target, name=device.product or None)
@@ -120,21 +120,20 @@ def request_for(
         gpus=(gpu,),
         driver=Driver(version=driver) if driver is not None else None,
     )
-    return open_request(device.accelerator, platform, host, allow=allow)
+    return open_request(matrix, device.accelerator, platform, host, allow=allow)
 
 
 def open_request(
-    accelerator: AcceleratorName, platform: PlatformName, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED
+    matrix: Matrix, accelerator: AcceleratorName, platform: PlatformName, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
     """Return a request for containers of an accelerator on one host."""
     spec = Spec(
         target=TargetSpec(platform=platform),
         accelerator=accelerator,
         policy=Policy(allow=allow),
-        image=ImageSpec(cuda_compat="any"),
         runs="container",
     )
-    return Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
+    return with_cuda_compat(matrix, Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform))
 
 
 class Code(Struct, frozen=True, kw_only=True):
@@ -204,7 +203,7 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[GridBuild]:
     for device in (next((one for one in known if one.is_amd is is_amd), None) for is_amd in (False, True)):
         if device is None:
             continue
-        requests = [request_for(device, platform) for platform in LINUX_PLATFORMS]
+        requests = [request_for(matrix, device, platform) for platform in LINUX_PLATFORMS]
         domains = [join(matrix, request).domains for request in requests]
         for name in frameworks(matrix):
             # Each platform leaves out the other's builds of a label that it has itself.
@@ -224,7 +223,7 @@ def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) 
     Empty if the build has no stack.
     """
     platform = build.platforms[0] if build.platforms else LINUX_PLATFORMS[0]
-    problem = join(matrix, open_request(build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # a matrix has no others
+    problem = join(matrix, open_request(matrix, build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # a matrix has no others
     key = Key(name)
     given = _of(problem.domains.get(key, ()), release, build)
     search = CompleteSearch(ProblemInstance(problem))
@@ -278,7 +277,7 @@ class _Column:
         self._grid = grid
         self._device = device
         self._platform = platform
-        self._problem = join(matrix, request_for(device, platform))
+        self._problem = join(matrix, request_for(matrix, device, platform))
         self._instance = ProblemInstance(self._problem)
         self._search = CompleteSearch(self._instance)
         drivers = {one.version: one for one in self._problem.domains.get(Key("driver", LABEL), ())}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, convert
+from msgspec.structs import replace
 
 from provisioner.browse.query import interpret
 from provisioner.document import parse_document
@@ -17,9 +18,10 @@ from provisioner.resolver.explain.conflict import described
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Key, ReleaseCandidate, Requirement
+from provisioner.resolver.rules.guards import Guards, Verdict
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance
-from provisioner.spec.model import Spec
+from provisioner.spec.model import ImageSpec, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +82,7 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
     """Try every release of every framework on a host with these facts.
 
     Raises `UsageError` for a fact that no host can state. If forward compatibility is allowed, the image is assumed to have
-    NVIDIA's cuda-compat.
+    NVIDIA's cuda-compat where that is of use (`with_cuda_compat`).
     """
     interpreted = interpret(matrix, facts)
     host = host_from_document(parse_document(interpreted.profile_text(), file="the question", kind="question"))
@@ -90,14 +92,13 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
             "requires": interpreted.requires,
             "policy": {"allow": tuple(allow)},
             "target": {"platform": platform},
-            "image": {"cuda_compat": "any"} if "forward-compat" in allow else {},
             "runs": interpreted.settings.get("runs", "container"),
             "accelerator": interpreted.settings.get("accelerator"),
         },
         Spec,
     )
     request = Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=platform)
-    problem = join(matrix, request)
+    problem = join(matrix, with_cuda_compat(matrix, request))
     running: list[Running] = []
     refused: list[Refused] = []
     required = [name for name in frameworks(matrix) if name in interpreted.requires]
@@ -109,6 +110,18 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
     return Stacks(
         facts=tuple(interpreted.facts), running=tuple(running), refused=tuple(refused), doubts=shared or problem.doubts
     )
+
+
+def with_cuda_compat(matrix: Matrix, request: Request) -> Request:
+    """Return a request for an image that has NVIDIA's cuda-compat, if forward compatibility is allowed and a GPU supports it.
+
+    On other GPUs than those of data centres the package is of no use and breaks what runs by minor-version compatibility, so
+    that more allowed ways would give fewer stacks; there the request is returned as it is.
+    """
+    guards = Guards(matrix, request)
+    if "forward-compat" not in request.allowed or all(guards.is_data_centre(one) is Verdict.NO for one in request.hosts):
+        return request
+    return replace(request, spec=replace(request.spec, image=ImageSpec(cuda_compat="any")))
 
 
 def frameworks(matrix: Matrix) -> tuple[str, ...]:

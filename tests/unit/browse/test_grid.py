@@ -64,7 +64,7 @@ def problems(matrix: Matrix, device: Device, platform: PlatformName, driver: str
         ("m", ("minor-version", "ptx-jit")),
         ("f", ("minor-version", "forward-compat", "ptx-jit")),
     )
-    return [(letter, join(matrix, request_for(device, platform, driver=driver, allow=allow))) for letter, allow in ways]
+    return [(letter, join(matrix, request_for(matrix, device, platform, driver=driver, allow=allow))) for letter, allow in ways]
 
 
 def solved(host: list[tuple[str, Problem]], grid: Grid, index: int) -> str:

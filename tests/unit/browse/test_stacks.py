@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from provisioner.browse.query import read_query
 from provisioner.browse.stacks import Stacks, frameworks, which_stacks
 from provisioner.errors import UsageError
-from provisioner.matrix.model import Matrix, Rule
+from provisioner.matrix.model import Gpu, Matrix, Rule
 from provisioner.words.conflict import member_words
 from tests.small import build, cuda, matrix, need, needs, release
 
@@ -99,3 +100,19 @@ def test_a_fact_no_profile_can_state() -> None:
 def test_a_matrix_without_builds_has_no_frameworks() -> None:
     assert frameworks(matrix(["pytorch"], {"pytorch": {"2.0": {}}})) == ()
     assert frameworks(small()) == ("pytorch",)
+
+
+@pytest.mark.parametrize("gpu", ["TITAN X", "A100"])
+@pytest.mark.parametrize("driver", ["440.1", "460.1", "527.1"])
+def test_another_allowed_way_takes_no_stack_away(gpu: str, driver: str) -> None:
+    """NVIDIA's cuda-compat breaks GPUs other than those of data centres: there an image is not assumed to have it."""
+    products = [
+        Gpu(name="A100", compute_capability="8.0", architecture="Ampere", kind="datacenter", source=("invented",)),
+        Gpu(name="TITAN X", compute_capability="7.0", architecture="Volta", kind="titan", source=("invented",)),
+    ]
+    made = replace(small(), gpus=tuple(products))
+    facts = read_query(made, (f"gpu={gpu}", f"driver={driver}")).facts
+    few = {(one.release, one.build) for one in which_stacks(made, facts, ("minor-version",)).running}
+    more = {(one.release, one.build) for one in which_stacks(made, facts, ("minor-version", "forward-compat")).running}
+    assert few <= more
+    assert bool(few) is (driver != "440.1")
