@@ -16,6 +16,8 @@ from provisioner.host.gpu_names import may_be_made_by
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.outputs import OUTPUTS
 from provisioner.places import HostPlace, Place
+from provisioner.spec.model import ANY_CUDA
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -159,6 +161,12 @@ class Request(Struct, frozen=True, kw_only=True):
         another image, `image.cuda_compat` of the spec states it.
         """
         return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
+
+    @property
+    def stated_cuda_compat(self) -> Version | None:
+        """The CUDA release of the base image's cuda-compat, if the spec states it."""
+        text = self.spec.image.cuda_compat
+        return Version.parse(text) if text and text != ANY_CUDA else None
 
     @property
     def may_take_cuda_compat(self) -> bool:

@@ -92,7 +92,7 @@ class PairChecker:
         for toolkit, driver in ((one, other), (other, one)):
             minimum = toolkit.release.driver
             if minimum is not None and driver.component == "driver":
-                runs = RunsCuda(self._matrix, toolkit.release.version, minimum, RELAXATIONS, may_forward=True)
+                runs = RunsCuda(self._matrix, toolkit.release.version, minimum, RELAXATIONS, forward=minimum.forward_compat)
                 return runs.basis(driver.release.version)
         return ""
 

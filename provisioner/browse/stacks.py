@@ -21,7 +21,7 @@ from provisioner.resolver.requirement import Key, ReleaseCandidate, Requirement
 from provisioner.resolver.rules.guards import Guards, Verdict
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance
-from provisioner.spec.model import ImageSpec, Spec
+from provisioner.spec.model import ANY_CUDA, ImageSpec, Spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -121,7 +121,7 @@ def with_cuda_compat(matrix: Matrix, request: Request) -> Request:
     guards = Guards(matrix, request)
     if "forward-compat" not in request.allowed or all(guards.is_data_centre(one) is Verdict.NO for one in request.hosts):
         return request
-    return replace(request, spec=replace(request.spec, image=ImageSpec(cuda_compat="any")))
+    return replace(request, spec=replace(request.spec, image=ImageSpec(cuda_compat=ANY_CUDA)))
 
 
 def frameworks(matrix: Matrix) -> tuple[str, ...]:

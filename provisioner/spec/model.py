@@ -82,6 +82,10 @@ class BuildSpec(StrictModel, frozen=True, kw_only=True):
     arch_list: tuple[str, ...] = ()
 
 
+ANY_CUDA = "any"
+"""The `cuda_compat` of a supposed image that has the cuda-compat of whichever CUDA release is chosen; no file states it."""
+
+
 class ImageSpec(StrictModel, frozen=True, kw_only=True):
     """The base image, and for an image that the matrix does not list its CUDA, cuda-compat and `NVIDIA_REQUIRE_*`."""
 

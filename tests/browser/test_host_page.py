@@ -45,7 +45,7 @@ def test_forty_hosts_get_the_stacks_the_solver_finds(visitor: Visit, matrix: Mat
     chance = random.Random(20261121)
     answered = 0
     for _ in range(HOSTS):
-        gpu = chance.choice([one for one in matrix.gpus if one.compute_capability])
+        gpu = chance.choice([one for one in matrix.gpus if one.compute_capability and one.kind != "jetson"])
         driver = chance.choice([None, *range(len(drivers))])
         host: dict[str, Any] = {
             "gpu": gpu.name,
@@ -112,6 +112,14 @@ def test_a_gpu_nobody_knows_is_said_beside_the_field(visitor: Visit) -> None:
     page = visitor.open("host?gpu=Voodoo+2")
     assert page.get_by_label("GPU", exact=True).get_attribute("aria-invalid") == "true"
     assert "“Voodoo 2” is no GPU this matrix knows" in page.locator(".problem").inner_text()
+
+
+@pytest.mark.parametrize("gpu", ["", "8.7"], ids=["by name", "by capability"])
+def test_a_jetson_is_none_of_the_grid_and_the_page_says_where_to_ask(visitor: Visit, matrix: Matrix, gpu: str) -> None:
+    named = {one.name for one in matrix.gpus if one.kind == "jetson" and one.compute_capability == "8.7"}
+    page = visitor.open(f"host?gpu={(gpu or min(named)).replace(' ', '+')}")
+    assert page.get_by_label("GPU", exact=True).get_attribute("aria-invalid") == "true"
+    assert "whose driver is a part of Jetson Linux" in page.locator(".problem").inner_text()
 
 
 def test_why_opens_the_evidence_of_a_row(visitor: Visit) -> None:

@@ -9,7 +9,8 @@ Site.select = (id, options, value) => {
   return made;
 };
 
-/* A product by name, part of a name, `sm_86`, `8.6` or `gfx942`; null where that is none or several kinds. */
+/* A product by name, part of a name, `sm_86`, `8.6` or `gfx942`; null where that is none or several kinds. A Jetson has no device
+   in the grid (-1): its driver is a part of Jetson Linux. */
 Site.readGpu = (text) => {
   const wanted = text.trim().toLowerCase();
   if (!wanted) return null;
@@ -17,6 +18,8 @@ Site.readGpu = (text) => {
   const plain = target ? `${target[1]}.${target[2]}` : wanted;
   const byTarget = Site.grid.devices.findIndex((one) => one.target === plain);
   if (byTarget >= 0) return { device: byTarget, name: `GPU ${plain}` };
+  const board = Site.data.gpus.find((gpu) => gpu.compute_capability === plain);
+  if (board) return { device: Site.deviceOf(board), name: `GPU ${plain}` };
   const names = [wanted, `nvidia ${wanted}`, `nvidia geforce ${wanted}`, `amd ${wanted}`];
   const exact = names.map((name) => Site.data.gpus.find((gpu) => gpu.name.toLowerCase() === name)).find(Boolean);
   const asWords = (name) => name.toLowerCase().replace(/[^a-z0-9]+/g, " ");
@@ -41,7 +44,11 @@ Site.pages.host = (_, query) => {
   const result = Site.element("div", { id: "host-result" });
   const show = (isFirst) => {
     const read = Site.readGpu(gpu.value);
-    gpu.setAttribute("aria-invalid", String(read === null));
+    gpu.setAttribute("aria-invalid", String(read === null || read.device < 0));
+    if (read !== null && read.device < 0) {
+      result.replaceChildren(Site.element("p", { class: "problem" }, `${read.name} is of a Jetson, whose driver is a part of Jetson Linux and of no branch on this page; \`provision init --profile jetson-orin\` writes a spec for one, to solve.`));
+      return;
+    }
     if (read === null) {
       result.replaceChildren(Site.element("p", { class: "problem" }, `“${gpu.value}” is no GPU this matrix knows, or several kinds of them; give its whole name, or its compute capability such as 8.6.`));
       return;

@@ -426,7 +426,8 @@ def _bases(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[str
     """Yield the base images to try in place of the spec's: of its own kind first, then any."""
     request = instance.problem.request
     lacks_libraries = any(isinstance(group, Relation) and group.object == LIBRARIES for group in groups)
-    concerns_image = lacks_libraries or {SpecLine("image"), Relation("cuda", "driver")}.intersection(groups)
+    of_image = {SpecLine("image"), Relation("cuda", "driver"), Relation("image", "driver")}
+    concerns_image = lacks_libraries or of_image.intersection(groups)
     if request.runs != "container" or not concerns_image:
         return
     base = request.spec.image.base

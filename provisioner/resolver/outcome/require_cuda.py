@@ -1,9 +1,11 @@
 """NVIDIA_REQUIRE_CUDA of a stack: the hosts that can run its image, by driver, compute capability and brand.
 
 It is computed from the components of the image alone, not from the hosts it was solved for, so that it admits every host that
-can run the image. Every compute capability is evaluated. A driver is evaluated at each version where the result may change: the
-bounds of rules, minimums and driver branches. Matrix ranges of drivers are half-open (`>=470,<471`), so nothing changes between
-two bounds. Capabilities and drivers with the same result are joined to ranges.
+can run the image. There is one exception: an image with cuda-compat breaks older drivers of some GPUs, except under a release
+of the container toolkit, which the expression cannot name; they are admitted if a host it was solved for has that release.
+Every compute capability is evaluated. A driver is evaluated at each version where the result may change: the bounds of rules,
+minimums and driver branches. Matrix ranges of drivers are half-open (`>=470,<471`), so nothing changes between two bounds.
+Capabilities and drivers with the same result are joined to ranges.
 
 The expression names drivers and not the container toolkit's other property, `cuda`. The toolkit reads that from libcuda, so in
 an image with a forward-compatibility libcuda it is the version of this library, not of the host's driver.
@@ -21,9 +23,10 @@ from provisioner.request import TargetHost
 from provisioner.resolver.python.bundled import bundled_libraries, bundled_runtimes
 from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.rules.coverage import Target, compiles_for, runs_natively
+from provisioner.resolver.rules.cuda_compat import forward_branches, is_mounted
 from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.guards import Guards
-from provisioner.resolver.rules.images import has_cuda_compat
+from provisioner.resolver.rules.images import cuda_of_compat, has_cuda_compat
 from provisioner.versions import Version, dotted
 
 if TYPE_CHECKING:
@@ -71,7 +74,13 @@ class _Gate:
         self._problem = problem
         self._matrix = problem.matrix
         self._request = problem.request
-        self._has_cuda_compat = has_cuda_compat(problem.request, pins.get(Key("image")))
+        image = pins.get(Key("image"))
+        self._has_cuda_compat = has_cuda_compat(problem.request, image)
+        is_put_first = problem.request.runs == "container" and all(
+            is_mounted(problem.matrix, target.host) for target in problem.request.hosts
+        )
+        compat = cuda_of_compat(problem.request, image) if is_put_first else None
+        self._compat = NativeDriver(problem.matrix, compat) if compat is not None else None
         virtual = {name for name, component in self._matrix.components.items() if component.virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         releases = (one for one in named if isinstance(one, ReleaseCandidate))
@@ -167,25 +176,33 @@ class _Gate:
                 )
             )
 
-        anywhere = [self._runs(version, minimum, may_forward=False) for version, minimum in self._minimums]
-        forward = [self._runs(version, minimum, may_forward=self._has_cuda_compat) for version, minimum in self._minimums]
+        runs = [self._runs(version, minimum, ()) for version, minimum in self._minimums]
+        forward = [self._runs(version, minimum, self._forward(version, minimum)) for version, minimum in self._minimums]
         bounds = self._bounds(needs)
-        plain = _intervals(bounds, lambda driver: allows(driver, anywhere))
-        beyond = _intervals(bounds, lambda driver: allows(driver, forward) and not allows(driver, anywhere))
+        compat = self._compat
+
+        def allows_anywhere(driver: Version) -> bool:
+            return allows(driver, runs) and (compat is None or compat.runs(driver))
+
+        plain = _intervals(bounds, allows_anywhere)
+        beyond = _intervals(bounds, lambda driver: allows(driver, forward) and not allows_anywhere(driver))
         return plain, beyond
 
-    def _runs(self, version: Version, minimum: DriverMinimum, *, may_forward: bool) -> RunsCuda:
-        return RunsCuda(self._matrix, version, minimum, self._request.allowed, may_forward=may_forward)
+    def _runs(self, version: Version, minimum: DriverMinimum, forward: tuple[str, ...]) -> RunsCuda:
+        return RunsCuda(self._matrix, version, minimum, self._request.allowed, forward=forward)
+
+    def _forward(self, version: Version, minimum: DriverMinimum) -> tuple[str, ...]:
+        return forward_branches(self._matrix, self._request, version, minimum) if self._has_cuda_compat else ()
 
     def _bounds(self, needs: Sequence[_HostNeed]) -> list[Version]:
         """Return every driver version at which the result may change, oldest first."""
         found = {"0": Version.parse("0")}
         for need in (part for one in needs for part in (one.need, *one.guards) if part.component == "driver"):
             found.update((clause.version.text, clause.version) for clause in need.range.clauses)
-        for _, minimum in self._minimums:
+        for version, minimum in self._minimums:
             floor = minimum.minor_version
             found.update({floor.text: floor} if floor is not None else {})
-            for branch in minimum.forward_compat:
+            for branch in self._forward(version, minimum):
                 found.update((text, Version.parse(text)) for text in (branch, str(int(branch) + 1)))
         for branch in (one.branch for one in self._matrix.branches):
             found.setdefault(branch, Version.parse(branch))

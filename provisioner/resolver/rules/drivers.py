@@ -24,9 +24,8 @@ if TYPE_CHECKING:
 class RunsCuda:
     """The test that a driver runs programs of one CUDA release in one of the `allowed` ways.
 
-    Besides native support these are minor-version compatibility and forward compatibility, the latter only if `may_forward`:
-    the image and the GPUs of the host must support it. `minimum` has the oldest driver for the former and the branches for the
-    latter.
+    Besides native support these are minor-version compatibility, for which `minimum` has the oldest driver, and forward
+    compatibility for the branches in `forward`: () where the image or the GPUs of the host do not support it.
     """
 
     def __init__(
@@ -36,13 +35,13 @@ class RunsCuda:
         minimum: DriverMinimum,
         allowed: frozenset[str],
         *,
-        may_forward: bool,
+        forward: tuple[str, ...] = (),
     ) -> None:
         self._matrix = matrix
         self._native = NativeDriver(matrix, cuda)
         self._minimum = minimum
         self._floor = minimum.minor_version if "minor-version" in allowed else None
-        self._branches = minimum.forward_compat if "forward-compat" in allowed and may_forward else ()
+        self._branches = forward if "forward-compat" in allowed else ()
 
     def basis(self, driver: Version) -> str:
         """Return the way a driver runs the release, `native`, `minor-version` or `forward-compat`; "" when it cannot."""
@@ -107,6 +106,11 @@ class NativeDriver:
     def level(self) -> str:
         """The required CUDA release, such as `12.6`."""
         return dotted(self._level)
+
+    @property
+    def bound(self) -> Drivers:
+        """The allowed drivers, in the form that messages about a conflict need."""
+        return Drivers(cuda=self.level, native="" if self.floor is None else str(self.floor))
 
 
 class BuildsOn(Struct, frozen=True):

@@ -102,6 +102,16 @@ def has_cuda_compat(request: Request, image: Candidate | None) -> bool:
     return request.has_cuda_compat or (isinstance(image, ImageCandidate) and image.image.kind.startswith("cuda-"))
 
 
+def cuda_of_compat(request: Request, image: Candidate | None) -> Version | None:
+    """Return the CUDA release of the cuda-compat in the chosen base image: what the spec states, or the CUDA of NVIDIA's image.
+
+    None if the image has no cuda-compat, and if its release is not known.
+    """
+    if request.spec.image.cuda_compat or not isinstance(image, ImageCandidate) or not has_cuda_compat(request, image):
+        return request.stated_cuda_compat
+    return Version.parse(image.image.cuda) if image.image.cuda else None
+
+
 def _serves(image: ImageFacts, platform: str) -> bool:
     return not image.platforms or platform in image.platforms
 

@@ -11,7 +11,7 @@ from provisioner.components import ABSENT, FRAMEWORKS
 from provisioner.grounds.bound import Kernels, Names, SameVersion, Versions
 from provisioner.grounds.doubt import NeededBy, Undecided, Unstated
 from provisioner.grounds.predicate import BuildsOn as BuildsOnKernels
-from provisioner.grounds.predicate import BuildsPatched, BuiltFor, NeedsCudaCompat, NeedsDriver
+from provisioner.grounds.predicate import BuildsPatched, BuiltFor
 from provisioner.grounds.predicate import Needs as NeedsComponent
 from provisioner.grounds.requirement import EXPECTATION, Relation, Row
 from provisioner.grounds.source import Documents, MatrixRow
@@ -36,8 +36,9 @@ from provisioner.resolver.requirement import (
     release_of,
 )
 from provisioner.resolver.rules.bundled import BundleOverrides
+from provisioner.resolver.rules.cuda_compat import CudaCompat
 from provisioner.resolver.rules.devices import Devices
-from provisioner.resolver.rules.drivers import BuildsOn, KernelSupport, RunsCuda
+from provisioner.resolver.rules.drivers import BuildsOn, KernelSupport
 from provisioner.resolver.rules.facts import (
     COMPILERS,
     DRIVER_KINDS,
@@ -53,8 +54,7 @@ from provisioner.resolver.rules.facts import (
     virtualizations,
 )
 from provisioner.resolver.rules.gate import ImageGate
-from provisioner.resolver.rules.guards import Guards, Verdict
-from provisioner.resolver.rules.images import images_with_cuda_compat
+from provisioner.resolver.rules.guards import Guards
 from provisioner.resolver.rules.policy import PolicyRequirements
 from provisioner.resolver.rules.rocm_libraries import rocblas_requirements
 from provisioner.resolver.rules.shared_files import runtime_needs
@@ -70,9 +70,6 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Build, DriverMinimum, Matrix, Release, Rule
     from provisioner.matrix.need import Need
     from provisioner.request import Request
-
-COMPAT_NOT_MOUNTED = "cuda-compat-not-mounted"
-"""The known failure of container toolkits that do not put the cuda-compat of an image before the driver of the host."""
 
 NO_HOST = TargetHost(label="the target", host=Host())
 """The target of a request without hosts: only rules without guards bind on it."""
@@ -116,8 +113,7 @@ class Needs:
         self._toolchain = Toolchain(matrix, request, self.guards, keys)
         self._gate = ImageGate(matrix, request, self.guards, keys=keys)
         self._is_lenient = is_lenient
-        self._without_compat = tuple(need for one in matrix.failures if one.name == COMPAT_NOT_MOUNTED for need in one.when)
-        """The container toolkits that leave the cuda-compat of an image alone."""
+        self._cuda_compat = CudaCompat(matrix, request, self.guards)
 
     def _of_one_component(self, candidate: Candidate) -> Iterator[Requirement]:
         """Yield what only one component requires: ROCm of GPUs, an image of hosts, nvcc of the targets to compile for."""
@@ -125,6 +121,7 @@ class Needs:
             yield from rocblas_requirements(self._matrix, candidate, self._keys.get("gpu", ()))
         elif isinstance(candidate, ImageCandidate):
             yield from self._gate.of(candidate)
+            yield from self._cuda_compat.of_image(candidate, self._drivers_for(candidate), self._place(candidate))
         elif candidate.key.component == "nvcc" and (build := build_of(candidate)) is not None:
             yield from self._toolchain.targets(candidate, build, self._place(candidate))
 
@@ -333,48 +330,11 @@ class Needs:
             yield Requirement(Key("platform"), Labelled(frozenset(platforms)), ground)
 
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
-        place = self._place(candidate)
-        is_forbidden = "minor-version" not in self._request.allowed and minimum.minor_version is not None
-        tests: dict[tuple[bool, bool], RunsCuda] = {}
+        yield from self._cuda_compat.of_cuda(candidate, minimum, self._drivers_for(candidate), self._place(candidate))
 
-        def test_of(*, may_forward: bool, is_harmful: bool) -> RunsCuda:
-            if (may_forward, is_harmful) not in tests:
-                allowed = self._request.allowed - ({"minor-version"} if is_harmful else set())
-                test = RunsCuda(self._matrix, candidate.version, minimum, allowed, may_forward=may_forward)
-                tests[may_forward, is_harmful] = test
-            return tests[may_forward, is_harmful]
-
-        for key in self._reach(candidate.key, "driver"):
-            target = self._hosts.get(key.scope)
-            may_forward, is_harmful = self._effects_of_compat(target)
-            driver = ""
-            if (
-                self._request.may_take_cuda_compat
-                and target is not None
-                and self.guards.is_data_centre(target) is not Verdict.NO
-            ):
-                driver = _driver_through_compat(test_of(may_forward=True, is_harmful=False), target)
-            test = test_of(may_forward=may_forward or bool(driver), is_harmful=is_harmful)
-            predicate = NeedsDriver((test.bound,), is_forbidden, is_harmful and minimum.minor_version is not None)
-            yield Requirement(key, test, candidate.entails(predicate, Relation("cuda", "driver"), place))
-            if driver:
-                labels = images_with_cuda_compat(self._matrix, self._request, candidate.version)
-                ground = candidate.entails(NeedsCudaCompat(driver), Relation("cuda", "image"), place)
-                yield Requirement(Key("image"), Labelled(labels), ground)
-
-    def _effects_of_compat(self, target: TargetHost | None) -> tuple[bool, bool]:
-        """Return whether the image's cuda-compat makes an older driver of a host run newer CUDA, and whether it breaks it.
-
-        The container toolkit puts the libcuda of cuda-compat before that of an older driver, whichever GPU there is. Source:
-        CUDA Compatibility guide, "Forward Compatibility"; NVIDIA/nvidia-docker issues 1294 and 1515.
-        """
-        if target is None or not self._request.has_cuda_compat:
-            return False, False
-        toolkit = stated(target.host, "container_toolkit")
-        if toolkit not in {None, ABSENT} and any(one.allows(Version.parse(str(toolkit))) for one in self._without_compat):
-            return False, False
-        is_data_centre = self.guards.is_data_centre(target)
-        return is_data_centre is not Verdict.NO, is_data_centre is Verdict.NO and self._request.runs == "container"
+    def _drivers_for(self, candidate: Candidate) -> dict[Key, TargetHost | None]:
+        """Return the keys of the drivers on which a candidate runs, each with its host; None for a key of all hosts."""
+        return {key: self._hosts.get(key.scope) for key in self._reach(candidate.key, "driver")}
 
     def _kernel(self, candidate: Candidate, release: Release | None) -> Iterator[Requirement]:
         target = self._hosts.get(candidate.key.scope)
@@ -435,12 +395,6 @@ class Needs:
 
     def _place(self, candidate: Candidate) -> Place:
         return place_of(self._matrix, candidate)
-
-
-def _driver_through_compat(test: RunsCuda, target: TargetHost | None) -> str:
-    """Return the driver that a host states, if it runs a CUDA release through cuda-compat alone; otherwise ""."""
-    driver = stated(target.host, "driver") if target is not None else None
-    return driver if driver and test.basis(Version.parse(driver)) == "forward-compat" else ""
 
 
 def place_of(matrix: Matrix, candidate: Candidate) -> Place:

@@ -108,7 +108,7 @@ def test_another_allowed_way_takes_no_stack_away(gpu: str, driver: str) -> None:
     """NVIDIA's cuda-compat breaks GPUs other than those of data centres: there an image is not assumed to have it."""
     products = [
         Gpu(name="A100", compute_capability="8.0", architecture="Ampere", kind="datacenter", source=("invented",)),
-        Gpu(name="TITAN X", compute_capability="7.0", architecture="Volta", kind="titan", source=("invented",)),
+        Gpu(name="TITAN X", compute_capability="7.0", architecture="Volta", kind="geforce", source=("invented",)),
     ]
     made = replace(small(), gpus=tuple(products))
     facts = read_query(made, (f"gpu={gpu}", f"driver={driver}")).facts

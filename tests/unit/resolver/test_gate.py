@@ -80,13 +80,16 @@ def refused(driver: str | None, *gpus: dict[str, str], image: dict[str, str], **
     return caught.value.conflict
 
 
+LEAVES_COMPAT_ALONE = "1.17.4"
+"""The release of the container toolkit with which cuda-compat breaks no driver, so that the gate alone decides."""
+
 KNOWN = {"base": "vendor/cuda:12.6"}
 FOREIGN = {"base": "my/base:1", "require": OFFICIAL}
 
 
 @pytest.mark.parametrize("image", [KNOWN, {"base": "vendor/cuda:12.6@sha256:" + "a" * 64}, FOREIGN])
 def test_a_named_base_refuses_a_host_with_the_exact_clauses(image: dict[str, str]) -> None:
-    members = refused("550.54.15", GEFORCE, image=image).members
+    members = refused("550.54.15", GEFORCE, image=image, toolkit=LEAVES_COMPAT_ALONE).members
     reference = image["base"]
     says = (
         f"base image {reference} lets in hosts with `cuda>=12.6` or 2 more alternatives;"
@@ -101,13 +104,14 @@ def test_a_named_base_refuses_a_host_with_the_exact_clauses(image: dict[str, str
 
 
 def test_the_gate_of_a_known_base_is_cited_and_that_of_another_is_the_line_of_the_spec() -> None:
-    (_, known, _) = refused("550.54.15", GEFORCE, image=KNOWN).members
+    (_, known, _) = refused("550.54.15", GEFORCE, image=KNOWN, toolkit=LEAVES_COMPAT_ALONE).members
     (_, foreign, _) = refused("550.54.15", GEFORCE, image=FOREIGN).members
     assert (sources_words(known.sources), sources_words(foreign.sources)) == ("an invented table, row 1", "the spec")
 
 
 def test_what_the_spec_says_of_a_known_base_holds_before_what_the_matrix_says() -> None:
-    assert solved("550.54.15", GEFORCE, image={**KNOWN, "require": "cuda>=12.4"}).components["driver"] == "550.54.15"
+    lower = solved("550.54.15", GEFORCE, image={**KNOWN, "require": "cuda>=12.4"}, toolkit=LEAVES_COMPAT_ALONE)
+    assert lower.components["driver"] == "550.54.15"
     members = refused("580.65.06", TESLA, image={**KNOWN, "require": "cuda>=13.1"}).members
     assert (
         member_words(members[1])
@@ -123,7 +127,8 @@ def test_brand_and_branch_let_in_who_the_image_lists() -> None:
 def test_a_kept_gate_is_kept_in_the_image_beside_the_stacks_own() -> None:
     stack = solved("560.35.05", GEFORCE, image=KNOWN)
     assert stack.environment == {"NVIDIA_REQUIRE_BASE": OFFICIAL}
-    assert stack.require_cuda.startswith("driver>=525.60.13,")
+    assert stack.require_cuda.startswith("driver>=560,")
+    assert "brand=tesla,driver>=525.60.13,driver<560," in stack.require_cuda
     lifted = solved("560.35.05", GEFORCE, image=KNOWN, policy={"allow": ["minor-version", "image-gate"]})
     chosen = solved("560.35.05", GEFORCE, image={"base": "cuda-runtime"})
     assert (lifted.environment, chosen.environment) == ({}, {})
@@ -188,15 +193,16 @@ def test_the_gate_may_be_lifted_and_the_relaxation_is_named() -> None:
 def test_the_gate_of_a_chosen_base_is_replaced_and_named_only_where_it_would_have_refused(
     driver: str, names: list[str]
 ) -> None:
-    stack = solved(driver, GEFORCE, image={"base": "cuda-runtime"}, toolkit="1.17.4")
+    stack = solved(driver, GEFORCE, image={"base": "cuda-runtime"}, toolkit=LEAVES_COMPAT_ALONE)
     assert [one.name for one in stack.relaxations if one.name == "image-gate"] == names
+    assert stack.require_cuda.startswith("driver>=525.60.13,"), "a host it was solved for is admitted"
 
 
 @pytest.mark.parametrize("toolkit", ["", "1.17.3", "1.17.5"])
 def test_cuda_compat_before_an_older_driver_of_a_geforce_is_refused(toolkit: str) -> None:
     members = refused("550.54.15", GEFORCE, image={"base": "cuda-runtime"}, toolkit=toolkit).members
     assert (
-        "cuda 12.6.3 needs driver >=560 (native CUDA 12.6), for the image's cuda-compat is put before an older one,"
+        "image vendor/cuda:12.6 needs driver >=560 (native CUDA 12.6), for the image's cuda-compat is put before an older one,"
         " which only data-centre GPUs support (error 804)"
     ) in [member_words(one) for one in members]
     assert solved("550.54.15", TESLA, image={"base": "cuda-runtime"}, toolkit=toolkit).components["driver"] == "550.54.15"

@@ -1,0 +1,125 @@
+"""NVIDIA's cuda-compat in an image: older drivers that it makes run newer CUDA, and older drivers that it breaks.
+
+The package has the libcuda of a CUDA release. The container toolkit puts it before the libcuda of an older driver, whichever
+GPU there is; only data-centre GPUs support that, on others cuInit returns 804. Source: CUDA Compatibility guide, "Forward
+Compatibility"; NVIDIA/nvidia-docker issues 1294 and 1515.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.components import ABSENT
+from provisioner.grounds.predicate import NeedsCudaCompat, NeedsDriver
+from provisioner.grounds.requirement import Relation
+from provisioner.host.facts import stated
+from provisioner.resolver.requirement import Candidate, ImageCandidate, Key, Labelled, Requirement
+from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
+from provisioner.resolver.rules.guards import Verdict
+from provisioner.resolver.rules.images import cuda_of_compat, images_with_cuda_compat
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from provisioner.grounds.source import Source
+    from provisioner.host.model import Host
+    from provisioner.matrix.model import DriverMinimum, Matrix
+    from provisioner.request import Request, TargetHost
+    from provisioner.resolver.rules.guards import Guards
+
+NOT_MOUNTED = "cuda-compat-not-mounted"
+"""The known failure of container toolkits that do not put the cuda-compat of an image before the driver of the host."""
+
+
+def forward_branches(matrix: Matrix, request: Request, cuda: Version, minimum: DriverMinimum) -> tuple[str, ...]:
+    """Return the driver branches that run a CUDA release through the cuda-compat of the image, whose CUDA the spec may state.
+
+    A cuda-compat of another CUDA release supports branches of its own, and runs the release as a driver of its CUDA would.
+    """
+    if request.stated_cuda_compat is None:
+        return minimum.forward_compat
+    held = request.stated_cuda_compat.release[:2]
+    is_newer = held >= cuda.release[:2]
+    if not is_newer and (held[0] != cuda.release[0] or "minor-version" not in request.allowed):
+        return ()
+    known = (one for one in matrix.components["cuda"].releases if one.version.release[:2] == held)
+    row = next((one.driver for one in known if one.driver is not None), minimum)
+    return row.forward_compat
+
+
+def is_mounted(matrix: Matrix, host: Host) -> bool:
+    """Return whether the container toolkit of a host puts an image's cuda-compat before an older driver; one release does not.
+
+    A host that does not state its toolkit is assumed to have another release.
+    """
+    toolkit = stated(host, "container_toolkit")
+    without = (need for one in matrix.failures if one.name == NOT_MOUNTED for need in one.when)
+    return toolkit in {None, ABSENT} or not any(need.allows(Version.parse(str(toolkit))) for need in without)
+
+
+class CudaCompat:
+    """The requirements of CUDA releases and base images on the drivers of one problem, as far as cuda-compat decides them."""
+
+    def __init__(self, matrix: Matrix, request: Request, guards: Guards) -> None:
+        self._matrix = matrix
+        self._request = request
+        self._guards = guards
+
+    def of_cuda(
+        self, candidate: Candidate, minimum: DriverMinimum, targets: Mapping[Key, TargetHost | None], source: Source
+    ) -> Iterator[Requirement]:
+        """Yield what a CUDA release requires of the driver at each key, and of the image where only its cuda-compat helps.
+
+        `targets` has the host of each key, None for a key of all hosts.
+        """
+        is_forbidden = "minor-version" not in self._request.allowed and minimum.minor_version is not None
+        branches = forward_branches(self._matrix, self._request, candidate.version, minimum)
+        plain, through = (
+            RunsCuda(self._matrix, candidate.version, minimum, self._request.allowed, forward=forward)
+            for forward in ((), branches)
+        )
+        for key, target in targets.items():
+            driver = self._driver_of_image(through, target)
+            test = through if driver or (self._request.has_cuda_compat and self._is_used(target)) else plain
+            predicate = NeedsDriver((test.bound,), is_forbidden)
+            yield Requirement(key, test, candidate.entails(predicate, Relation("cuda", "driver"), source))
+            if driver:
+                labels = images_with_cuda_compat(self._matrix, self._request, candidate.version)
+                ground = candidate.entails(NeedsCudaCompat(driver), Relation("cuda", "image"), source)
+                yield Requirement(Key("image"), Labelled(labels), ground)
+
+    def of_image(
+        self, candidate: ImageCandidate, targets: Mapping[Key, TargetHost | None], source: Source
+    ) -> Iterator[Requirement]:
+        """Yield the requirement of a driver that is not older than the image's cuda-compat, where GPUs do not support it."""
+        cuda = cuda_of_compat(self._request, candidate)
+        if cuda is None or self._request.runs != "container":
+            return
+        test = NativeDriver(self._matrix, cuda)
+        predicate = NeedsDriver((test.bound,), is_compat_harmful=True)
+        is_stated = self._request.stated_cuda_compat is not None
+        place = self._request.place("image.cuda_compat") if is_stated else source
+        ground = candidate.entails(predicate, Relation("image", "driver"), place)
+        for key, target in targets.items():
+            if (
+                target is not None
+                and self._guards.is_data_centre(target) is Verdict.NO
+                and is_mounted(self._matrix, target.host)
+            ):
+                yield Requirement(key, test, ground)
+
+    def _is_used(self, target: TargetHost | None) -> bool:
+        """Return whether a host's driver may run newer CUDA through a cuda-compat of the image."""
+        return (
+            target is not None
+            and self._guards.is_data_centre(target) is not Verdict.NO
+            and is_mounted(self._matrix, target.host)
+        )
+
+    def _driver_of_image(self, test: RunsCuda, target: TargetHost | None) -> str:
+        """Return the driver that a host states, if an image must be chosen whose cuda-compat makes it run; otherwise ""."""
+        if target is None or not self._request.may_take_cuda_compat or self._guards.is_data_centre(target) is Verdict.NO:
+            return ""
+        driver = stated(target.host, "driver")
+        return driver if driver and test.basis(Version.parse(driver)) == "forward-compat" else ""
