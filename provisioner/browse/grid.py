@@ -120,11 +120,11 @@ def request_for(
         gpus=(gpu,),
         driver=Driver(version=driver) if driver is not None else None,
     )
-    return open_request(matrix, device.accelerator, platform, host, allow=allow)
+    return open_request(matrix, device.accelerator, host, platform=platform, allow=allow)
 
 
 def open_request(
-    matrix: Matrix, accelerator: AcceleratorName, platform: PlatformName, host: Host, *, allow: tuple[Allowance, ...] = ALLOWED
+    matrix: Matrix, accelerator: AcceleratorName, host: Host, *, platform: PlatformName, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
     """Return a request for containers of an accelerator on one host."""
     spec = Spec(
@@ -223,7 +223,7 @@ def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) 
     Empty if the build has no stack.
     """
     platform = build.platforms[0] if build.platforms else LINUX_PLATFORMS[0]
-    problem = join(matrix, open_request(matrix, build.accelerator, platform, Host(platform=platform)))  # type: ignore[arg-type]  # a matrix has no others
+    problem = join(matrix, open_request(matrix, build.accelerator, Host(platform=platform), platform=platform))  # type: ignore[arg-type]  # a matrix has no others
     key = Key(name)
     given = _of(problem.domains.get(key, ()), release, build)
     search = CompleteSearch(ProblemInstance(problem))

@@ -192,7 +192,7 @@ class _Gate:
         return RunsCuda(self._matrix, version, minimum, self._request.allowed, forward=forward)
 
     def _forward(self, version: Version, minimum: DriverMinimum) -> tuple[str, ...]:
-        return forward_branches(self._matrix, self._request, version, minimum) if self._has_cuda_compat else ()
+        return forward_branches(self._matrix, self._request, version, minimum=minimum) if self._has_cuda_compat else ()
 
     def _bounds(self, needs: Sequence[_HostNeed]) -> list[Version]:
         """Return every driver version at which the result may change, oldest first."""

@@ -32,7 +32,7 @@ NOT_MOUNTED = "cuda-compat-not-mounted"
 """The known failure of container toolkits that do not put the cuda-compat of an image before the driver of the host."""
 
 
-def forward_branches(matrix: Matrix, request: Request, cuda: Version, minimum: DriverMinimum) -> tuple[str, ...]:
+def forward_branches(matrix: Matrix, request: Request, cuda: Version, *, minimum: DriverMinimum) -> tuple[str, ...]:
     """Return the driver branches that run a CUDA release through the cuda-compat of the image, whose CUDA the spec may state.
 
     A cuda-compat of another CUDA release supports branches of its own, and runs the release as a driver of its CUDA would.
@@ -67,14 +67,14 @@ class CudaCompat:
         self._guards = guards
 
     def of_cuda(
-        self, candidate: Candidate, minimum: DriverMinimum, targets: Mapping[Key, TargetHost | None], source: Source
+        self, candidate: Candidate, minimum: DriverMinimum, targets: Mapping[Key, TargetHost | None], *, source: Source
     ) -> Iterator[Requirement]:
         """Yield what a CUDA release requires of the driver at each key, and of the image where only its cuda-compat helps.
 
         `targets` has the host of each key, None for a key of all hosts.
         """
         is_forbidden = "minor-version" not in self._request.allowed and minimum.minor_version is not None
-        branches = forward_branches(self._matrix, self._request, candidate.version, minimum)
+        branches = forward_branches(self._matrix, self._request, candidate.version, minimum=minimum)
         plain, through = (
             RunsCuda(self._matrix, candidate.version, minimum, self._request.allowed, forward=forward)
             for forward in ((), branches)

@@ -330,7 +330,7 @@ class Needs:
             yield Requirement(Key("platform"), Labelled(frozenset(platforms)), ground)
 
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
-        yield from self._cuda_compat.of_cuda(candidate, minimum, self._drivers_for(candidate), self._place(candidate))
+        yield from self._cuda_compat.of_cuda(candidate, minimum, self._drivers_for(candidate), source=self._place(candidate))
 
     def _drivers_for(self, candidate: Candidate) -> dict[Key, TargetHost | None]:
         """Return the keys of the drivers on which a candidate runs, each with its host; None for a key of all hosts."""
