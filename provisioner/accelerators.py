@@ -108,6 +108,9 @@ ACCELERATORS: dict[str, Accelerator] = {
 GPU_ACCELERATORS = tuple(row for row in ACCELERATORS.values() if row.target_key)
 """Accelerators with `target_key`: host profiles state the target of each GPU, and builds are measured for the targets."""
 
+ON_GPUS = frozenset(row.name for row in GPU_ACCELERATORS)
+"""The names of `GPU_ACCELERATORS`, for which builds have compiled code: `cuda` and `rocm`."""
+
 IMAGE_KINDS = ("auto", "slim", *(kind for row in ACCELERATORS.values() for kind in row.image_kinds))
 """The names of kinds of base images, which a spec may write under `image.base` in place of an image."""
 

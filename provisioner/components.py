@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, RUNTIMES
+from provisioner.accelerators import ACCELERATORS, ON_GPUS, RUNTIMES
 
 if TYPE_CHECKING:
     from provisioner.platforms import System
@@ -82,7 +82,6 @@ _ANYWHERE: frozenset[System] = frozenset({"linux", "macos"})
 _LINUX: frozenset[System] = frozenset({"linux"})
 _MACOS: frozenset[System] = frozenset({"macos"})
 _ON_ANYTHING = frozenset(ACCELERATORS)
-_ON_GPUS = frozenset(row.name for row in GPU_ACCELERATORS)
 _ON_CUDA, _ON_ROCM = frozenset({"cuda"}), frozenset({"rocm"})
 
 
@@ -224,22 +223,22 @@ _ROWS = (
         installed_with="driver", shows_installed="driver", is_prepared=True,
     ),
     Component(
-        name="loaded_modules", supplier=Supplier.HOST, key="loaded_modules", is_named=True, accelerators=_ON_GPUS,
+        name="loaded_modules", supplier=Supplier.HOST, key="loaded_modules", is_named=True, accelerators=ON_GPUS,
         systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER, move=Move.LOADED_MODULES,
         is_prepared=True, remedy="free", reboots=True,
         instruction="keep {before} off the GPU: blacklist it and reboot",
     ),
     Component(
-        name="kernel_headers", supplier=Supplier.HOST, title="kernel headers", key="kernel_headers", accelerators=_ON_GPUS,
+        name="kernel_headers", supplier=Supplier.HOST, title="kernel headers", key="kernel_headers", accelerators=ON_GPUS,
         systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER, installed_with="kernel",
         shows_installed="kernel", is_prepared=True,
     ),
     Component(
-        name="kernel_gcc", supplier=Supplier.HOST, key="kernel_gcc", accelerators=_ON_GPUS, systems=_LINUX,
+        name="kernel_gcc", supplier=Supplier.HOST, key="kernel_gcc", accelerators=ON_GPUS, systems=_LINUX,
         is_shown_by_driver=True, effort=Effort.DRIVER,
     ),
     Component(
-        name="host_gcc", supplier=Supplier.HOST_OF_CONTAINERS, title="GCC of the host", key="gcc", accelerators=_ON_GPUS,
+        name="host_gcc", supplier=Supplier.HOST_OF_CONTAINERS, title="GCC of the host", key="gcc", accelerators=ON_GPUS,
         systems=_LINUX, is_build_tool=True, is_shown_by_driver=True, effort=Effort.DRIVER,
     ),
     # The drivers.
@@ -274,12 +273,12 @@ _ROWS = (
         effort=Effort.KERNEL,
     ),
     Component(
-        name="secure_boot", supplier=Supplier.HOST, key="secure_boot", is_named=True, accelerators=_ON_GPUS, systems=_LINUX,
+        name="secure_boot", supplier=Supplier.HOST, key="secure_boot", is_named=True, accelerators=ON_GPUS, systems=_LINUX,
         is_shown_by_driver=True, effort=Effort.KERNEL, move=Move.SECURE_BOOT, is_prepared=True, remedy="enrolled", reboots=True,
         instruction="enrol the key that signs modules built on this host (mokutil --import), and confirm it on the next boot",
     ),
     Component(
-        name="kernel", supplier=Supplier.HOST, key="kernel", accelerators=_ON_GPUS, systems=_LINUX, is_chosen=True,
+        name="kernel", supplier=Supplier.HOST, key="kernel", accelerators=ON_GPUS, systems=_LINUX, is_chosen=True,
         how_to_find="which kernel runs", is_shown_by_driver=True, effort=Effort.KERNEL, move=Move.KERNEL, installed_with="os",
         reboots=True, reloads_modules=True, instruction="boot kernel {after} in place of {before}",
     ),

@@ -88,6 +88,11 @@ class Request(Struct, frozen=True, kw_only=True):
         return frozenset(self.spec.policy.allow).difference(self.spec.policy.forbid)
 
     @property
+    def host_by_label(self) -> dict[str, Host]:
+        """Every host by its label."""
+        return {target.label: target.host for target in self.hosts}
+
+    @property
     def is_strict(self) -> bool:
         """Whether an unknown fact that would be an assumption makes the answer unverified."""
         return self.has_strict_option or self.spec.policy.strict

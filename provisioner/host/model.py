@@ -109,6 +109,12 @@ class Libraries(StrictModel, frozen=True, kw_only=True):
     cublas: VersionText | None = None
     on_path: tuple[str, ...] = ()
 
+    @property
+    def versions(self) -> dict[str, str]:
+        """The stated versions, by the component of the matrix."""
+        stated = {"cudnn": self.cudnn, "nccl": self.nccl, "cublas": self.cublas}
+        return {name: version for name, version in stated.items() if version is not None}
+
 
 class Jetson(StrictModel, frozen=True, kw_only=True):
     """A Jetson's Linux-for-Tegra and JetPack releases."""

@@ -473,6 +473,13 @@ class Component(Struct, frozen=True, kw_only=True):
         wanted = version.release[: self.series]
         return not self.series or any((*release.version.release, 0, 0)[: len(wanted)] == wanted for release in self.releases)
 
+    def newest_before(self, version: Version) -> Version | None:
+        """Return the newest release if a version is newer than it and of another series; None if not, or without releases."""
+        newest = max((release.version for release in self.releases if release.version.release), default=None)
+        if newest is None or not version.release or self.has_series_of(version) or version < newest:
+            return None
+        return newest
+
 
 WHOLE = Place("the matrix")
 """The `Place` returned for rows whose file and line are unknown."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ON_GPUS
 from provisioner.components import ABSENT
 from provisioner.errors import ProvisionError
 from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, UnlistedSeries, Unstated, UnstatedGpus
@@ -27,6 +28,7 @@ from provisioner.resolver.requirement import (
     is_of_system,
     with_key,
 )
+from provisioner.resolver.rules.devices import version_of_device
 from provisioner.resolver.rules.facts import (
     FACTS,
     NOT_ON_JETSONS,
@@ -99,7 +101,7 @@ class HostRequirements:
                 self.doubts.append(Unstated(fact=name, host=label, profile_key=profile_key(name)))
         if request.runs == "host" and host.glibc is None and request.system == "linux":
             self.doubts.append(Unstated(fact="glibc", host=label, profile_key=profile_key("glibc")))
-        if request.accelerator not in {"cuda", "rocm"}:
+        if request.accelerator not in ON_GPUS:
             return
         self._gpus(target)
         if request.accelerator == "cuda" and request.runs == "container" and host.container_toolkit is None:
@@ -159,7 +161,7 @@ class HostRequirements:
         is_shown = name in self._shown and has_running_driver(target.host)
         if not version.release or is_shown or component.has_series_of(version):
             return
-        newest = _newer_than(component, version)
+        newest = component.newest_before(version)
         self.doubts.append(
             UnlistedSeries(
                 name=name,
@@ -210,7 +212,7 @@ class HostRequirements:
             if found not in labels:
                 labels[found] = None
                 self._unlisted_gpu(target, found)
-            self.domains[key] = tuple(Candidate(key, _device(text), text) for text in labels)
+            self.domains[key] = tuple(Candidate(key, version_of_device(text), text) for text in labels)
             stated_gpu = HostGpu(device=found, product=gpu.name or "", host=target.label, place=place)
             self.roots.append(Requirement(key, Labelled(frozenset({found})), stated_gpu))
 
@@ -218,7 +220,7 @@ class HostRequirements:
         """Record the doubt about a GPU of a capability or target that the matrix does not list."""
         if "gpu" not in self._matrix.components:
             return
-        newest = None if device.startswith("gfx") else _newer_than(self._matrix.components["gpu"], Version.parse(device))
+        newest = None if device.startswith("gfx") else self._matrix.components["gpu"].newest_before(Version.parse(device))
         self.doubts.append(UnlistedSeries(name="gpu", host=target.label, version=device, newest=str(newest or "")))
 
     def _no_gpu(self, target: TargetHost) -> None:
@@ -306,22 +308,10 @@ def _added(candidates: tuple[Candidate, ...], component: Component, one: Candida
     if component.name == "os":
         alike = next((other for other in listed if is_of_system(one.label, [other.label])), None)
         return one if alike is None else ReleaseCandidate(one.key, one.version, one.label, alike.release)
-    if component.virtual and (newest := _newer_than(component, one.version)) is not None:
+    if component.virtual and (newest := component.newest_before(one.version)) is not None:
         return NewerCandidate(one.key, newest, one.label)
     if component.virtual or not component.series:
         return one
     series = one.version.release[: component.series]
     alike = next((other for other in listed if other.version.release[: component.series] == series), None)
     return one if alike is None else ReleaseCandidate(one.key, one.version, one.label, alike.release, alike.build)
-
-
-def _newer_than(component: Component, version: Version) -> Version | None:
-    """Return the newest release of a component if a version is of a newer series than that; None if it is not."""
-    newest = max((release.version for release in component.releases if release.version.release), default=None)
-    if newest is None or not version.release or component.has_series_of(version) or version < newest:
-        return None
-    return newest
-
-
-def _device(text: str) -> Version:
-    return Version.named(text) if text.startswith("gfx") else Version.parse(text)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from packaging.version import Version as PackageVersion
 
-from provisioner.accelerators import RUNTIMES
+from provisioner.accelerators import ON_GPUS, RUNTIMES
 from provisioner.components import COMPONENTS
 from provisioner.grounds.requirement import (
     PYTHON_ATTEMPT,
@@ -38,9 +38,6 @@ FIXED = frozenset({"platform", "accelerator", "image", "policy"})
 
 OLDER_FIRST = frozenset({"kernel"})
 """Facts of which older values are tried before newer ones: what a release is documented for ends at some kernel."""
-
-_COMPILED = ("cuda", "rocm")
-"""Accelerators for whose GPUs the builds of frameworks are compiled."""
 
 Numbers = tuple[int, ...]
 
@@ -259,6 +256,6 @@ def _rank(instance: ProblemInstance, candidate: Candidate) -> int:
     if candidate.key.is_package:
         return instance.finder.rank(candidate) if instance.finder is not None else 0
     build = build_of(candidate)
-    if build is None or build.accelerator not in _COMPILED:
+    if build is None or build.accelerator not in ON_GPUS:
         return 0
     return int((build.sass if build.accelerator == "cuda" else build.gfx) is None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.accelerators import RUNTIMES
+from provisioner.accelerators import ON_GPUS, RUNTIMES
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.doubt import NothingAccelerated
 from provisioner.resolver.python.bundled import COMPONENT_BUNDLED_BY
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
-ACCELERATED = ("cuda", "rocm")
-
 
 def nothing_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[NothingAccelerated]:
     """Yield a doubt if the spec asks for CUDA or ROCm and no chosen package is known to compute on it.
@@ -27,7 +25,7 @@ def nothing_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> Iter
     on such machines compute on the processor.
     """
     request = problem.request
-    if request.spec.accelerator not in ACCELERATED or not any(isinstance(one, FileCandidate) for one in pins.values()):
+    if request.spec.accelerator not in ON_GPUS or not any(isinstance(one, FileCandidate) for one in pins.values()):
         return
     if is_accelerated(problem, pins):
         return

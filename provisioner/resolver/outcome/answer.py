@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.accelerators import ON_GPUS
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.host.facts import stated
@@ -65,7 +66,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
     image = _image(problem, pins)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
     required = problem.request.spec.requires
-    hosts = {target.label: target.host for target in problem.request.hosts}
+    hosts = problem.request.host_by_label
     system = {
         key: candidate
         for key, candidate in pins.items()
@@ -146,7 +147,7 @@ def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
 
 
 def _arch_list(build: Build | None) -> tuple[str, ...]:
-    if build is None or build.accelerator not in {"cuda", "rocm"}:
+    if build is None or build.accelerator not in ON_GPUS:
         return ()
     return (*(build.sass or ()), *(build.ptx or ())) if build.accelerator == "cuda" else build.gfx or ()
 
@@ -163,7 +164,7 @@ def _components(instance: ProblemInstance, system: Mapping[Key, Candidate]) -> d
     others is used by its framework alone.
     """
     values: dict[str, list[str]] = {}
-    hosts = {target.label: target.host for target in instance.problem.request.hosts}
+    hosts = instance.problem.request.host_by_label
     has_pytorch = any(key.name == "pytorch" for key in system)
     slots = {key.component for key in system if key.slot}
     for key, candidate in system.items():
@@ -195,7 +196,7 @@ def _shown_label(candidate: Candidate, host: Host | None) -> str:
 
 
 def _pins(instance: ProblemInstance, system: Mapping[Key, Candidate], rules: list[Requirement]) -> Iterator[Pin]:
-    hosts = {target.label: target.host for target in instance.problem.request.hosts}
+    hosts = instance.problem.request.host_by_label
     by_key: dict[Key, list[Requirement]] = {}
     bounds = (one for candidate in system.values() for one in instance.bounds.about(candidate))
     for one in (*instance.roots, *bounds, *rules):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import RUNTIMES
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.choice import HeldBack
 from provisioner.resolver.requirement import FileCandidate, Key, ReleaseCandidate
@@ -14,10 +15,6 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
     from provisioner.versions import Version
-
-
-RUNTIMES = frozenset({"cuda", "rocm"})
-"""Components that a framework's build requires and that have requirements of their own on a host, namely its driver."""
 
 
 def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:

@@ -54,10 +54,9 @@ def shadowed_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate])
     for target in request.hosts:
         has = target.host.libraries
         variables = tuple(one for one in has.on_path if one in SEARCHED_FIRST) if has is not None else ()
-        stated = {"cudnn": has.cudnn, "nccl": has.nccl, "cublas": has.cublas} if has is not None and variables else {}
-        for name, version in stated.items():
-            chosen = _of_wheels(name, pins) if version is not None and (name == CUDNN or not has_rpath) else ""
-            if version is not None and chosen and _is_other(version, chosen):
+        for name, version in has.versions.items() if has is not None and variables else ():
+            chosen = _of_wheels(name, pins) if name == CUDNN or not has_rpath else ""
+            if chosen and _is_other(version, chosen):
                 yield ShadowedLibrary(host=target.label, library=name, stated=version, chosen=chosen, variables=variables)
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
+from provisioner.accelerators import ON_GPUS
 from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
 from provisioner.grounds.doubt import BuiltMetadata, UndatedFile, UndatedRelease, UndesignatedBranch
 from provisioner.grounds.predicate import Ended, IsPrerelease
@@ -34,7 +35,7 @@ from provisioner.grounds.source import Documents, Index, Metadata
 from provisioner.host.facts import stated
 from provisioner.index.direct_reference import shown_url
 from provisioner.resolver.choices.candidates import computes_on_cpu
-from provisioner.resolver.outcome.accelerated import ACCELERATED, cpu_wheels, is_accelerated
+from provisioner.resolver.outcome.accelerated import cpu_wheels, is_accelerated
 from provisioner.resolver.outcome.image_gate import gate_relaxations
 from provisioner.resolver.python.bundled import mixed_cuda
 from provisioner.resolver.python.discovered import DirectUrlMutex
@@ -153,7 +154,7 @@ def _lifecycle(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
 def _patched(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[PatchedDriver]:
     """Yield the drivers whose module builds on the host's kernel only with patches; hosts in WSL build no module."""
     matrix = instance.problem.matrix
-    hosts = {target.label: target.host for target in instance.problem.request.hosts}
+    hosts = instance.problem.request.host_by_label
     for key, driver in pins.items():
         host = hosts.get(key.scope)
         if key.name != "driver" or (host is not None and host.virtualization in {"wsl1", "wsl2"}):
@@ -290,7 +291,7 @@ def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
     on a GPU, and wheels without GPU code of distributions that have some in others.
     """
     problem = instance.problem
-    if problem.request.accelerator not in ACCELERATED:
+    if problem.request.accelerator not in ON_GPUS:
         return
     named = {key.distribution for key in instance.named} if is_accelerated(problem, pins) else set()
     for row in problem.matrix.distributions if problem.request.accelerator == "cuda" else ():

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
+from provisioner.accelerators import ON_GPUS
 from provisioner.components import ABSENT, FRAMEWORKS
 from provisioner.grounds.doubt import (
     AssumedDriver,
@@ -35,7 +36,7 @@ from provisioner.grounds.requirement import Constrains, Entails, HostFact, Subje
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
-from provisioner.resolver.outcome.accelerated import ACCELERATED, nothing_accelerated
+from provisioner.resolver.outcome.accelerated import nothing_accelerated
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
 from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries, unrealised
@@ -146,7 +147,7 @@ def _unmeasured(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
         build = build_of(candidate)
-        if candidate is None or build is None or build.accelerator not in ACCELERATED:
+        if candidate is None or build is None or build.accelerator not in ON_GPUS:
             continue
         if (build.sass if build.accelerator == "cuda" else build.gfx) is None:
             yield UnmeasuredTargets(subject=candidate.subject)
@@ -160,7 +161,7 @@ def _silent(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterato
     """
     problem = instance.problem
     present = {key.component for key, one in pins.items() if not key.is_package and one.label != ABSENT}
-    hosts = {target.label: target.host for target in problem.request.hosts}
+    hosts = problem.request.host_by_label
     for key, candidate in pins.items():
         release = release_of(candidate)
         component = problem.matrix.components.get(key.component)
@@ -314,7 +315,7 @@ def _macos_builds(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> I
 def _dependency_frameworks(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Yield the frameworks that only a package requires: the default build on the index is seldom the accelerated one."""
     problem = instance.problem
-    if problem.request.accelerator not in ACCELERATED:
+    if problem.request.accelerator not in ON_GPUS:
         return
     for name in SLOTS:
         chosen = next((one for key, one in pins.items() if key.is_package and key.name == name), None)

@@ -154,12 +154,10 @@ class Libraries:
         """Return the libraries that every host states to have."""
         found = []
         for target in self._problem.request.hosts:
-            stated = target.host.libraries
-            versions = {"libcudnn": stated.cudnn, "libnccl": stated.nccl, "libcublas": stated.cublas} if stated else {}
-            # cuBLAS is two libraries of one version, and a file name tells the major version of each.
-            of_cublas = {"libcublasLt": versions.get("libcublas")}
-            names = {f"{name}.so.{_major(text)}" for name, text in (versions | of_cublas).items() if text}
-            found.append(names)
+            versions = target.host.libraries.versions if target.host.libraries is not None else {}
+            # A file name tells the major version of a library. cuBLAS is two libraries of one version.
+            names = {name: (f"lib{name}", "libcublasLt") if name == "cublas" else (f"lib{name}",) for name in versions}
+            found.append({f"{file}.so.{_major(text)}" for name, text in versions.items() for file in names[name]})
         return set.intersection(*found) if found else set()
 
     def _of_release(self, key: Key, chosen: Candidate) -> Iterator[str]:

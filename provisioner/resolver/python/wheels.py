@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from provisioner.accelerators import GPU_ACCELERATORS
+from provisioner.accelerators import ON_GPUS
 from provisioner.grounds.bound import Specifier
 from provisioner.grounds.predicate import Requires
 from provisioner.grounds.requirement import Relation
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 DRIVER, ROCM = "driver", "rocm"
 _specifier = lru_cache(maxsize=1024)(SpecifierSet)
-_ACCELERATORS = frozenset(row.name for row in GPU_ACCELERATORS)
 
 
 class GpuWheels:
@@ -43,7 +42,7 @@ class GpuWheels:
     def __init__(self, problem: Problem, variant_index: str) -> None:
         self._problem = problem
         self._variant_index = variant_index
-        is_about_gpus = problem.request.accelerator in _ACCELERATORS and bool(problem.needs.devices.gpus)
+        is_about_gpus = problem.request.accelerator in ON_GPUS and bool(problem.needs.devices.gpus)
         self._rows: Mapping[str, Sequence[GpuWheel]] = _by_distribution(problem.matrix) if is_about_gpus else {}
         self._with_gpu_code = with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
         self._served: dict[int, bool] = {}
@@ -55,21 +54,14 @@ class GpuWheels:
 
     def rows_of(self, key: Key, *, of_any_platform: bool = False) -> tuple[GpuWheel, ...]:
         """Return the measurements of a distribution's wheels on the target's platform, or on any."""
-        platform = self._problem.request.platform
         rows = self._rows.get(key.project, ())
-        return tuple(row for row in rows if of_any_platform or not row.platforms or platform in row.platforms)
+        return tuple(row for row in rows if of_any_platform or _is_for(row, self._problem.request.platform))
 
     def row_of(self, candidate: Candidate) -> GpuWheel | None:
         """Return the measurement that stands for a version's wheel on the target's platform; None when there is none."""
         if not self._is_of_default_index(candidate):
             return None
-        platform = self._problem.request.platform
-        for row in self._rows.get(candidate.key.project, ()):
-            if (not row.platforms or platform in row.platforms) and _specifier(row.versions).contains(
-                candidate.pep440, prereleases=True
-            ):
-                return row
-        return None
+        return next((row for row in self.rows_of(candidate.key) if _stands_for(row, candidate)), None)
 
     def is_unmeasured(self, candidate: Candidate) -> bool:
         """Return whether a chosen wheel may have GPU code, as other versions of its distribution have, and was not measured.
@@ -154,8 +146,7 @@ def uses_gpus(matrix: Matrix, candidate: Candidate, *, platform: str, accelerato
     rows = _by_distribution(matrix).get(candidate.key.project, [])
     if not rows or not isinstance(candidate, FileCandidate) or candidate.pep440.local or candidate.release.file is None:
         return None
-    of_version = [row for row in rows if _specifier(row.versions).contains(candidate.pep440, prereleases=True)]
-    found = [row for row in of_version if not row.platforms or platform in row.platforms]
+    found = [row for row in rows if _is_for(row, platform) and _stands_for(row, candidate)]
     if not found or not candidate.release.file.filename.endswith(".whl"):
         return None
     row, sonames = found[0], (*found[0].links, *found[0].opens, *found[0].provides)
@@ -163,6 +154,14 @@ def uses_gpus(matrix: Matrix, candidate: Candidate, *, platform: str, accelerato
         return bool(row.gfx) or any(name.startswith(ROCM_LIBRARIES) for name in sonames)
     has_code = row.sass is None or row.sass or row.ptx or row.runtime or row.compiler
     return bool(has_code) or any(not name.startswith((*ROCM_LIBRARIES, "libtorch", "libc10.")) for name in sonames)
+
+
+def _is_for(row: GpuWheel, platform: str) -> bool:
+    return not row.platforms or platform in row.platforms
+
+
+def _stands_for(row: GpuWheel, candidate: Candidate) -> bool:
+    return _specifier(row.versions).contains(candidate.pep440, prereleases=True)
 
 
 @once_per_matrix

@@ -38,6 +38,11 @@ ROCM_LIBRARIES = ("libamdhip", "libhip", "libhsa", "libmiopen", "libMIOpen", "li
 """The beginnings of the names of ROCm's libraries."""
 
 
+def version_of_device(target: str) -> Version:
+    """Return the version of the candidate for a GPU: a compute capability as a number, a gfx target as a name."""
+    return Version.named(target) if target.startswith("gfx") else Version.parse(target)
+
+
 class Devices:
     """The requirements of builds on the GPUs of one problem; `gpus` are the keys of the hosts' GPUs, such as `gpu:9.0`."""
 
@@ -48,6 +53,10 @@ class Devices:
         self._is_toolkit_alone = bool(request.toolkit)
         gpu = matrix.components.get("gpu")
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
+        self.by_key = {key: version_of_device(target) for key in gpus if (target := key.name.partition(":")[2])}
+        """The compute capability, or gfx target, of the keys whose name has it."""
+        self.newer = frozenset(key for key, device in self.by_key.items() if gpu is not None and gpu.newest_before(device))
+        """The keys of GPUs that are newer than every GPU of the matrix."""
         self._devices = {
             target.label: tuple(found for one in target.host.gpus or () if (found := guards.device(one)))
             for target in request.hosts
@@ -76,10 +85,6 @@ class Devices:
             yield Requirement(key, Labelled(served), candidate.entails(predicate, Relation(component, "gpu"), place))
         if code.accelerator == CUDA and targets is not None:
             yield from self._ptx(candidate, code, place)
-
-    def is_newer_than_known(self, device: Version) -> bool:
-        """Return whether a compute capability is higher than that of every GPU in the matrix."""
-        return bool(self._capabilities) and device > max(map(Version.parse, self._capabilities))
 
     def code_of(self, candidate: Candidate) -> Build | None:
         """Return the GPU code that decides on which GPUs a candidate runs, as a build; None for a candidate without any.

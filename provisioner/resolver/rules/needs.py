@@ -217,9 +217,8 @@ class Needs:
         A GPU that is newer than all of the matrix is a doubt of its own.
         """
         on_gpus = [one for one in by_rule if one.key.component == "gpu"]
-        devices = {key: Candidate(key, Version.parse(text), text) for key in self.devices.gpus if (text := key.name[4:])}
-        excluded = {one.key for one in on_gpus if not one.test.allows(devices[one.key])}
-        excluded.update(key for key, device in devices.items() if self.devices.is_newer_than_known(device.version))
+        devices = {key: Candidate(key, version, version.text) for key, version in self.devices.by_key.items()}
+        excluded = {*self.devices.newer, *(one.key for one in on_gpus if not one.test.allows(devices[one.key]))}
         for one in self.devices.of_code(candidate, code, self._place_of_code(candidate)):
             if one.key not in excluded:
                 yield one

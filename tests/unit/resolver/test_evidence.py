@@ -56,3 +56,10 @@ def test_a_fact_that_only_people_read_is_told() -> None:
 def test_an_nvswitch_is_read() -> None:
     _, unread = told({"nvswitch": "present", "fabric_manager": "570.124.06"})
     assert unread == []
+
+
+def test_the_libraries_of_a_host_are_read_where_wheels_run_on_it() -> None:
+    """There its loader may find them before those of the wheels; a container has none of them."""
+    stated = {"libraries": {"cudnn": "9.1.0", "on_path": ["LD_LIBRARY_PATH"]}}
+    assert told(stated, {"runs": "host", "outputs": ["requirements"]})[1] == []
+    assert told(stated)[1] == ["host0 states libraries, and nothing in this stack depends on it"]
