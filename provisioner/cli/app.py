@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _abandon_threads()
     if arguments is None:
         # On its way out the interpreter looks for garbage in every object that is left: without this line a solve of the
-        # components alone takes a quarter more processor time (0.63 s instead of 0.50 s).
+        # components alone takes a quarter more processor time (docs/speed.md).
         gc.freeze()
     raise SystemExit(code)
 

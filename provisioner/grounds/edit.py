@@ -18,6 +18,8 @@ from provisioner.host.facts import with_fact
 from provisioner.host.model import HostGpu
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provisioner.grounds.requirement import Ground
     from provisioner.host.model import Host
     from provisioner.request import Request
@@ -80,6 +82,18 @@ class SetComponent(Edit, frozen=True, kw_only=True):
         return replace(request, spec=replace(request.spec, requires=requires))
 
 
+def _with_lines_about(request: Request, distribution: str, change: Callable[[Requirement], None]) -> Request:
+    """Return a request in which each line of `packages:` about a distribution is changed by `change`."""
+    lines = []
+    for text in request.spec.packages:
+        requirement = Requirement(text)
+        if canonicalize_name(requirement.name) == distribution:
+            change(requirement)
+            text = str(requirement)  # noqa: PLW2901 - a line that stays is the text that the spec has
+        lines.append(text)
+    return replace(request, spec=replace(request.spec, packages=tuple(lines)))
+
+
 class SetDistribution(Edit, frozen=True, kw_only=True):
     """Request one version of a distribution in `packages:`; `name` is its component, if the distribution is one."""
 
@@ -97,16 +111,11 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
         return f"=={self.value}"
 
     def apply(self, request: Request) -> Request:
-        packages = tuple(self._line(text) for text in request.spec.packages)
-        return replace(request, spec=replace(request.spec, packages=packages))
+        def pin(requirement: Requirement) -> None:
+            requirement.specifier = SpecifierSet(f"=={self.value}")
+            requirement.url = None
 
-    def _line(self, text: str) -> str:
-        requirement = Requirement(text)
-        if canonicalize_name(requirement.name) != self.distribution:
-            return text
-        requirement.specifier = SpecifierSet(f"=={self.value}")
-        requirement.url = None
-        return str(requirement)
+        return _with_lines_about(request, self.distribution, pin)
 
 
 class DropRequest(Edit, frozen=True, kw_only=True):
@@ -285,15 +294,10 @@ class SetExtras(Edit, frozen=True, kw_only=True):
         return f"{self.name}[{self.extras}]" if self.extras else self.name
 
     def apply(self, request: Request) -> Request:
-        packages = tuple(self._line(text) for text in request.spec.packages)
-        return replace(request, spec=replace(request.spec, packages=packages))
+        def set_extras(requirement: Requirement) -> None:
+            requirement.extras = {extra for extra in self.extras.split(",") if extra}
 
-    def _line(self, text: str) -> str:
-        requirement = Requirement(text)
-        if canonicalize_name(requirement.name) != self.distribution:
-            return text
-        requirement.extras = {extra for extra in self.extras.split(",") if extra}
-        return str(requirement)
+        return _with_lines_about(request, self.distribution, set_extras)
 
 
 class SetArchitecture(Edit, frozen=True, kw_only=True):

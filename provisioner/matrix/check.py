@@ -74,7 +74,7 @@ class _Checker:
             pair = family.subject, family.object
             if pair in first:
                 twice_given = f"the family of `{family.subject}` and `{family.object}` is given twice"
-                yield at.at("subject").mistake(f"{twice_given}; the first is on line {first[pair].line}")
+                yield at.at("subject").mistake(twice_given, first=f"on line {first[pair].line}")
             first.setdefault(pair, at)
             yield from self.rows.guards(at.at("on"), family.on)
             for guard in family.on:
@@ -214,9 +214,7 @@ class _Checker:
                 level = series(str(build.version))
                 first = lines.setdefault((level, platform), at.line)
                 if first != at.line:
-                    yield at.at("version").mistake(
-                        f"Python {level} is given twice for {platform}; the first is on line {first}"
-                    )
+                    yield at.at("version").mistake(f"Python {level} is given twice for {platform}", first=f"on line {first}")
             yield from self.rows.cited(at, build.source, f"Python build `{build.version}`")
 
     def _knowledge(self) -> Iterator[Mistake]:

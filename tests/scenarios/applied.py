@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.grounds.edit import DropDistribution, SetDistribution
+from provisioner.grounds.edit import DropDistribution, SetArchitecture, SetDistribution
 from tests.told import changes, hosts
 
 if TYPE_CHECKING:
@@ -37,8 +37,11 @@ def applied(scenario: dict[str, Any], hint: Fix, *, is_at_end: bool = False) -> 
         host = hosts(hint)[place] if hosts(hint) else ""
         if (component, change) == ("target", "left out"):
             gone.add(host)
-        else:
+        elif component != "arch_list":
             _edit(edited, component, _at(change, is_at_end=is_at_end), host or "host 1")
+    for edit in (one for one in hint.edits if isinstance(one, SetArchitecture)):
+        build = edited["spec"]["build"]
+        build["arch_list"] = [edit.architecture if one == edit.before else one for one in build["arch_list"]]
     if gone:  # last, for hosts are told by their number
         edited["hosts"] = [one for number, one in enumerate(edited["hosts"], start=1) if f"host {number}" not in gone]
     return edited
@@ -77,9 +80,6 @@ def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> N
         spec["accelerator"] = value
     elif component == "image":
         spec.setdefault("image", {})["base"] = value
-    elif component == "arch_list":
-        # Of several architectures, the last is the one in the way in every scenario.
-        spec["build"]["arch_list"] = [*spec["build"]["arch_list"][:-1], value]
     elif component in spec.get("requires", {}) and (component != "driver_module" or spec["requires"][component] != value):
         # A flavour that the spec requires already is that of the host.
         is_version = component != "pytorch_build" and value[:1].isdigit()

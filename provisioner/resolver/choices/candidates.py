@@ -39,9 +39,8 @@ def candidates_of(
     """Return the candidates of a component, most wanted first.
 
     `key` is the key of the candidates, by default the one that all hosts share. Those of which a family of rows is silent come
-    after all others. A runtime or driver of another accelerator than
-    the request's has none. Releases after the policy's `exclude-newer`, builds for another accelerator and, unless the request
-    allows them, builds to be compiled are left out.
+    after all others. A runtime or driver of another accelerator than the request's has none. Releases after the policy's
+    `exclude-newer`, builds for another accelerator and, unless the request allows them, builds to be compiled are left out.
     """
     key = key or Key(component.name)
     accelerator = request.accelerator

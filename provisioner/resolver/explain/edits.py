@@ -332,14 +332,14 @@ def _like(extra: str, known: Iterable[str]) -> list[str]:
     return sorted(same, key=lambda other: [int(number) for number in _NUMBER.findall(other)], reverse=True)
 
 
-def cuda_image(instance: ProblemInstance) -> SetImage | None:
-    """Return the edit that takes a base image with CUDA; None where it has CUDA, or no package may need its libraries."""
+def cuda_images(instance: ProblemInstance) -> tuple[SetImage, ...]:
+    """Return the edit that takes a base image with CUDA; () where it has CUDA, or no package may need its libraries."""
     request = instance.problem.request
     base = request.spec.image.base
     if instance.finder is None or request.runs != "container" or base not in {"auto", "slim"}:
-        return None
+        return ()
     needs_libraries = any(instance.finder.libraries.may_need(key) for key in instance.named)
-    return SetImage(base="cuda-runtime", before=base) if needs_libraries else None
+    return (SetImage(base="cuda-runtime", before=base),) if needs_libraries else ()
 
 
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:

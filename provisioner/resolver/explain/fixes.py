@@ -20,7 +20,7 @@ from provisioner.resolver.explain.edits import (
     RANGES,
     Cost,
     Costs,
-    cuda_image,
+    cuda_images,
     edit_of,
     edits_of_inputs,
     fewer_hosts,
@@ -138,7 +138,8 @@ def fixes(
     among_members = _Search(instance, search, solve_again, costs)
     found = among_members.found(groups)
     if solve_again is not None:
-        if is_python_in(instance, groups) and (working := _with_other_python(instance, (), (), solve_again, costs)) is not None:
+        pythons = other_pythons(instance) if is_python_in(instance, groups) else ()
+        if (working := _with_one_of(pythons, instance, solve_again, costs=costs)) is not None:
             found.append(working)
         tried = chain(edits_of_inputs(instance, groups), fewer_hosts(instance, search, groups))
         found.extend(_of_inputs(instance, tried, solve_again, known=found, costs=costs))
@@ -214,27 +215,22 @@ def _outcome_of(solve_again: SolveAgain, request: Request, edits: Sequence[Edit]
         return None
 
 
-def _with_other_python(
-    instance: ProblemInstance, edits: tuple[Edit, ...], paid: tuple[Cost, ...], solve_again: SolveAgain, costs: Costs
+def _with_one_of(
+    others: Iterable[Edit],
+    instance: ProblemInstance,
+    solve_again: SolveAgain,
+    *,
+    edits: tuple[Edit, ...] = (),
+    paid: tuple[Cost, ...] = (),
+    costs: Costs,
 ) -> Working | None:
-    """Return some edits with the nearest other Python with which they work; None when there is none."""
-    for edit in other_pythons(instance):
+    """Return some edits, whose costs are `paid`, with the first of others with which they work; None when there is none."""
+    for edit in others:
         instance.budget.allot(MOST_READS_OF_ONE)
         found = _outcome_of(solve_again, instance.problem.request, (*edits, edit))
         if found is not None:
             return Working(edits=(*edits, edit), costs=(*paid, costs.of(edit.component)), outcome=found)
     return None
-
-
-def _with_cuda_image(
-    instance: ProblemInstance, edits: tuple[Edit, ...], paid: tuple[Cost, ...], solve_again: SolveAgain, costs: Costs
-) -> Working | None:
-    """Return some edits with a base image that has CUDA, if they work with it; None when they do not."""
-    edit = cuda_image(instance)
-    found = _outcome_of(solve_again, instance.problem.request, (*edits, edit)) if edit is not None else None
-    if edit is None or found is None:
-        return None
-    return Working(edits=(*edits, edit), costs=(*paid, costs.of(edit.component)), outcome=found)
 
 
 def _of_inputs(
@@ -398,8 +394,8 @@ class _Search:
             found = Working(edits=edits, costs=costs, outcome=given, chosen=frozenset(filter(None, chosen)))
         elif self._solve_again is not None:
             # Another version may need another Python, which is another environment, or libraries that the base image lacks.
-            found = _with_other_python(self._instance, edits, costs, self._solve_again, self._costs)
-            found = found or _with_cuda_image(self._instance, edits, costs, self._solve_again, self._costs)
+            others = (*other_pythons(self._instance), *cuda_images(self._instance))
+            found = _with_one_of(others, self._instance, self._solve_again, edits=edits, paid=costs, costs=self._costs)
         is_useless = found is not None and found.gives_up and not self._is_of_use(found.outcome.gives)
         return None if is_useless else found
 

@@ -35,6 +35,7 @@ CUDA = "cuda"
 HOST_COMPONENTS = frozenset({"driver", "gpu"})
 """The components of hosts on which bundled runtimes and libraries have requirements."""
 
+_OF_RUNTIMES = HOST_COMPONENTS | {"image"}
 _specifier = lru_cache(maxsize=512)(SpecifierSet)
 
 
@@ -63,7 +64,7 @@ def runtime_requirements(
     `named` is the release of the runtime in messages; nothing is required of a runtime that the matrix does not know.
     """
     for one in problem.needs.of(runtime) if runtime is not None else ():
-        if one.key.component in {*HOST_COMPONENTS, "image"} and isinstance(one.ground, Entails):
+        if one.key.component in _OF_RUNTIMES and isinstance(one.ground, Entails):
             predicate = BundlesCuda(named, without_reason(one.ground.predicate), because)
             relation = Relation(CUDA, one.key.component, candidate.key.distribution)
             yield Requirement(one.key, one.test, candidate.entails(predicate, relation, place))

@@ -298,9 +298,8 @@ class PackageFinder:
         if candidate.is_direct:
             same = Labelled(frozenset({candidate.label}))
         exactly = Requirement(Key(release.name, PACKAGE), same, _is_extra(candidate, release.name))
-        plain = {str(needed) for needed in self._applicable(release, ("",))}
-        needed = [one for one in self._applicable(release, extras) if str(one) not in plain]
         lacking = [self._lacks_extra(candidate, extra) for extra in extras]
+        needed = self._required_by_extras(release, extras)
         return (exactly, *filter(None, lacking), *self._translated(candidate.key, candidate.label, needed))
 
     def _lacks_extra(self, candidate: FileCandidate, extra: str) -> Requirement | None:
@@ -339,8 +338,7 @@ class PackageFinder:
         release = self.framework_release(candidate.holder.build)
         if release is None or release.file is None:
             return (exactly,)  # the requirements of the build state the reason
-        plain = {str(needed) for needed in self._applicable(release, ("",))}
-        needed = [one for one in self._applicable(release, extras_of(candidate.key)) if str(one) not in plain]
+        needed = self._required_by_extras(release, extras_of(candidate.key))
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
     def distribution_requirement(self, candidate: ReleaseCandidate) -> Requirement:
@@ -400,7 +398,7 @@ class PackageFinder:
         name, build = canonicalize_name(DISTRIBUTION_OF_COMPONENT[candidate.key.component]), candidate.build
         if build is None or build.compiled or self._direct_urls.given(name) is not None:
             return ()
-        return self._source.releases(name) if build.index == "pypi" else self.variant_indexes.releases(name, build.index)
+        return self._of_index(name, build.index)
 
     def framework_release(self, candidate: ReleaseCandidate) -> PackageRelease | None:
         """Return the index's release of a framework build; None when the index does not list it.
@@ -414,11 +412,19 @@ class PackageFinder:
         given = self._direct_urls.given(name)
         if given is not None:
             return given if given.version == wanted else None
-        listed = self._source.releases(name) if build.index == "pypi" else self.variant_indexes.releases(name, build.index)
-        return next((one for one in listed if one.version == wanted), None)
+        return next((one for one in self._of_index(name, build.index) if one.version == wanted), None)
+
+    def _of_index(self, name: NormalizedName, index: str) -> tuple[PackageRelease, ...]:
+        """Return the releases of a framework on the index of its builds, newest first."""
+        return self._source.releases(name) if index == "pypi" else self.variant_indexes.releases(name, index)
 
     def _applicable(self, release: PackageRelease, extras: tuple[str, ...]) -> list[Pep508]:
         return list(self._source.requirements(release, extras))
+
+    def _required_by_extras(self, release: PackageRelease, extras: tuple[str, ...]) -> list[Pep508]:
+        """Return the requirements of a release with some extras that it has not without them."""
+        plain = {str(needed) for needed in self._applicable(release, ("",))}
+        return [needed for needed in self._applicable(release, extras) if str(needed) not in plain]
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
         """Return the index's release of a candidate of a distribution; for the wheel of PyTorch, that of its build."""
@@ -448,8 +454,7 @@ class PackageFinder:
 
         Metadata may leave out the name of an extra that some requirement is for.
         """
-        plain = self._applicable(release, ("",))
-        if any(needed not in plain for needed in self._applicable(release, (extra,))):
+        if self._required_by_extras(release, (extra,)):
             return None
         try:
             known = self._source.extras(release)

@@ -270,7 +270,7 @@ class LibraryRequirements:
             listed = self._problem.domains.get(key, ())
             fitting = [one for one in listed if (key.component, (*one.version.release, 0)[0]) in releases]
             majors = sorted(major for component, major in releases if component == key.component)
-            bearer = f"{key.component} {listed_majors(majors)}"
+            bearer = f"{key.component} {', '.join(map(str, majors))}"
             yield _Way(key, frozenset(one.label for one in fitting), bearer)
         images = [one for one in self._problem.domains.get(IMAGE, ()) if isinstance(one, ImageCandidate)]
         having = [one for one in images if set(group).intersection(self._libraries.of_image(one.image))]
@@ -279,11 +279,6 @@ class LibraryRequirements:
             if self._libraries.is_provider(key):
                 found = (one for one in self._listed(key) if set(group).intersection(self._libraries.provided_by(one)))
                 yield _Way(key, frozenset(one.label for one in found), key.name)
-
-
-def listed_majors(majors: Iterable[int]) -> str:
-    """Return major versions as a message has them: `11, 12`."""
-    return ", ".join(str(one) for one in majors)
 
 
 @once_per_matrix
@@ -315,6 +310,7 @@ def _first(row: GpuWheel) -> PackageVersion:
 
 
 def library_of(soname: str) -> str:
+    """Return the name of a library without its version: `libcudart` of `libcudart.so.12`."""
     return soname.partition(".so")[0]
 
 

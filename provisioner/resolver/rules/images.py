@@ -54,7 +54,9 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
                 replace(one, reference=base, require_cuda=one.require_cuda if require is None else require) for one in known
             ]
         pythons = _managed(matrix, request.platform)
-        return (*_with_toolkit(matrix, request, key, pythons), *(_candidate(image, key, pythons) for image in known)), ()
+        exact = tuple(_with_toolkit(matrix, request, key, pythons))
+        labels = {one.label for one in exact}
+        return (*exact, *(_candidate(image, key, pythons) for image in known if image.reference not in labels)), ()
     if kind is not None:
         return (), ()
     given = request.spec.image
