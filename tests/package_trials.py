@@ -384,6 +384,16 @@ class Opinion:
         pins = [one for one in asked if one.name == wanted.name and one.operator == "=="]
         return wanted.operator != "==" and not any(pin.takes(int(label)) for pin in pins)
 
+    def _is_without(self, name: str, extra: str, number: int) -> bool:
+        """Whether a version lacks an extra that the spec asks for, and that the newest version has which the spec admits."""
+        entries = self._trial.packages[name]
+        bounds = [one for one in (*self._trial.roots, *self._trial.constraints) if one.name == name]
+        is_asked = any(one.name == name and one.extra == extra for one in self._trial.roots)
+        usable = [other for other, entry in entries.items() if entry.state == "usable"]
+        admitted = [other for other in usable if all(bound.takes(other) for bound in bounds)]
+        having = [other for other, entry in entries.items() if any(one.under == extra for one in entry.requires)]
+        return is_asked and number not in having and max(admitted, default=number) > number and max(admitted) in having
+
     def _needed(self, key: str, label: str) -> Iterator[Edge]:
         if key == "pytorch":
             yield from self._framework(label)
@@ -421,5 +431,7 @@ class Opinion:
             return
         if extra:
             yield Edge(f"{key} is {name}", name, frozenset({label}))
+        if extra and self._is_without(name, extra, int(label)):
+            yield Edge(f"{name} needs the extra {extra}", "platform", frozenset())
         applicable = (wanted for wanted in entry.requires if wanted.python in {"", PYTHON})
         yield from (self._edge(wanted, f"{key} needs {wanted.name}") for wanted in applicable if wanted.under == extra)
