@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.curate.index_reader import IndexReader
 from provisioner.index.find_links import FindLinks
+from provisioner.index.metadata.reader import MetadataReader
 from provisioner.index.pages.filename import parse_filename
 from provisioner.measure import UnreadableArtefactError
 from provisioner.measure.wheel import RemoteWheel
@@ -30,6 +31,7 @@ class Artefacts(IndexReader):
         super().__init__(settings, progress)
         self._is_full = is_full
         self._find_links = FindLinks(settings, self._transport)
+        self._metadata = MetadataReader(settings, self._cache, self._transport)
         self._files: dict[str, tuple[IndexFile, ...]] = {}
         self._lock = Lock()
 
@@ -54,7 +56,8 @@ class Artefacts(IndexReader):
         """Return the files of a project from find-links and from the first index that knows it; raises `UnavailableError`."""
         with self._lock:
             if project not in self._files:
-                self._files[project] = (*self._find_links.files(project), *self._listed(project))
+                found = (*self._find_links.files(project), *self._listed(project))
+                self._files[project] = tuple(map(self._metadata.with_python, found))
             return self._files[project]
 
     def measured(self, file: IndexFile, *, is_full: bool = False) -> Measurement:

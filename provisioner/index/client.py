@@ -161,7 +161,8 @@ class PackageIndex:
         page = self._first_page(name, found, has_local=bool(local))
         listing = self._pages.listing(page, name) if page is not None else Listing(files=())
         listed = (listing.finish(file) for file in listing.files if file.filename in filenames)
-        return (*(file for file in local if file.filename in filenames), *listed)
+        found_locally = (self._metadata.with_python(file) for file in local if file.filename in filenames)
+        return (*found_locally, *map(self._metadata.with_python, listed))
 
     def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
         """Return the requirements of the release's file that apply in the environment with at least one of `extras`.
@@ -261,7 +262,7 @@ class PackageIndex:
         self.activity.count(projects=1)
         if local or page is None or page.cached is None:
             listed = self._pages.files(page, name) if page is not None else ()
-            return selection.releases(name, (*local, *listed))
+            return selection.releases(name, tuple(map(self._metadata.with_python, (*local, *listed))))
         project = f" {name}" if page.location.is_page else ""  # one page for many projects
         key = f"releases:{page.cached.url} {page.location.name}{project} {selection!r}"
         kept = self._cache.load(key, SelectedReleases)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, public_url
 from provisioner.index.http.transport import refusal
-from provisioner.index.metadata.reader import with_python
 from provisioner.index.model import FIND_LINKS
 from provisioner.index.once import OnceMap
 from provisioner.index.pages.filename import parse_filename
@@ -38,7 +37,7 @@ class FindLinks:
             for file in self._places.get(place, lambda place=place: self._read(place)):  # type: ignore[misc]
                 named = parse_filename(file.filename, name)
                 if named is not None and (not local_label or named.version.local == local_label):
-                    found.append(with_python(file))
+                    found.append(file)
         return tuple(found)
 
     def _read(self, place: str) -> tuple[IndexFile, ...]:

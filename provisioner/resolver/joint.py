@@ -25,7 +25,6 @@ from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.outcome.libraries import is_lacking, may_be_elsewhere
 from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.python.distributions import host_requirements_of, of_variant_indexes
-from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import PYTORCH, Candidate, ImageCandidate, Key, Labelled, Requirement, build_of
 from provisioner.resolver.rules.images import realises_toolkit
 from provisioner.resolver.search.bundled import align_bundled, misaligned
@@ -378,6 +377,8 @@ def _decided(
     starts again when a component cannot be at the version that a chosen distribution bundles: both are then decided together,
     as a pair. And it starts again, once, when chosen wheels need libraries that nothing chosen has: these are then required.
     """
+    from provisioner.resolver.python.finder import PackageFinder  # not for a stack without packages
+
     discoveries, pairs = Discoveries(), frozenset[Pair]()
     problem, environment = attempt.problem, environment_of(attempt)
     build = build_of(attempt.system.get(PYTORCH))

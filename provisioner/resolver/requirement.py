@@ -76,6 +76,12 @@ class Key(NamedTuple):
         return self.name.partition("[")[0]
 
     @property
+    def extras(self) -> tuple[str, ...]:
+        """The extras of a distribution; () for the plain one."""
+        _, _, names = self.name.partition("[")
+        return tuple(names.rstrip("]").split(",")) if names else ()
+
+    @property
     def project(self) -> NormalizedName:
         """The name of a distribution without its extras, as an index is asked for it."""
         return canonicalize_name(self.distribution)

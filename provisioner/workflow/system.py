@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from provisioner.resolver.joint import solve_system
 from provisioner.resolver.problem import join
-from provisioner.resolver.why import why
 
 if TYPE_CHECKING:
     from provisioner.resolver.stack import Stack
@@ -26,4 +25,6 @@ def explain_stack(inputs: Inputs, platform: str) -> Stack:
 
 def explain_component(inputs: Inputs, platform: str, component: str) -> tuple[Why, ...]:
     """Explain one component of the system stack, once for each host or slot with one; raises the errors of `why`."""
+    from provisioner.resolver.why import why
+
     return why(join(inputs.matrix, inputs.request(platform)), component)

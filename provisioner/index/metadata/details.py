@@ -16,7 +16,6 @@ from msgspec import Struct
 
 from provisioner.errors import UnavailableError
 from provisioner.index.http.transport import length_in
-from provisioner.index.metadata.reader import with_python
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -79,7 +78,10 @@ class DetailReader:
         if (size is None and not file.path) or identities is None:
             return None
         return FileDetails(
-            sha256=file.sha256, size=size, requires_python=with_python(file).requires_python, identities=identities
+            sha256=file.sha256,
+            size=size,
+            requires_python=self._metadata.with_python(file).requires_python,
+            identities=identities,
         )
 
     def read(self, file: IndexFile, *, is_refreshed: bool = False) -> FileDetails:
@@ -102,7 +104,7 @@ class DetailReader:
         return FileDetails(
             sha256=sha256,
             size=size,
-            requires_python=with_python(file).requires_python,
+            requires_python=self._metadata.with_python(file).requires_python,
             identities=identities,
             missing=tuple(missing),
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from contextlib import suppress
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -88,7 +87,7 @@ class MetadataReader:
         return self._metadata.get(file.path or file.url, lambda: self._cached(file))
 
     def _cached(self, file: IndexFile) -> CoreMetadata:
-        identity = file.sha256 or file.url
+        identity = file.sha256 or file.url or self._identity_of_local(file)
         kept = self._cache.load(f"metadata:{identity}", CoreMetadata) if identity else None
         if kept is not None:
             return kept
@@ -96,6 +95,23 @@ class MetadataReader:
         if identity and not found.is_built:
             self._cache.store(f"metadata:{identity}", found)
         return found
+
+    def _identity_of_local(self, file: IndexFile) -> str:
+        """Return a cache key for a local wheel; "" for a file that cannot be read, and for a source, which may be built."""
+        with suppress(OSError):
+            return _key_of_local(Path(file.path)) if file.filename.endswith(".whl") else ""
+        return ""
+
+    def with_python(self, file: IndexFile) -> IndexFile:
+        """Return a file with its Requires-Python filled in from its metadata, if the index lists none and it is a local wheel.
+
+        A wheel that cannot be read is returned unchanged; the error is raised when its metadata is needed.
+        """
+        if file.requires_python is not None or not file.path or not file.filename.endswith(".whl"):
+            return file
+        with suppress(ProvisionError):
+            return replace(file, requires_python=self.metadata(file).requires_python or None)
+        return file
 
     def read(self, file: IndexFile) -> CoreMetadata:
         """Read the metadata of a file, or of the `.metadata` file beside it, without the cache; raises as `metadata` does."""
@@ -148,18 +164,16 @@ class MetadataReader:
 
     def _local_hash(self, path: Path) -> tuple[str, int]:
         try:
-            status = path.stat()
-            # Its mtime is what its maker says it is (`cp -p`, `rsync -t`); nobody sets its number and its ctime.
-            times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
-            key = f"hash:{path.absolute()}:{status.st_dev}:{status.st_ino}:{status.st_size}:{times}"
+            key = f"hash:{_key_of_local(path)}"
             digest = self._cache.load(key, str)
             if digest is None:
                 with path.open("rb") as stream:
                     digest = hashlib.file_digest(stream, "sha256").hexdigest()
                 self._cache.store(key, digest)
+            size = path.stat().st_size
         except OSError as error:
             raise UnavailableError(f"`{path}` cannot be read: {error.strerror}") from None
-        return digest, status.st_size
+        return digest, size
 
     def _local(self, file: IndexFile) -> CoreMetadata:
         try:
@@ -245,23 +259,14 @@ class MetadataReader:
             raise NotCachedError(f"the {what} of `{file.filename}` ({place})")
 
 
-def with_python(file: IndexFile) -> IndexFile:
-    """Return a file with its Requires-Python filled in from its metadata, if the index lists none and it is a local wheel.
+def _key_of_local(path: Path) -> str:
+    """Return a cache key for the content of a local file: its path, its number and size, and the times of its last change.
 
-    A wheel that cannot be read is returned unchanged; the error is raised when its metadata is needed.
+    Its mtime is what its maker says it is (`cp -p`, `rsync -t`); nobody sets its number and its ctime. Raises `OSError`.
     """
-    if file.requires_python is not None or not file.path or not file.filename.endswith(".whl"):
-        return file
-    return replace(file, requires_python=_local_python(file.path, file.filename))
-
-
-@lru_cache(maxsize=4096)
-def _local_python(path: str, filename: str) -> str | None:
-    try:
-        with Path(path).open("rb") as stream:
-            return wheel_metadata(stream, filename).requires_python or None
-    except (OSError, UnusableMetadataError):
-        return None
+    status = path.stat()
+    times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
+    return f"{path.absolute()}:{status.st_dev}:{status.st_ino}:{status.st_size}:{times}"
 
 
 def verify_stated(where: str, *, stated: str, found: str) -> None:

@@ -14,7 +14,6 @@ from provisioner.errors import UnavailableError
 from provisioner.index.address import is_remote, local_path, origin, public_url
 from provisioner.index.cache import NotCachedError
 from provisioner.index.http.transport import refusal, unpacked
-from provisioner.index.metadata.reader import with_python
 from provisioner.index.model import IndexFile
 from provisioner.index.pages.selection import Listing
 
@@ -227,8 +226,7 @@ def local_page(location: IndexLocation, name: str) -> ProjectPage | None:
     directory = local_root(location) / name
     if not directory.is_dir():
         return None
-    files = map(with_python, directory_files(directory, location.name).finished())
-    return ProjectPage(location=location, listing=Listing(files=tuple(files)))
+    return ProjectPage(location=location, listing=Listing(files=directory_files(directory, location.name).finished()))
 
 
 def _local_files(location: IndexLocation) -> ProjectPage:
@@ -241,7 +239,7 @@ def _local_files(location: IndexLocation) -> ProjectPage:
         found = parse_project_page(body, content_type="text/html", url=path.absolute().as_uri(), index=location.name)
     else:
         found = directory_files(local_root(location), location.name)
-    return ProjectPage(location=location, listing=Listing(files=tuple(map(with_python, found.finished()))))
+    return ProjectPage(location=location, listing=Listing(files=found.finished()))
 
 
 def directory_files(directory: Path, index: str) -> Listing:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from provisioner.grounds.choice import LoweredTarget, UnknownExtra, UnlistedRelease, Yanked
 from provisioner.names import DISTRIBUTION_OF_COMPONENT, nearest
-from provisioner.resolver.python.finder import extras_of
 from provisioner.resolver.python.unlisted import unlisted_candidate, unlisted_versions
 from provisioner.resolver.requirement import Key, Matching, ReleaseCandidate, Within
 
@@ -47,7 +46,7 @@ def unknown_extras(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> 
     if finder is None:
         return
     for key, candidate in pins.items():
-        for extra in extras_of(key) if key.is_package else ():
+        for extra in key.extras if key.is_package else ():
             release = finder.release_of(candidate)
             known = finder.extras_without(release, extra)
             if known is not None:

@@ -243,9 +243,11 @@ def _toolkit_libraries(matrix: Matrix) -> dict[str, dict[Version, tuple[Need, ..
     for component in matrix.components.values():
         for release in component.releases:
             for build in release.builds:
-                name = canonicalize_name(build.artefact.partition("-")[0])
+                if not build.artefact.startswith("nvidia_"):  # names of wheels have underscores
+                    continue
                 needs = tuple(need for need in build.requires if need.component == CUDA)
-                if name.startswith("nvidia-") and needs:
+                if needs:
+                    name = canonicalize_name(build.artefact.partition("-")[0])
                     known = found.setdefault(name, {})
                     known[release.version] = (*known.get(release.version, ()), *needs)
     return found

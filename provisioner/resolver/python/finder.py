@@ -285,7 +285,7 @@ class PackageFinder:
             return (Requirement(Key("platform"), Labelled(frozenset()), ground),)
 
     def _declared(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
-        release, extras = candidate.release, extras_of(candidate.key)
+        release, extras = candidate.release, candidate.key.extras
         if extras:
             return self._extra(candidate, extras)
         found = self._translated(candidate.key, candidate.label, self._applicable(release, ("",)))
@@ -338,7 +338,7 @@ class PackageFinder:
         release = self.framework_release(candidate.holder.build)
         if release is None or release.file is None:
             return (exactly,)  # the requirements of the build state the reason
-        needed = self._required_by_extras(release, extras_of(candidate.key))
+        needed = self._required_by_extras(release, candidate.key.extras)
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
 
     def distribution_requirement(self, candidate: ReleaseCandidate) -> Requirement:
@@ -443,7 +443,7 @@ class PackageFinder:
 
     def applicable(self, candidate: Candidate) -> list[Pep508]:
         """Return the requirements of a chosen distribution whose markers hold here, as written in its metadata."""
-        return self._applicable(self.release_of(candidate), extras_of(candidate.key) or ("",))
+        return self._applicable(self.release_of(candidate), candidate.key.extras or ("",))
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         """Return the extras that the metadata of a release names, normalized; raises `UnavailableError` if unreachable."""
@@ -536,12 +536,6 @@ def _no_file(candidate: FileCandidate, predicate: NoFile, source: Source | None 
 def _is_extra(candidate: Candidate, of: str) -> Entails:
     """Return the ground by which a distribution with extras requires the plain distribution."""
     return replace(candidate.entails(IsExtraOf(of), SameChoice(candidate.key.name, of)), name=of)
-
-
-def extras_of(key: Key) -> tuple[str, ...]:
-    """Return the extras of a key; () for the plain distribution."""
-    _, _, extras = key.name.partition("[")
-    return tuple(extras.rstrip("]").split(",")) if extras else ()
 
 
 def _is_framework_extra(key: Key) -> bool:

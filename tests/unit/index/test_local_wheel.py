@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.utils import canonicalize_name
 
-from provisioner.index.metadata.reader import with_python
+from provisioner.index.cache import Cache
+from provisioner.index.http.transport import Transport
+from provisioner.index.metadata.reader import MetadataReader
 from provisioner.index.model import IndexFile
 from tests.built_files import build_wheel, metadata_text
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provisioner.index.settings import IndexSettings
     from tests.unit.index.conftest import OpenIndex
 
 DEMO = canonicalize_name("demo")
@@ -43,15 +46,28 @@ def test_a_wheel_for_another_python_is_not_chosen(open_index: OpenIndex, tmp_pat
     ]
 
 
-def test_what_a_page_states_is_not_asked_of_the_wheel(tmp_path: Path) -> None:
+@pytest.fixture
+def reader(settings: IndexSettings) -> MetadataReader:
+    return MetadataReader(settings, Cache(settings.cache_directory), Transport(settings))
+
+
+def test_a_wheel_that_was_replaced_is_read_again(settings: IndexSettings, tmp_path: Path) -> None:
+    """What it says is cached on disk, for reading a wheel of PyTorch takes a tenth of a second."""
+    for requires_python in (">=3.13", ">=3.8", ">=3.8"):
+        file = put(tmp_path, "1.0", requires_python)
+        reader = MetadataReader(settings, Cache(settings.cache_directory), Transport(settings))
+        assert reader.with_python(file).requires_python == requires_python
+
+
+def test_what_a_page_states_is_not_asked_of_the_wheel(reader: MetadataReader, tmp_path: Path) -> None:
     file = put(tmp_path, "1.0", ">=3.13")
     stated = IndexFile(filename=file.filename, url="", index="shelf", path=file.path, requires_python=">=3.8")
-    assert with_python(stated) is stated
+    assert reader.with_python(stated) is stated
 
 
-def test_a_file_that_is_no_readable_wheel_stays_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_is_no_readable_wheel_stays_as_it_is(reader: MetadataReader, tmp_path: Path) -> None:
     broken = tmp_path / "demo-1.0-py3-none-any.whl"
     broken.write_bytes(b"no wheel")
     for path in (broken, tmp_path / "gone.whl", tmp_path / "demo-1.0.tar.gz"):
         file = IndexFile(filename=path.name, url="", index="shelf", path=str(path))
-        assert with_python(file) == file
+        assert reader.with_python(file) == file
