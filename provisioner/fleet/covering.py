@@ -15,6 +15,7 @@ from provisioner.fleet.stacks import VERIFIED, stack_of
 from provisioner.fleet.unserved import Explaining
 from provisioner.host.gpu_names import GpuNames, UnreadName
 from provisioner.resolver.problem import UnknownGpuError
+from provisioner.words.gpu_name import name_hints, target_hints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,9 +70,8 @@ def _require_known_gpus(matrix: Matrix, listed: Sequence[InventoryHost]) -> None
         more = f" and {len(places) - 1:,} more" if len(places) > 1 else ""
         read = names.read(name)
         assert isinstance(read, UnreadName), "the hosts of an inventory have the names and targets of the matrix"
-        *nearer, stating = read.hints
-        causes.append(f"`{name}`  ({places[0]}{more}){''.join(f'; {hint}' for hint in nearer)}")
-        hints[stating] = None
+        causes.append(f"`{name}`  ({places[0]}{more}){''.join(f'; {hint}' for hint in name_hints(read))}")
+        hints |= dict.fromkeys(target_hints(read))
     raise UnknownGpuError(
         f"{'a GPU' if len(strange) == 1 else f'{len(strange)} GPUs'} the matrix does not know, without a compute_capability",
         causes=tuple(causes),

@@ -19,6 +19,7 @@ from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, accelerator
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from provisioner.accelerators import Accelerator
     from provisioner.host.model import HostGpu
 
 
@@ -66,40 +67,10 @@ class UnreadName(NamedTuple):
     is_other: bool = False
 
     @property
-    def reason(self) -> str:
-        """Why the name has no target, as the end of a sentence whose subject is the name."""
-        if self.is_slice:
-            return "is a slice of a GPU and does not name the GPU"
-        if self.is_other:
-            return "is not a GPU of NVIDIA or AMD, and runs neither CUDA nor ROCm"
-        if self.candidates:
-            return "is the name of several GPUs, which run different code"
-        if self.is_newer:
-            return f"is newer than the GPUs the matrix knows, and its {self._target_key} is not stated"
-        return f"is not a GPU the matrix knows, and its {self._target_key} is not stated"
+    def accelerator(self) -> Accelerator:
+        """The accelerator of its vendor's GPUs, CUDA where the vendor is not known."""
+        return next((row for row in GPU_ACCELERATORS if row.vendor == self.vendor), ACCELERATORS["cuda"])
 
-    @property
-    def hints(self) -> tuple[str, ...]:
-        """The changes that name the GPU or state its target, the nearest first."""
-        if self.is_other:
-            return ("leave it out of `gpus`; a machine without other GPUs states `gpus: []`",)
-        row = next((row for row in GPU_ACCELERATORS if row.vendor == self.vendor), ACCELERATORS["cuda"])
-        example = "gfx942" if row.name == "rocm" else '"9.0"'
-        stating = f"state its {row.target_key}, such as {example}"
-        if self.is_slice:
-            return ("name the GPU it is cut from, such as `NVIDIA A100-SXM4-40GB MIG 1g.5gb`", stating)
-        if self.candidates:
-            listed = ", ".join(f"{one.product} ({one.target})" for one in self.candidates[:_MOST_CANDIDATES])
-            more = len(self.candidates) - _MOST_CANDIDATES
-            return (f"write the whole name: {listed}{f' and {more} more' if more > 0 else ''}", stating)
-        return (*((f"did you mean `{self.near}`?",) if self.near else ()), stating)
-
-    @property
-    def _target_key(self) -> str:
-        return next((row.target_key for row in GPU_ACCELERATORS if row.vendor == self.vendor), "compute_capability")
-
-
-_MOST_CANDIDATES = 6
 
 # Patterns are texts, compiled where they are first used: a name that the matrix spells needs none of them.
 

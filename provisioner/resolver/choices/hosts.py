@@ -44,6 +44,7 @@ from provisioner.resolver.rules.facts import (
     shown_by_drivers,
 )
 from provisioner.versions import Range, Version, without_local
+from provisioner.words.gpu_name import name_hints, target_hints, unread_name_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -249,7 +250,9 @@ class HostRequirements:
             return
         read = GpuNames(self._matrix.gpus, self._matrix.chips).read(name)
         assert isinstance(read, UnreadName), "the hosts of a request have the names and targets of the matrix"
-        raise UnknownGpuError(f"`{name}` ({place.place}) {read.reason}", hints=read.hints)
+        raise UnknownGpuError(
+            f"`{name}` ({place.place}) {unread_name_words(read)}", hints=(*name_hints(read), *target_hints(read))
+        )
 
 
 def is_shared(name: str, component: Component, request: Request) -> bool:

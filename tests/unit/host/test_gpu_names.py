@@ -13,6 +13,7 @@ from provisioner.host.instance_types import instance_file, instance_type
 from provisioner.host.kubernetes import product_label
 from provisioner.host.model import HostGpu
 from provisioner.matrix.cache import cached_matrix
+from provisioner.words.gpu_name import name_hints, unread_name_words
 
 MATRIX = cached_matrix(None)
 NAMES = GpuNames(MATRIX.gpus, MATRIX.chips)
@@ -326,9 +327,9 @@ def test_a_name_of_several_generations_is_not_guessed(text: str, targets: set[st
     read = NAMES.read(text)
     assert isinstance(read, UnreadName)
     assert {one.target for one in read.candidates} == targets
-    assert read.reason == "is the name of several GPUs, which run different code"
-    assert read.hints[0].startswith("write the whole name: ")
-    assert all(f"({target})" in read.hints[0] for target in targets)
+    assert unread_name_words(read) == "is the name of several GPUs, which run different code"
+    assert name_hints(read)[0].startswith("write the whole name: ")
+    assert all(f"({target})" in name_hints(read)[0] for target in targets)
 
 
 @pytest.mark.parametrize(
@@ -350,7 +351,7 @@ def test_an_unknown_name_is_told_with_the_nearest_of_its_vendor_and_generation(t
     read = NAMES.read(text)
     assert isinstance(read, UnreadName)
     assert (read.near, read.is_newer) == (near, False)
-    assert read.hints[0] == f"did you mean `{near}`?"
+    assert name_hints(read)[0] == f"did you mean `{near}`?"
 
 
 @pytest.mark.parametrize(
@@ -359,7 +360,7 @@ def test_an_unknown_name_is_told_with_the_nearest_of_its_vendor_and_generation(t
 def test_a_number_above_all_of_its_line_is_newer_than_the_matrix(text: str) -> None:
     read = NAMES.read(text)
     assert isinstance(read, UnreadName)
-    assert read.reason.startswith("is newer than the GPUs the matrix knows")
+    assert unread_name_words(read).startswith("is newer than the GPUs the matrix knows")
     assert read.near is None
 
 
