@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(.*)", re.DOTALL)
+_STRANGE = re.compile(r"[^\w.:~!+-]", re.ASCII)
+"""A character that is in no version of a component, kernel or distribution: a comma, a space, a bracket."""
+
 _CLAUSE = re.compile(r"\s*(===|==|!=|<=|>=|~=|<|>)?\s*([^\s,<>=!~]+)\s*")
 _LONGEST = 200
 _POST = re.compile(r"[.-]?post(\d+)")
@@ -96,6 +99,9 @@ class Version(Struct, frozen=True, eq=False, array_like=True, gc=False):
 def _parse_version(text: str) -> Version:
     if len(text) > _LONGEST:
         raise ValueError(f"`{text[:20]}…` is not a version: it is {len(text)} characters long")
+    strange = _STRANGE.search(text.strip())
+    if strange is not None:
+        raise ValueError(f"`{text}` is not a version: no version has `{strange[0]}` in it")
     public, _, local = text.strip().partition("+")
     match = _RELEASE.fullmatch(public)
     if match is None:

@@ -40,6 +40,27 @@ def test_what_is_equal_is_not_different() -> None:
     assert (one_clause == other_clause, one_clause != other_clause) == (True, False)
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("570,124", "`570,124` is not a version: no version has `,` in it"),
+        ("570.124.06 (open)", "`570.124.06 (open)` is not a version: no version has ` ` in it"),
+        ("latest", "`latest` is not a version: it must start with a number such as 12.6"),
+    ],
+)
+def test_what_is_no_version_is_refused_with_the_reason(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match="is not a version") as caught:
+        Version.parse(text)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    "text", ["6.8.0-45-generic", "4.18.0-553.el8_10.x86_64", "10.13.6+17G65", "12.2.0-14+deb12u1", "1!2.0"]
+)
+def test_the_versions_that_kernels_packages_and_systems_have_are_read(text: str) -> None:
+    assert Version.parse(text).text == text
+
+
 def test_names_are_compared_as_names() -> None:
     assert Version.named("open") != Version.named("proprietary")
     assert Version.named("open") == Version.named("open")
