@@ -128,9 +128,8 @@ def write_text(path: Path, text: str) -> None:
 def write_together(files: Mapping[Path, bytes]) -> None:
     """Write several files together: all are on disk under temporary names before the first is renamed.
 
-    An existing file keeps its mode, and a symbolic link keeps pointing to the file, which is the one replaced. Raises
-    `FileError` (disk full, not permitted). No file has changed then, unless a rename fails after others succeeded: the message
-    names the files that are written already.
+    An existing file keeps its mode. Of a symbolic link, the file it points to is replaced. Raises `FileError` (disk full, not
+    permitted). Then no file has changed, unless a rename failed after others succeeded, whose files the message names.
     """
     staged: list[tuple[Path, Path, Path]] = []
     done, path = "", Path()

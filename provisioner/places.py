@@ -25,7 +25,7 @@ class Place(Struct, frozen=True, order=True):
 
 
 class HostPlace(Struct, frozen=True):
-    """The line of a host profile that states a fact; `others` is the number of further profiles with the same facts.
+    """The place in a host profile that states a fact; `others` is the number of further profiles with the same facts.
 
     If no line is known, `place` holds the host's label as its file.
     """

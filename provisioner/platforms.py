@@ -77,7 +77,7 @@ def platform_of(system: System, machine: str) -> PlatformName | None:
 
 
 def environment_marker(platform: str, *, python: str = "") -> str:
-    """Return the marker that selects one platform, and one Python series such as `3.12` when `python` is not empty."""
+    """Return the PEP 508 marker that is true on one platform, and if `python` is given (`3.12`) in that Python series alone."""
     row = PLATFORMS[platform]
     marker = f'sys_platform == "{row.sys_platform}" and platform_machine == "{row.machine}"'
     return f'{marker} and python_version == "{python}"' if python else marker

@@ -47,7 +47,7 @@ class TargetHost(Struct, frozen=True, kw_only=True):
 
 
 def merge_equal_hosts(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
-    """Merge hosts with equal facts, and so equal requirements, into one each, in the order of their first."""
+    """Return one host for each group of hosts with equal facts, and so equal requirements, in the order of the first."""
     groups: dict[bytes, list[TargetHost]] = {}
     for target in targets:
         groups.setdefault(encode(target.host), []).append(target)

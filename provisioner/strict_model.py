@@ -27,7 +27,7 @@ Keys = tuple[str | int, ...]
 
 
 class StrictModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A frozen struct that rejects unknown keys; the field of a hyphenated key gives it as `name`."""
+    """A frozen struct that rejects unknown keys. `field(name=...)` has the key if it has a hyphen."""
 
 
 class SpelledModel(StrictModel, frozen=True, kw_only=True):

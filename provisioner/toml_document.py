@@ -37,7 +37,9 @@ A multi-line string may have up to two quotes right before its closing three.
 
 
 def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) -> Document:
-    """Read TOML text; lists become tuples. With `dates_as_text`, dates become ISO 8601 text, as in YAML.
+    """Read TOML text as a document; lists become tuples. With `dates_as_text`, dates become ISO 8601 text.
+
+    `file` is the path that messages name, and `kind` what the file is, such as `spec`.
 
     Raises `InvalidDocumentError` with the position of a syntax error.
     """

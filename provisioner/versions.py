@@ -118,8 +118,8 @@ def _parse_version(text: str) -> Version:
 class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
     """One comparison of a range, such as `>=525.60.13` or `==12.*`.
 
-    Two clauses are equal when they have the same spelling: the versions 13 and 13.0 are equal, but `==13.*` and `==13.0.*`
-    allow different ones.
+    Two clauses are equal when they have the same spelling, because equal versions make different clauses: 13 equals 13.0, but
+    `==13.*` allows versions that `==13.0.*` does not.
     """
 
     operator: str

@@ -113,7 +113,7 @@ def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, 
 def request_for(
     matrix: Matrix, device: Device, platform: PlatformName, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
-    """Return the request for one cell of the grid, with the relaxations in `allow`; None for `driver` leaves it open."""
+    """Return the request for one kind of GPU on a platform; without a `driver`, the solver may choose any."""
     gpu = HostGpu.of_target(device.target, name=device.product or None)
     host = Host(
         platform=platform,

@@ -88,9 +88,10 @@ def _named(stack: Stack, spec: Spec) -> Iterator[str]:
 
 
 def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
-    """Return a row for each component: name, version, and its main reason: a fact, else a request, else its first rule.
+    """Return the name, version and main reason of each component.
 
-    If a package prevents a newer version of the component, that is the main reason.
+    The main reason is the first of these that there is: the package that prevents a newer version, a fact of a host, a request,
+    the first rule.
     """
     reasons: dict[str, Ground] = {}
     held_by = {one.component: one.by for one in stack.held_back}

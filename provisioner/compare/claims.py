@@ -34,10 +34,10 @@ QUESTIONS = {
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """One line of a published table.
+    """One line of a compatibility table that somebody else published, as the answer to a question about a release.
 
-    `subject` is the release or target it is about (`cuda 12.6`, `sm_90`), `says` the answer, `scope` the range that the table
-    covers (`>=3.10`: it lists no older Python at all).
+    `subject` is the release or target that it is about (`cuda 12.6`, `sm_90`), `says` what the table states of it, and `scope`
+    the versions that the table covers: with `>=3.10` it says nothing of older Pythons.
     """
 
     question: str

@@ -130,11 +130,12 @@ def survey(
     measure: Callable[[Wheel], Facts | None],
     most: int,
 ) -> Iterator[GpuWheel]:
-    """Yield the rows of a distribution on a platform, the newest first; `wheels` are one of each release, the oldest first.
+    """Yield the matrix rows about the GPU code in a distribution's wheels for a platform, those of the newest releases first.
 
-    `old` are the facts known before, by name and hash of the artefact. At most `most` further wheels are measured by `measure`,
-    which returns None for a wheel that cannot be measured: the newest that can be, the ones asked for, the oldest that can be,
-    and then one in the middle of the newest gap between two releases whose facts differ.
+    A row stands for neighbouring releases whose wheels have equal facts (their GPU targets and libraries). `wheels` has one
+    wheel of each release, the oldest first; `old` the facts of those measured before, by file name and hash. At most `most`
+    others are measured with `measure`, which returns None for a wheel that cannot be: the newest, those that `asked` names,
+    the oldest, and then repeatedly a release halfway between the two newest neighbours whose facts differ.
     """
     allowed = SpecifierSet(asked.versions)
     chosen = [wheel for wheel in wheels if wheel.version in allowed or wheel.text in asked.also]

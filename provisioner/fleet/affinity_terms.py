@@ -73,7 +73,7 @@ class Population:
         return self._values[key]
 
     def meeting(self, key: str, constraint: Constraint) -> int:
-        """Return the mask of the label sets that meet a constraint on the label `key`."""
+        """Return the label sets whose value of `key` meets a constraint, as a bit mask: bit 0 stands for the first set."""
         known = self._known.get((key, constraint))
         if known is None:
             masks = (mask for value, mask in self.values(key).items() if holds(constraint, value))

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class GateFact(Struct, frozen=True, kw_only=True):
-    """A property that a host states (`cuda`, `driver`, `arch` or `brand`), with its possible values.
+    """A property of a host that an `NVIDIA_REQUIRE_*` tests (`cuda`, `driver`, `arch` or `brand`), with the values it may have.
 
-    `gpu` is the GPU that has the property, "" for a property of the host.
+    A name of a GPU may stand for several brands. `gpu` is the GPU that has the property, "" for one of the host.
     """
 
     name: str

@@ -269,10 +269,9 @@ class FreedNeed(Follows, frozen=True, kw_only=True):
 
 
 class ByPython(Follows, frozen=True, kw_only=True):
-    """The version of Python changed, and so did the result of environment markers and wheel tags.
+    """A change of a package because of another Python, with which environment markers and wheel tags are evaluated.
 
-    `aspect` is what changed with it: the `file` of a package, what the package `requires`, or that `dependent` requires it at
-    all.
+    `aspect` is what differs: the `file` of the package, what it `requires`, or whether another one requires it (`dependent`).
     """
 
     python: str

@@ -43,10 +43,10 @@ class UnlistedReleaseError(ProvisionError):
 
 
 def make_plan(matrix: Matrix, request: PlanRequest) -> Plan:
-    """Return the plan with the changes of every host towards one wanted stack.
+    """Return the changes that every host needs to run one wanted stack, that of a spec or of a lock.
 
-    Raises `UnlistedReleaseError` for a wanted lock with a release that the matrix does not list, `UnknownGpuError` for a GPU
-    that the matrix does not list, and the errors of `resolver.problem.join` for a spec that contradicts the matrix.
+    Raises `UnlistedReleaseError` or `UnknownGpuError` for a release of the lock, or a GPU, that the matrix does not list, and
+    the errors of `resolver.problem.join` for a spec that contradicts the matrix.
     """
     unlisted = request.wanted.unlisted(matrix)
     if unlisted:

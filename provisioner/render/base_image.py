@@ -43,7 +43,7 @@ class Base(Struct, frozen=True, kw_only=True):
 
 
 def base_of(stack: LockedStack) -> Base:
-    """Return the base image of a stack; raises `UnrenderableError` when there is none, or the image cannot run its Python."""
+    """Return the base image of a stack; raises `UnrenderableError` without one that runs the stack's Python."""
     image = stack.image
     if image is None:
         raise UnrenderableError(

@@ -25,7 +25,7 @@ Allowance = Literal[
 
 
 class TargetSpec(StrictModel, frozen=True, kw_only=True):
-    """The platforms and hosts of the environment. An inline host is validated by `host.profile`, not here."""
+    """The platforms and hosts of the environment. A host that is written in the spec itself is validated by `host.profile`."""
 
     platform: PlatformName | tuple[PlatformName, ...] = DEFAULT_PLATFORM
     host: str | tuple[str, ...] | dict[str, object] | None = None

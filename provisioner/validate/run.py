@@ -149,7 +149,7 @@ def _build(lock: Lock, lock_path: Path, engine: Engine, options: Options, log: L
 
 
 def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
-    """Copy the lock and the local files it names into `context`; raises `FileError` for a file that is missing."""
+    """Copy the lock and the local files beside it that it names into a build context; raises `FileError` if one is missing."""
     files = [file for package in lock.packages for file in package.files]
     files += [stack.installer.file for stack in lock.stacks if stack.installer is not None]
     for name in (lock_path.name, *sorted({file.path for file in files if file.path})):

@@ -187,9 +187,9 @@ def problem_of(job: Job, platform: str) -> Problem:
 
 
 def resolve(job: Job, session: Session) -> list[Resolved]:
-    """Solve each platform, its system and packages as one problem; raises `NoStackError` or `UnavailableError`.
+    """Solve the system and the packages of each platform as one problem, and return one result for each.
 
-    If nothing fits but an index was out of reach, its error is raised: it might have had the answer.
+    Raises `NoStackError` if nothing fits, but `UnavailableError` if an index that was out of reach might have had what fits.
     """
     found = []
     for platform in job.inputs.platforms:

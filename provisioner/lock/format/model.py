@@ -85,7 +85,7 @@ class LockedPackage(Struct, frozen=True, kw_only=True):
 
     @property
     def subject(self) -> Subject:
-        """The name and version by which a ground or finding refers to this package."""
+        """The name and version of the package, as reasons and the findings of `check` cite them."""
         return Subject(self.name, self.version)
 
     @property

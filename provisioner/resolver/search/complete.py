@@ -91,9 +91,9 @@ class CompleteSearch:
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
     ) -> bool:
-        """Return whether the matrix and the metadata read so far prove that `find` with the same arguments returns None.
+        """Return True if the matrix and the metadata read so far prove that `find` returns None; False if that is undecided.
 
-        Nothing is read from an index, so False proves nothing.
+        The arguments are those of `find`. Nothing is read from an index.
         """
         chosen = self._chosen(given, present)
         if among:
