@@ -111,13 +111,16 @@ def plan_head(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -
     hosts = [one for plan in plans for one in plan.hosts]
     total = counted(sum(one.count for one in hosts), "machine")
     out = sum(one.count for one in hosts if one.exclusion is not None)
-    unknown = sum(one.count for one in hosts if one.exclusion is None and one.is_unknown)
+    lacking = sum(one.count for one in hosts if one.exclusion is None and one.lacks_facts)
+    unverified = sum(one.count for one in hosts if one.exclusion is None and one.is_unverified)
     wanted = [plan for plan in plans if plan.wanted is not None]
     goal = _goal(wanted[0]) if len(plans) == len(wanted) == 1 else "the wanted stack"
     if out:
         text = f"{out} of {total} cannot follow to {goal}"
-    elif unknown:
-        text = f"{unknown} of {total} may follow to {goal}, once missing facts are found out"
+    elif lacking:
+        text = f"{lacking} of {total} may follow to {goal}, once missing facts are found out"
+    elif unverified:
+        text = f"{unverified} of {total} should follow to {goal}, which is unverified there"
     elif any(one.steps for one in hosts):
         text = f"{total} can follow to {goal}"
     else:
@@ -143,7 +146,8 @@ def plan_rows(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
     for one in (one for plan in plans for one in plan.hosts):
         reboots = sum(step.is_reboot for step in one.steps)
         outcome = "falls out" if one.exclusion is not None else "follows" if one.steps else "nothing to do"
-        outcome = "cannot tell" if one.exclusion is None and one.is_unknown else outcome
+        if one.exclusion is None and one.is_unverified:
+            outcome = "cannot tell" if one.lacks_facts else "unverified"
         way = ("", "") if one.exclusion is not None else (str(len(one.steps)), str(reboots))
         group = (gpus_of(one.profile), driver_of(one.profile), *way, outcome)
         counts[group] = counts.get(group, 0) + one.count

@@ -109,9 +109,14 @@ class HostPlan(Struct, frozen=True, kw_only=True):
     notes: tuple[PlanNote, ...] = ()
 
     @property
-    def is_unknown(self) -> bool:
-        """Whether the plan depends on a fact that is not known."""
+    def lacks_facts(self) -> bool:
+        """Whether the plan depends on a fact that has to be found out first."""
         return any(step.kind == FIND_OUT for step in self.steps)
+
+    @property
+    def is_unverified(self) -> bool:
+        """Whether the plan depends on a fact that is not known, or the stack at its end is unverified."""
+        return bool(self.doubts) or self.lacks_facts
 
 
 class Plan(Struct, frozen=True, kw_only=True):
@@ -130,7 +135,7 @@ class Plan(Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """`no` if a host is excluded, `unverified` if a fact is missing, else `yes`."""
+        """`no` if a host is excluded, `unverified` if a fact is missing or the stack at the end is unverified, else `yes`."""
         if any(one.exclusion is not None for one in self.hosts):
             return "no"
-        return "unverified" if any(one.is_unknown for one in self.hosts) else "yes"
+        return "unverified" if any(one.is_unverified for one in self.hosts) else "yes"
