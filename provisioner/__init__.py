@@ -1,5 +1,9 @@
 """Solve, lock, render and validate machine-learning environments, from the kernel up to the Python packages.
 
+The words of the program: a spec is a user's requirements (provision.yaml), and a host profile the facts of a machine. A stack
+is a choice of versions from the driver up; its system half is all but the Python packages. A lock is a stack with its files and
+their hashes (pylock.NAME.toml). The matrix is the table, with sources, of the versions that work together.
+
 The names below are the public Python API; `provisioner.api` documents them. They are imported on first use, so that `import
 provisioner` alone is fast.
 """

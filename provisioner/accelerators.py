@@ -49,9 +49,9 @@ class Accelerator(Struct, frozen=True, kw_only=True):
     node_labels: str = ""
     """The prefix of the labels that the vendor's software gives to Kubernetes nodes."""
     product_labels: tuple[str, ...] = ()
-    """The labels that name the GPUs of a node, the most exact first; read if no label states the target of the GPUs."""
+    """The Kubernetes labels that name the GPUs of a node, the most exact first; read if no label states the GPUs' target."""
     driver_label: str = ""
-    """The label whose value is the whole version of a node's driver."""
+    """The Kubernetes label whose value is the whole version of a node's driver; "" if no single label has it."""
 
     device_files: tuple[str, ...] = ()
     """The device files through which a container reaches its GPUs; empty if a container runtime of the vendor adds them."""

@@ -21,7 +21,7 @@ ABSENT = "none"
 """The value of a fact that is known to be missing, such as headers that are not installed; an omitted fact is unknown."""
 
 PRESENT = "present"
-"""The value of a fact of which it is known that the part is installed, but not in which version."""
+"""The value of a fact whose component is known to be installed, in an unknown version."""
 
 
 class Supplier(Enum):
@@ -38,7 +38,8 @@ class Supplier(Enum):
 class Effort(IntEnum):
     """How much work a change of a component is for a person, from the least to the most.
 
-    The hints of a conflict are in this order: lines of the spec before machines, packages before what they rest on.
+    The hints of a conflict are in this order: other versions in the spec (first packages, then Python, CUDA and frameworks),
+    then changes of machines, then fewer hosts or requests in the spec, then other hardware.
     """
 
     BUILD = 0
@@ -49,9 +50,9 @@ class Effort(IntEnum):
     POLICY = 5
     CONTAINER = 6
     RELOAD = 7
-    """To load what is installed already: kernel modules again, or the machine."""
+    """To reload kernel modules, or to reboot, so that an installed version runs."""
     BESIDE_DRIVER = 8
-    """To install or configure what goes with a driver or kernel that stays."""
+    """To install or configure something beside a driver or kernel that does not change, such as its Fabric Manager."""
     DRIVER = 9
     KERNEL = 10
     SYSTEM = 11
@@ -115,39 +116,42 @@ class Component(Struct, frozen=True, kw_only=True):
     is_build_tool: bool = False
     """Whether it is needed only to compile something."""
     is_shown_by_driver: bool = False
-    """Whether a driver that runs shows that the host's value was good enough for it.
+    """Whether a running driver proves that the host's value meets the driver's requirements on it.
 
-    Such a component is chosen, and asked for, only where a driver is installed or changed.
+    The solver chooses such a component, and a person must find it out, only if a driver is installed or changed.
     """
     is_assumed: bool = False
-    """Whether an unstated value is an assumption and no doubt: nobody reads it from ordinary sources, or a wrong value fails at
-    once and by name."""
+    """Whether an unknown value counts as an assumption, and not as a doubt, which makes an answer unverified: ordinary sources
+    do not show the value, or a wrong one fails at once with an error that names it."""
     how_to_find: str = ""
     """The instruction for a person who must find out its value."""
 
     effort: Effort | None = None
-    """How much work a change of it is; rows of equal effort are in the table from the cheapest to the dearest."""
+    """How much work a change of it is; rows of equal effort are in the table in the order of cost, the cheapest first."""
 
     move: Move | None = None
-    """The change of a plan that includes it; the component named like the change is the main one."""
+    """The kind of change of a plan that includes it; None if no plan changes it by itself.
+
+    The component with the name of the change is the main one.
+    """
     installed_with: str = ""
     """The component that installs it too; if it has no `move`, it always has the version of that component."""
     shows_installed: str = ""
-    """The component of which its value shows the version that is installed, when a newer one than runs: a reload or a reboot
-    is all that a change to that version takes."""
+    """The component whose installed version its value shows, such as `kernel` for `kernel_headers`: if that version is newer
+    than the running one, a reload or a reboot suffices to change to it."""
     is_prepared: bool = False
     """Whether its value may prevent another change, so that a plan corrects it together with that change."""
     remedy: str = ""
-    """The value to correct it to first, for a component with `is_prepared`; "" if that depends on the other change."""
+    """The value to which a plan corrects it before another change, if `is_prepared`; "" if it depends on that change."""
     reboots: bool = False
     """Whether a change takes effect only after a reboot."""
     reloads_modules: bool = False
-    """Whether a change reloads kernel modules, which must then be documented to work together.
+    """Whether a change of it reloads the driver's kernel modules, for which the matrix must then document the kernel.
 
     Modules that are loaded already are not checked.
     """
     instruction: str = ""
-    """The text of the step with the fields `{before}` and `{after}`; "" if the step is to install it."""
+    """The text of a plan's step, with the fields `{before}` and `{after}` for its values; "" if the step is to install it."""
 
     @property
     def label(self) -> str:

@@ -37,7 +37,7 @@ Aliases can make the data of a short file endless, or larger than memory.
 
 
 class FileError(ProvisionError):
-    """A file cannot be read or written: it is missing, not permitted, not text, or the disk is full."""
+    """Raised when a file cannot be read or written: it is missing, not permitted, not text, or the disk is full."""
 
     code = "file"
     exit_code = 2
@@ -195,7 +195,7 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
 
 
 class _Reader:
-    """Convert a ruamel.yaml node graph into plain data, and record the position of every key and the text of every scalar."""
+    """Converts a ruamel.yaml node graph into plain data, and records the position of every key and the text of every scalar."""
 
     def __init__(self, file: str, kind: str, most: int) -> None:
         self.file = file
@@ -272,8 +272,7 @@ class _Reader:
 def parse_model(document: Document, model: type[Model], *, kind: str, besides: tuple[Mistake, ...] = ()) -> Model:
     """Validate a document against a model; raises `InvalidDocumentError` with every mistake at its line and column.
 
-    `besides` are mistakes found by other checks than those of types; one is reported too unless the model has a mistake at its
-    position.
+    `besides` are mistakes that other checks found; they are reported, too, except at positions where the model finds a mistake.
     """
     if not isinstance(document.data, dict):
         raise InvalidDocumentError(kind, (Mistake(document.file, 1, 1, "", "the file must hold a mapping of keys to values"),))

@@ -37,7 +37,7 @@ class ProvisionError(Exception):
 
 
 class UsageError(ProvisionError):
-    """The command line asks for something that does not exist or contradicts itself."""
+    """Raised when the command line asks for something that does not exist, or contradicts itself."""
 
     code = "bad-usage"
     exit_code = 2
@@ -46,8 +46,8 @@ class UsageError(ProvisionError):
 class Mistake(Struct, frozen=True, order=True):
     """One mistake in one file: 1-based line and column, the key path, and the message.
 
-    `first` is where the first of two equal entries is, "" for other mistakes; it moves when the file changes, the message does
-    not. `str()` masks the login in a URL, because the printed text ends in logs.
+    `first` is the place of the first of two equal entries, "" for other mistakes; it is separate from the message `text`, which
+    so does not change when lines move. `str()` masks the login in a URL, because the printed text ends up in logs.
     """
 
     file: str
@@ -64,7 +64,7 @@ class Mistake(Struct, frozen=True, order=True):
 
 
 class InvalidDocumentError(ProvisionError):
-    """A file the user wrote cannot be used; every mistake in it is reported at once."""
+    """Raised when a file that the user wrote is invalid, with every mistake in it."""
 
     code = "invalid-document"
     exit_code = 2
@@ -78,14 +78,14 @@ class InvalidDocumentError(ProvisionError):
 
 
 class UnavailableError(ProvisionError):
-    """An index, an engine, a registry or a GPU is out of reach, so that no verdict is possible."""
+    """Raised when an index, an engine, a registry or a GPU is out of reach, so that no verdict is possible."""
 
     code = "unavailable"
     exit_code = 3
 
 
 class RefusedError(ProvisionError):
-    """The program reached an answer, and it is negative: no stack fits, or an image does not build."""
+    """Raised when the answer of the program is negative, such as that no stack exists, or that an image does not build."""
 
     code = "refused"
     exit_code = 1

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 
 class Place(Struct, frozen=True, order=True):
-    """A line of a file, counted from 1; line 0 means the whole file, or the item that `file` names after its path.
+    """A line of a file, counted from 1; line 0 means the whole file, or an item of it that `file` names (`nodes.json[3]`).
 
     `file` is relative to the folder of the spec, or begins with `matrices/`.
     """

@@ -11,7 +11,7 @@ PlatformName = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm6
 
 
 class Platform(Struct, frozen=True, kw_only=True):
-    """One platform.
+    """A platform that an environment can be locked for: an operating system and a kind of machine.
 
     `machine` is the output of `uname -m` and PEP 508's `platform_machine`; `sys_platform` is CPython's `sys.platform`.
     `wheel_tags` is a regular expression that matches the platform tags of the wheels installable there.
@@ -84,7 +84,7 @@ def environment_marker(platform: str, *, python: str = "") -> str:
 
 
 def package_marker(platforms: tuple[str, ...], among: tuple[str, ...]) -> str:
-    """Return the shortest marker that selects `platforms` among those of a lock (`among`); "" when both are the same."""
+    """Return a short PEP 508 marker that selects `platforms` among those of a lock (`among`); "" when both are the same."""
     if set(platforms) == set(among):
         return ""
     rows = [PLATFORMS[platform] for platform in among]

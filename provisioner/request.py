@@ -41,13 +41,16 @@ class TargetHost(Struct, frozen=True, kw_only=True):
         return len(self.names) or 1
 
     def place(self, fact: str) -> HostPlace:
-        """Return the line that states a fact of this host; the host's label if the line is unknown."""
+        """Return the file and line that state a fact of this host; if unknown, a place with the host's label as its file."""
         place = self.places.get(fact)
         return HostPlace(Place(self.label)) if place is None else HostPlace(place, self.count - 1)
 
 
 def merge_equal_hosts(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
-    """Return one host for each group of hosts with equal facts, and so equal requirements, in the order of the first."""
+    """Return one host for each set of hosts with equal facts, in the order of the first host of each.
+
+    Its label names that first host and counts the others; `names` has the labels of all.
+    """
     groups: dict[bytes, list[TargetHost]] = {}
     for target in targets:
         groups.setdefault(encode(target.host), []).append(target)
@@ -74,12 +77,12 @@ class Request(Struct, frozen=True, kw_only=True):
     preferred: Mapping[str, str] = field(default_factory=dict)
     """The versions of an earlier lock (`pytorch`: `2.7.1+cu126`). The solver tries them first, to avoid needless changes."""
     has_strict_option: bool = False
-    """Whether a command was given `--strict`, which is as `policy.strict`."""
+    """Whether the command line has `--strict`, which means the same as `policy.strict` of the spec."""
     upgraded: Mapping[str, str] = field(default_factory=dict)
-    """The components and packages to upgrade, with their versions in the earlier lock; they are chosen last."""
+    """The components and packages to upgrade, with their versions in the earlier lock, which the solver chooses last."""
 
     def place(self, key: str) -> Place:
-        """Return the line of a key of the spec; if the spec lacks the key, the place of the spec as a whole."""
+        """Return the file and line of a key of the spec, such as `requires.cuda`; if the spec lacks it, the spec's file."""
         return self.places.get(key) or self.places.get("") or Place("the spec")
 
     @property
@@ -94,7 +97,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def is_strict(self) -> bool:
-        """Whether an unknown fact that would be an assumption makes the answer unverified."""
+        """Whether an unknown fact makes the answer unverified even if it would otherwise be an assumption."""
         return self.has_strict_option or self.spec.policy.strict
 
     @property
@@ -140,14 +143,14 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def names_framework(self) -> bool:
-        """Whether the spec names a framework, as a component or as a package; it brings its own CUDA and libraries."""
+        """Whether the spec names a framework, as a component or as a package; a framework bundles its CUDA and libraries."""
         requires = self.spec.requires
         is_required = "pytorch_build" in requires or any(name in requires for name in FRAMEWORKS)
         return is_required or not self.named_packages.isdisjoint(COMPONENT_OF_DISTRIBUTION)
 
     @property
     def toolkit(self) -> tuple[str, ...]:
-        """CUDA and those of its libraries that the spec requires as components without a framework; () where it names one."""
+        """CUDA and its libraries that the spec requires as components; () if it names a framework or does not use CUDA."""
         asked = tuple(name for name in ("cuda", *CUDA_LIBRARIES) if name in self.spec.requires)
         return asked if asked and self.accelerator == "cuda" and not self.names_framework else ()
 
@@ -169,13 +172,16 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def stated_cuda_compat(self) -> Version | None:
-        """The CUDA release of the base image's cuda-compat, if the spec states it."""
+        """The CUDA release of the base image's cuda-compat; None if the spec does not state it."""
         text = self.spec.image.cuda_compat
         return Version.parse(text) if text and text != ANY_CUDA else None
 
     @property
     def may_take_cuda_compat(self) -> bool:
-        """Whether an image with cuda-compat may be chosen for a driver that needs one: the spec leaves the image open."""
+        """Whether an image with cuda-compat may be chosen for an older driver.
+
+        This holds if the spec leaves the image of a CUDA container open and allows forward compatibility.
+        """
         is_open = self.runs == "container" and self.image_base == "auto" and not self.spec.image.cuda_compat
         return is_open and self.accelerator == "cuda" and "forward-compat" in self.allowed
 
@@ -186,7 +192,7 @@ def _names(packages: tuple[str, ...]) -> frozenset[str]:
 
 
 def may_compute_on_nvidia(host: Host) -> bool:
-    """Return whether a Mac states a GPU or a driver of NVIDIA, which no Mac has had since macOS 10.13."""
+    """Return whether a Mac states a GPU or a driver of NVIDIA, which no Mac has after macOS 10.13."""
     return bool(host.driver or host.cuda_driver) or any(map(_may_be_nvidias, host.gpus or ()))
 
 

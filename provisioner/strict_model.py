@@ -27,7 +27,7 @@ Keys = tuple[str | int, ...]
 
 
 class StrictModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A frozen struct that rejects unknown keys. `field(name=...)` has the key if it has a hyphen."""
+    """The base of frozen structs that reject unknown keys; a field whose key has a hyphen names it with `field(name=...)`."""
 
 
 class SpelledModel(StrictModel, frozen=True, kw_only=True):
@@ -55,7 +55,7 @@ def spelled(pattern: str) -> Meta:
 
 
 _TEXT_IS_NO_MOMENT = (datetime, date, time)
-"""Date and time types, which documents have as such: msgspec must not convert text into them."""
+"""Types that documents hold as such: msgspec must not convert text into dates and times."""
 
 
 def read(data: object, model: type[Declared]) -> Declared:
@@ -110,14 +110,14 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:  # noqa: ANN401 - any annotatio
 
 
 class Wrong(NamedTuple):
-    """One mistake of a document: the path of the value, and the message, a sentence without its subject."""
+    """One mistake of a document: the path of the wrong value, and a message, often without a subject (`must be a list`)."""
 
     path: Keys
     text: str
 
 
 def mistakes(data: object, model: type[Struct], texts: Mapping[Keys, str]) -> tuple[Wrong, ...]:
-    """Return every mistake for which `read` rejects the data; `texts` are its scalars as they were written."""
+    """Return every mistake for which `read` rejects the data; `texts` are its scalars as the file spells them."""
     return tuple(_Walk(texts).value(data, model, ()))
 
 
@@ -144,7 +144,7 @@ def _halves(data: object, path: Keys) -> Iterator[Keys]:
 
 
 class _Walk:
-    """Compare data with the annotations of its model, value by value; `texts` are its scalars as they were written."""
+    """Compares data with the annotations of its model, value by value; `texts` are its scalars as the file spells them."""
 
     def __init__(self, texts: Mapping[Keys, str]) -> None:
         self._texts = texts

@@ -75,7 +75,7 @@ def _frozen(value: Any, *, dates_as_text: bool) -> Any:  # noqa: ANN401 - TOML h
 
 
 class _Places:
-    """Scan valid TOML: `keys` gets the position of each key and item, `texts` the spelling of each scalar."""
+    """Scans valid TOML: `find` fills `keys` with the position of each key and item, and `texts` with each scalar's spelling."""
 
     def __init__(self, text: str) -> None:
         self.keys: dict[KeyPath, Position] = {}
@@ -84,7 +84,7 @@ class _Places:
         self._at = 0
         self._line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
         self._tables: dict[KeyPath, int] = {}
-        """The number of tables read so far of each array of tables."""
+        """The number of tables that have been read of each array of tables, by its key path."""
 
     def find(self) -> None:
         """Scan the whole text."""

@@ -47,7 +47,11 @@ def without_local(text: str) -> str:
 
 
 class Version(Struct, frozen=True, eq=False, array_like=True, gc=False):
-    """One published version: its spelling, the integers that order it, and its local label (`+cu126`), "" for none."""
+    """One published version of a component.
+
+    `text` is its spelling, `release` the leading integers that order it, `post` the number of a post-release (0 for none), and
+    `local` its local label (`cu126`), "" for none.
+    """
 
     text: str
     release: tuple[int, ...]
@@ -117,6 +121,8 @@ def _parse_version(text: str) -> Version:
 
 class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
     """One comparison of a range, such as `>=525.60.13` or `==12.*`.
+
+    `is_prefix`: only as many numbers are compared as `version` has. `is_starred`: the clause is printed with `.*`.
 
     Two clauses are equal when they have the same spelling, because equal versions make different clauses: 13 equals 13.0, but
     `==13.*` allows versions that `==13.0.*` does not.

@@ -1,7 +1,8 @@
-"""Find the releases of other components that are compatible with a release, by the needs and rules of either side.
+"""Find the releases of other components that are compatible with a release.
 
-A pair is compatible only if one side has a need or rule about the other; without any, nothing is known. Rules with guards hold
-on some hosts only, so they exclude nothing here; `rules_about` lists them beside the answer.
+A need is a requirement of a release or build on another component; a rule is one of the matrix between components. A pair of
+releases is compatible only if one of them has a need or rule about the other; without any, nothing is known. Rules with guards
+hold on some hosts only, so they exclude nothing here; `rules_about` returns them too.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class Party(Struct, frozen=True, kw_only=True):
 
 
 def companions(matrix: Matrix, component: Component, releases: Sequence[Release]) -> tuple[Companion, ...]:
-    """Return every release and build of other components that goes together with any of `releases`, in the matrix's order."""
+    """Return every release and build of other components that is compatible with any of `releases`, in the matrix's order."""
     ours = [party for release in releases for party in _parties(component.name, release)]
     checker = PairChecker(matrix)
     found = []
@@ -71,7 +72,7 @@ def _parties(component: str, release: Release) -> Iterator[Party]:
 
 
 class PairChecker:
-    """Checks whether two parties go together, by the needs and rules of each about the other."""
+    """Checks whether two parties are compatible, with the needs and rules of each about the other."""
 
     def __init__(self, matrix: Matrix) -> None:
         self._matrix = matrix
@@ -81,12 +82,15 @@ class PairChecker:
                 self._rules.setdefault(rule.when.component, []).append(rule)
 
     def fit(self, one: Party, other: Party) -> bool | None:
-        """Return whether two parties go together; None if neither has a need or rule about the other."""
+        """Return whether two parties are compatible; None if neither has a need or rule about the other."""
         statements = [*self._statements(one, other), *self._statements(other, one)]
         return all(statements) if statements else None
 
     def basis(self, one: Party, other: Party) -> str:
-        """Return how the driver of a pair runs the CUDA of the pair; "" if it does not, or for a pair of other components."""
+        """Return how the driver of a pair runs the CUDA of the pair, as one of `BASES`.
+
+        "" if it does not run it, or if the pair is not a driver and a CUDA release.
+        """
         from provisioner.resolver.rules.drivers import RunsCuda
 
         for toolkit, driver in ((one, other), (other, one)):
@@ -97,7 +101,7 @@ class PairChecker:
         return ""
 
     def _statements(self, subject: Party, other: Party) -> Iterator[bool]:
-        """Yield whether `other` meets each need, rule and minimum driver of `subject`."""
+        """Yield, for each need, rule and minimum driver of `subject` about `other`, whether `other` meets it."""
         ours, theirs = subject.release.version, other.release.version
         wanted = list(subject.needs)
         for rule in self._rules.get(subject.component, ()):
@@ -111,7 +115,7 @@ class PairChecker:
 
 
 def rules_about(matrix: Matrix, component: Component, releases: Sequence[Release]) -> tuple[Rule, ...]:
-    """Return the rules whose condition covers one of these releases, and those with a requirement on their component."""
+    """Return the rules whose condition covers one of `releases`, and those with a requirement on `component`."""
     versions = [release.version for release in releases]
     return tuple(
         rule

@@ -2,8 +2,8 @@
 
 The complete search of the resolver decides each verdict. A branch stands for its newest release in the matrix. Kernels are
 left out of the verdicts (an installed driver runs on its kernel); documented pairs are listed beside them. Forward
-compatibility and PTX compilation at start are allowed, and a letter names the least relaxation that a build needs: a build for
-several CUDA releases is native as soon as one of them is.
+compatibility and PTX compilation at start are allowed, and a letter names the least relaxation that a build needs: a build that
+runs with several CUDA releases is native as soon as the driver runs one of these natively.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
 BASES = tuple(LETTERS)
 PTX, UNMEASURED, REFUSED = "p", "u", "x"
 INSTALLED: tuple[Group, ...] = (Relation("driver", "kernel"),)
-"""Groups of requirements about building a driver's modules, which are ignored because the driver is installed already."""
+"""The requirements of a driver on the kernel, which are ignored because an installed driver runs on its kernel."""
 
 ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
 
@@ -77,9 +77,9 @@ def newest_of_branches(matrix: Matrix) -> tuple[Version, ...]:
 
 
 def devices(matrix: Matrix) -> tuple[Device, ...]:
-    """Return every kind of GPU with products in the matrix, and capabilities without products; newest first, AMD's last.
+    """Return every kind of GPU with products in the matrix, and compute capabilities without any; newest first, AMD's last.
 
-    Jetsons are left out: their driver is a part of Jetson Linux, and none of those of the grid.
+    Jetsons are left out: their driver is a part of Jetson Linux, which the grid does not cover.
     """
     found: dict[tuple[str, str], str] = {}
     for gpu in matrix.gpus:
@@ -113,7 +113,7 @@ def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, 
 def request_for(
     matrix: Matrix, device: Device, platform: PlatformName, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
-    """Return the request for one kind of GPU on a platform; without a `driver`, the solver may choose any."""
+    """Return the request for a host with one kind of GPU; without a `driver`, the solver may choose any."""
     gpu = HostGpu.of_target(device.target, name=device.product or None)
     host = Host(
         platform=platform,
@@ -126,7 +126,7 @@ def request_for(
 def open_request(
     matrix: Matrix, accelerator: AcceleratorName, host: Host, *, platform: PlatformName, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
-    """Return a request for containers of an accelerator on one host."""
+    """Return a request for a stack in containers on one host, with an accelerator and no further requirements."""
     spec = Spec(
         target=TargetSpec(platform=platform),
         accelerator=accelerator,
@@ -137,7 +137,7 @@ def open_request(
 
 
 class Code(Struct, frozen=True, kw_only=True):
-    """One verdict, by its first letter: `n`ative, `m`inor-version, `f`orward-compat, `p`tx, `u`nmeasured, or `x` for refused.
+    """A verdict: `letter` is `n`ative, `m`inor-version, `f`orward-compat, `p`tx, `u`nmeasured, or `x` for refused.
 
     `groups` are the needs and rules in a minimal conflict of a refused build. `basis` is how the driver runs the CUDA of an
     unmeasured build; `is_offered` is whether the resolver chooses such a build and reports it as unverified.
@@ -150,7 +150,7 @@ class Code(Struct, frozen=True, kw_only=True):
 
 
 class GridBuild(NamedTuple):
-    """One build of a framework release."""
+    """A build of a release of the framework `component`."""
 
     component: str
     release: Release
@@ -171,13 +171,13 @@ class Grid(Struct):
     table: dict[str, list[list[int]]] = field(default_factory=dict)
 
     def code(self, code: Code) -> int:
-        """Return the index of a verdict, which is added if it is new."""
+        """Return the index of a verdict in `codes`; a new verdict is added."""
         if code not in self.codes:
             self.codes.append(code)
         return self.codes.index(code)
 
     def row(self, row: tuple[int, ...]) -> int:
-        """Return the index of a row of verdicts, which is added if it is new."""
+        """Return the index of a row of verdicts in `rows`; a new row is added."""
         if row not in self.rows:
             self.rows.append(row)
         return self.rows.index(row)
@@ -242,19 +242,22 @@ def _releases(candidates: Iterable[Candidate]) -> list[ReleaseCandidate]:
 
 
 def _of(candidates: Iterable[Candidate], release: Release, build: Build) -> list[ReleaseCandidate]:
-    """Return a list with the candidate of a build, [] if there is none."""
+    """Return a list with the candidate of a build of a release, [] if `candidates` lacks it."""
     return [one for one in _releases(candidates) if one.release == release and one.build == build]
 
 
 def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
-    """Return the values in which GPUs of one target may differ for rules: whether for data centres, guards on `gpu_kind`."""
+    """Return what rules read of the market of a GPU: whether it is for data centres, and whether each `gpu_kind` guard holds.
+
+    Devices with an equal target and an equal result have equal verdicts.
+    """
     kind = Version.named(device.kind)
     guards = (guard for rule in matrix.rules for guard in rule.on if guard.component == "gpu_kind")
     return (device.kind == "datacenter", *(guard.allows(kind) for guard in guards))
 
 
 def _leaves(matrix: Matrix) -> frozenset[str]:
-    """Return the components without requirements of their own, such as Python: the driver does not depend on them."""
+    """Return the components that require nothing of others, such as Python, and so do not affect verdicts about drivers."""
     binding = {rule.when.component for rule in matrix.rules}
     for name, component in matrix.components.items():
         if any(one.requires or one.driver or any(build.requires for build in one.builds) for one in component.releases):
@@ -263,7 +266,10 @@ def _leaves(matrix: Matrix) -> frozenset[str]:
 
 
 class _Signature(NamedTuple):
-    """The component of a build, its verdict without a driver, and its requirements on components that bind others."""
+    """What the verdicts of a build under all drivers depend on.
+
+    `first` is the verdict without a given driver; `requirements` are those of the build, without those on `_leaves`.
+    """
 
     component: str
     first: Code
@@ -271,7 +277,7 @@ class _Signature(NamedTuple):
 
 
 class _Column:
-    """All builds on one kind of GPU, decided by one incremental search."""
+    """Decides the verdicts of all builds on one kind of GPU with one incremental search."""
 
     def __init__(self, matrix: Matrix, grid: Grid, device: Device, platform: PlatformName) -> None:
         self._grid = grid
@@ -311,7 +317,7 @@ class _Column:
         return self._rows[signature]
 
     def _signature(self, candidate: Candidate, first: Code) -> _Signature:
-        """Return the part of a build on which its verdict under a driver depends; builds with equal parts have the same row."""
+        """Return the signature of a build; builds with equal signatures have the same row. `first` as in `_Signature`."""
         wanted = self._instance.requirements(candidate)
         bound = ((one.key, str(one.test)) for one in wanted if one.key.component not in self._leaves)
         return _Signature(candidate.key.component, first, tuple(sorted(bound)))
@@ -348,7 +354,7 @@ class _Column:
         return found
 
     def _taken(self, framework: Candidate, key: Key) -> list[Candidate]:
-        """Return the CUDA releases that a build's own requirements allow."""
+        """Return the candidates of the CUDA key `key` that the requirements of a framework build allow."""
         wanted = [one for one in self._instance.requirements(framework) if one.key == key]
         return [one for one in self._instance.candidates(key) if all(one in self._instance.allowed(need) for need in wanted)]
 
@@ -362,7 +368,10 @@ class _Column:
         return known
 
     def _minimal_core(self, given: list[Candidate], core: frozenset[Group], ignored: Collection[Group]) -> tuple[Group, ...]:
-        """Return a minimal part of an unsatisfiable core: if any of its groups is left out, a stack exists."""
+        """Return the minimal part of `core` that rules out every stack with the candidates `given`, without facts and requests.
+
+        `core` are groups of requirements that together are unsatisfiable; `ignored` groups never count.
+        """
         known = self._known.get(core)
         if known is not None and self._is_refuted(given, known, ignored):
             return self._rules(known)
@@ -375,14 +384,17 @@ class _Column:
         return self._rules(found)
 
     def _is_refuted(self, given: list[Candidate], groups: Iterable[Group], ignored: Collection[Group]) -> bool:
-        """Return whether these groups alone rule out every stack with the given candidates."""
+        """Return whether the groups in `groups` alone rule out every stack with the candidates `given`."""
         without = {*self._search.groups, *ignored} - set(groups)
         if self._search.find(given=given, present=[given[0].key], without=without) is not None:
             return False
         return set(self._search.core(without=without)) <= set(groups)
 
     def _rules(self, groups: Iterable[Group]) -> tuple[Group, ...]:
-        """Return the groups from the framework down to the host, without facts and requests, which the cell itself shows."""
+        """Return the groups of needs and rules, from the framework down to the host.
+
+        Facts and requests are left out: the position of the verdict in the heat map shows these.
+        """
         order = self._problem.order
         ranked = []
         for group in groups:

@@ -33,7 +33,7 @@ PLAIN_FACTS = ("accelerator", "runs", *STATED)
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """One fact of a query; `spelled` is the word of the command line, `text` the value or range in it.
+    """One fact of a query, such as `driver=535`: `spelled` is that word of the command line, `text` its value or range.
 
     `is_exact` is True for a value (`driver=535`) and False for a range (`driver>=535`).
     """
@@ -55,14 +55,18 @@ class Fact(Struct, frozen=True, kw_only=True):
 
 
 class Query(Struct, frozen=True, kw_only=True):
-    """Facts, or the `name` of a row if there are no facts."""
+    """A query to the matrix: facts, or the `name` of a row if there are no facts."""
 
     facts: tuple[Fact, ...] = ()
     name: str = ""
 
 
 def read_query(matrix: Matrix, words: Sequence[str]) -> Query:
-    """Read the words of a command line; raises `UsageError` with the nearest name for an unknown component."""
+    """Parse the words of a command line into a query.
+
+    Raises `UsageError` for an unknown component (with the most similar name), for two values of one component, and for facts
+    mixed with other words.
+    """
     facts = [_fact(matrix, word) for word in words]
     found = tuple(fact for fact in facts if fact is not None)
     if len(found) == len(words):
@@ -117,7 +121,7 @@ def _unknown(name: str, word: str, matrix: Matrix) -> UsageError:
 
 
 def component_named(matrix: Matrix, name: str) -> Component:
-    """Return a component by its name or its distribution's; raises `UsageError` with the nearest one."""
+    """Return a component by its name or its distribution's; raises `UsageError` with the most similar name if there is none."""
     known = COMPONENT_OF_DISTRIBUTION.get(name, name)
     if known not in matrix.components:
         near = nearest(name, (*matrix.components, *COMPONENT_OF_DISTRIBUTION))
@@ -127,7 +131,10 @@ def component_named(matrix: Matrix, name: str) -> Component:
 
 
 def matching(component: Component, fact: Fact) -> tuple[Release, ...]:
-    """Return the releases of a component that a fact matches, newest first; for `2.7.1+cu126` with that build only."""
+    """Return the releases of a component that a fact matches, newest first; for `2.7.1+cu126`, each with that build only.
+
+    A release that has builds, but not that one, is left out.
+    """
     if component.named:
         return tuple(release for release in component.releases if release.version.text.startswith(fact.value))
     public, _, build = fact.text.partition("+") if fact.is_exact else (fact.text, "", "")
@@ -182,9 +189,9 @@ def newest_of_series(component: Component, text: str) -> str:
 
 
 class InterpretedFacts(Struct):
-    """The facts of a query as a host that is not validated yet, and as requirements and settings of a spec.
+    """The facts of a query, divided into a host, which is not validated yet, and requirements and settings of a spec.
 
-    `facts` has each component with its value as it was interpreted.
+    `facts` are the names and interpreted values of all of them, such as the newest release of a series for the series.
     """
 
     host: Host = field(default_factory=Host)
@@ -206,7 +213,7 @@ def interpret(matrix: Matrix, facts: Sequence[Fact]) -> InterpretedFacts:
 
 
 def _add_fact(matrix: Matrix, fact: Fact, found: InterpretedFacts) -> str:
-    """Add a fact to the host or to the spec; return its value as it was read."""
+    """Add a fact to the host, requirements or settings of `found`; return its interpreted value."""
     name = fact.name
     component = matrix.components.get(name)
     if name in {"accelerator", "runs"}:

@@ -25,7 +25,7 @@ def without_empty(data: Data) -> Data:
 
 
 def needs_data(needs: Iterable[Need]) -> Data:
-    """Return the needs by component as text; several needs of one component are joined by commas."""
+    """Return needs as text by the component they are about; several needs about one component are joined by commas."""
     found: dict[str, str] = {}
     for need in needs:
         text = str(need)
@@ -34,7 +34,7 @@ def needs_data(needs: Iterable[Need]) -> Data:
 
 
 def driver_data(minimum: DriverMinimum | None) -> Data | None:
-    """Return the three minimum drivers of a CUDA release, each under its own key."""
+    """Return the minimum drivers of a CUDA release by the way of running it, as far as known; None without `minimum`."""
     if minimum is None:
         return None
     return without_empty(
@@ -182,7 +182,10 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 def row_named(matrix: Matrix, name: str) -> Row:
-    """Return the row of this name, whatever its kind; raises `UsageError` with the nearest name."""
+    """Return the row called `name`, of any kind; raises `UsageError` with the most similar name if there is none.
+
+    The name of a GPU may lack its vendor.
+    """
     table = {row.name.casefold(): row for row in named_rows(matrix)}
     wanted = name.casefold()
     for spelling in (wanted, f"nvidia {wanted}", f"nvidia geforce {wanted}", f"amd {wanted}"):

@@ -1,4 +1,4 @@
-"""Answer queries to a matrix as plain data: a release with the releases it goes together with, or the stacks of a host."""
+"""Answer queries to a matrix as plain data: a release with the releases it is compatible with, or the stacks of a host."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 
 class NothingFoundError(RefusedError):
-    """The matrix has no such release, or no stack runs."""
+    """Raised when the matrix has no release that a query asks for."""
 
     code = "nothing-found"
 
 
 def release_answer(matrix: Matrix, fact: Fact) -> Data:
-    """Return the releases in a range, their rules and sources, and the releases they go together with.
+    """Return the releases in a range, their rules and sources, and the releases of other components compatible with them.
 
     Raises `NothingFoundError` when the matrix has no such release, naming the nearest ones.
     """
@@ -93,7 +93,7 @@ def _compatible(matrix: Matrix, component: Component, releases: Sequence[Release
 
 
 def _gpus(matrix: Matrix, component: Component, releases: Sequence[Release]) -> list[Data]:
-    """Return the products of the queried compute capabilities."""
+    """Return the GPU products with one of the queried compute capabilities; [] if `component` is not `gpu`."""
     if component.name != "gpu":
         return []
     wanted = {release.version for release in releases}
@@ -101,7 +101,7 @@ def _gpus(matrix: Matrix, component: Component, releases: Sequence[Release]) -> 
 
 
 def _images(matrix: Matrix, component: Component, releases: Sequence[Release]) -> list[Data]:
-    """Return the base images with exactly one of these releases."""
+    """Return the base images that contain one of `releases`; [] if the matrix records no release of `component` for images."""
     if component.name not in {"cuda", "cudnn", "python"}:
         return []
     versions = {str(release.version) for release in releases}
@@ -109,7 +109,7 @@ def _images(matrix: Matrix, component: Component, releases: Sequence[Release]) -
 
 
 def stacks_answer(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str]) -> Data:
-    """Return the framework releases that run on a host with these facts, and those that do not with the rules against them."""
+    """Return the framework releases that run on a host with these facts, and the others with the rules that exclude them."""
     from provisioner.browse.stacks import which_stacks
 
     found = which_stacks(matrix, facts, allow)
@@ -170,7 +170,7 @@ def _refused(one: Refused) -> Data:
 
 
 def _rows_behind(matrix: Matrix, found: Stacks) -> list[Data]:
-    """Return the rows of the newest stack of each framework, whose sources are cited."""
+    """Return the rows of the releases and builds in the newest stack of each framework, whose sources the answer cites."""
     rows: list[Data] = []
     seen: set[str] = set()
     for one in found.running:

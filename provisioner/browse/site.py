@@ -42,7 +42,7 @@ PAGES = (
 )
 
 NOTES = ("failure", "variables", "override", "driver package", "limit")
-"""Kinds of rows on the page of notes."""
+"""The kinds of named matrix rows that the page `Notes` shows."""
 
 
 def site_files(matrix: Matrix) -> dict[str, bytes]:

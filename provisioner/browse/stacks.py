@@ -70,7 +70,10 @@ class Refused(Struct, frozen=True, kw_only=True):
 
 
 class Stacks(Struct, frozen=True, kw_only=True):
-    """The interpreted facts, the framework releases that run and those that do not, and doubts about missing facts."""
+    """The answer to a query about a host: its interpreted facts, the framework releases that run, and those that do not.
+
+    `doubts` are about facts that the query lacks.
+    """
 
     facts: tuple[tuple[str, str], ...]
     running: tuple[Running, ...]
@@ -82,7 +85,7 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
     """Try every release of every framework on a host with these facts.
 
     Raises `UsageError` for a fact that no host can state. If forward compatibility is allowed, the image is assumed to have
-    NVIDIA's cuda-compat where that is of use (`with_cuda_compat`).
+    NVIDIA's cuda-compat if a GPU supports it (see `with_cuda_compat`).
     """
     interpreted = interpret(matrix, facts)
     host = host_from_document(parse_document(interpreted.profile_text(), file="the question", kind="question"))
@@ -115,8 +118,8 @@ def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = (
 def with_cuda_compat(matrix: Matrix, request: Request) -> Request:
     """Return a request for an image that has NVIDIA's cuda-compat, if forward compatibility is allowed and a GPU supports it.
 
-    On other GPUs than those of data centres the package is of no use and breaks what runs by minor-version compatibility, so
-    that more allowed ways would give fewer stacks; there the request is returned as it is.
+    On GPUs that are not for data centres, the package does not work and breaks minor-version compatibility, so that allowing
+    more would give fewer stacks; for these the request is returned unchanged.
     """
     guards = Guards(matrix, request)
     if "forward-compat" not in request.allowed or all(guards.is_data_centre(one) is Verdict.NO for one in request.hosts):
@@ -180,7 +183,7 @@ def _refusal(problem: Problem, key: Key, text: str, version: Version) -> Refused
 
 
 def _merge_neighbours(refused: Sequence[Refused]) -> list[Refused]:
-    """Return refused releases with neighbours merged that the same rules refuse; the conflict is that of the newest release."""
+    """Merge neighbouring refused releases with the same rules, and return the result; `members` are those of the newest."""
     found: list[Refused] = []
     for one in refused:
         if found and found[-1].rules == one.rules:

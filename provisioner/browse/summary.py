@@ -13,9 +13,11 @@ if TYPE_CHECKING:
 
 
 class Summary(Struct, frozen=True, kw_only=True):
-    """One component with its numbers of releases, builds and rules, its newest release, and its number of measured rows.
+    """The numbers about one component of the matrix.
 
-    `end_of_life` is the latest date that any of its releases states, "" if none does.
+    `rows` counts its releases and builds that cite sources of their own, `measured` those of which a source is a measured
+    artefact. `newest` is its newest release, "" if its values are names. `end_of_life` is the latest end of life that any of
+    its releases states, "" if none does.
     """
 
     name: str

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Answer = dict[str, Any]
 FEW = 6
-"""How many versions are listed one by one; of more, only the first and the last are shown."""
+"""The most versions that are listed one by one; of a longer list only the first and the last are shown."""
 
 
 def tell(answer: Answer) -> None:
@@ -40,9 +40,9 @@ def _release(answer: Answer) -> None:
 
 
 def _rows_beside(one: Answer) -> Iterator[tuple[str, str, str]]:
-    """Yield a table row for each way (`basis`) in which releases of one component work with the release in the question.
+    """Yield a table row for each way (`basis`) in which releases of one component are compatible with the queried release.
 
-    Most releases have no special way, so "".
+    The basis is how a driver runs a CUDA release; all releases of other components share one row without a basis.
     """
     ways: dict[str, list[Answer]] = {}
     for release in one["releases"]:

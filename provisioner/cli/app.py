@@ -53,7 +53,7 @@ def _prepare_streams() -> None:
 
 
 def _guarded(words: list[str]) -> int:
-    """Run the program, and convert interrupts and output errors into the exit codes that shells report for them."""
+    """Run the program, and return its exit code; for an interrupt or an output error, the code that shells report for it."""
     try:
         code = _version() if words in (["--version"], ["-V"]) else _run(words)
         sys.stdout.flush()
@@ -68,7 +68,7 @@ def _guarded(words: list[str]) -> int:
 
 
 def _output_lost(error: OSError) -> int:
-    """Print an error about unwritable standard output, such as on a full disk, and return 2; raises any other `error` again."""
+    """Print an error about unwritable standard output, such as on a full disk, and return 2; raise any other `error` again."""
     import errno
 
     is_full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
@@ -132,7 +132,7 @@ def _verbosity_first(words: list[str]) -> list[str]:
 def _misused(error: typer.TyperException) -> int:
     """Raise Typer's error about the command line as a `UsageError`.
 
-    Without a command Typer reports the whole help, which is printed; the exit code is returned.
+    If the command is missing, Typer's message is the whole help: it is printed, and the exit code is returned.
     """
     from provisioner.cli.display import talk
     from provisioner.errors import UsageError
@@ -165,7 +165,7 @@ def _wants_json(words: list[str]) -> bool:
 
 
 def _abandon_output() -> None:
-    """Redirect stdout to the null device: the interpreter flushes it once more at exit, and nobody reads it any longer."""
+    """Redirect stdout to the null device, because the interpreter flushes it at exit, which would fail on the closed stream."""
     import os
 
     nothing = os.open(os.devnull, os.O_WRONLY)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 _MANY = 3
-"""The least number of packages with one package as their common cause that are combined in one line."""
+"""The fewest packages that are combined in one line because another package is their common cause."""
 
 _WORDS = {BroughtAlong: "brings along", TakenAlong: "brought along"}
 
@@ -47,7 +47,7 @@ def preview_lines(preview: Preview) -> Iterator[str]:
 
 
 def _by_line(held: Sequence[Held]) -> list[list[Held]]:
-    """Return the packages held back in groups with the same text, so that several platforms share one line."""
+    """Return the packages held back (outdated even after an upgrade), grouped by their text, so that platforms share lines."""
     found: dict[str, list[Held]] = {}
     for one in held:
         found.setdefault(_held_line(one), []).append(one)
@@ -68,9 +68,9 @@ def _held_lines(groups: Sequence[list[Held]]) -> Iterator[str]:
 
 
 def _together(items: Sequence[Item], key: Callable[[Item], tuple[Hashable, ...]]) -> Iterator[list[Item]]:
-    """Yield the items in groups of equal `key`, in the order of their first.
+    """Yield the items in groups with equal `key`, in the order of the first item of each group.
 
-    A group has a single item if fewer than `_MANY` share the key, or if the key begins with None.
+    Items of which fewer than `_MANY` share a key, or whose key begins with None, are yielded as groups of one.
     """
     by_key: dict[tuple[Hashable, ...], list[Item]] = {}
     for item in items:
@@ -84,7 +84,7 @@ def _together(items: Sequence[Item], key: Callable[[Item], tuple[Hashable, ...]]
 
 
 def _required_by(causes: Sequence[Cause]) -> tuple[Subject, type[ByDependent]] | None:
-    """Return the package that is the only cause, and the kind of the cause; None for any other cause or several."""
+    """Return the package whose requirement is the only cause of a change, and the kind of the cause; None otherwise."""
     cause = causes[0]
     if len(causes) > 1 or not isinstance(cause, ByDependent) or isinstance(cause, FreedFrom):
         return None
@@ -133,7 +133,7 @@ def _move(change: Change) -> str:
 
 
 def _moves(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the changes without their reasons, to compare two previews: with `--upgrade` the same change has other reasons."""
+    """Yield the text and the platforms of each change, to compare two previews: reasons differ with `--upgrade`."""
     return ((change_words(change), change.platforms) for change in _changes(comparison))
 
 
@@ -214,7 +214,7 @@ def _drift_entry(drift: FileDrift) -> dict[str, object]:
 
 
 def cause_data(cause: Cause) -> dict[str, object]:
-    """Return a cause as JSON: its text and its fields; empty fields are left out."""
+    """Return a cause of a change as JSON: its text, its subject, its place and its fields; empty ones are left out."""
     from msgspec import to_builtins
 
     words = {"kind": cause.kind, "text": cause_words(cause), "subject": cause.subject, "where": cause_source(cause)}

@@ -50,7 +50,7 @@ EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
 PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "warning": Paint.UNSURE, "yes": Paint.GOOD}
 
 SEVERITY = (0, 3, 1, 2)
-"""The exit codes from best to worst.
+"""The exit codes of several locks, from best to worst; the worst becomes the exit code of the command.
 
 Bad input (2) ranks last: a file that cannot be read gives no answer at all and must be corrected first.
 """
@@ -100,7 +100,7 @@ def check(
 
 
 def _raise_if_all_failed(reports: Sequence[Report]) -> None:
-    """Raise the error of the locks if every lock failed with the same error, such as a missing matrix, and has no finding."""
+    """If every lock failed with the same error, such as a missing matrix, and has no finding, raise this error once for all."""
     from provisioner.cli.display import failure_data
 
     errors = {str(failure_data(report.error)): report.error for report in reports if report.error is not None}

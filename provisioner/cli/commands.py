@@ -31,12 +31,12 @@ Exit codes: 0 done, or yes. 1 the answer is no. 2 bad input or usage. 3 cannot t
 class LazyGroup(TyperGroup):
     """A Typer group that lists commands from the catalogue, and imports a command only when it is run.
 
-    This keeps `provision check`, for one, from importing the container client.
+    So `provision check`, for example, does not import the container client.
     """
 
     catalogue: ClassVar = COMMANDS
     prefix: ClassVar = ""
-    """The prefix of a command's name in the name of its module."""
+    """The text before a command's name in the name of its module, such as `matrix_` for `matrix_show`."""
 
     def list_commands(self, ctx: object) -> list[str]:
         """Return the names of all commands, in the order of `--help`."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provisioner.errors import ProvisionError
 
 PROGRESS_DELAY_SECONDS = 1.0
-"""Work that takes less time has no progress message, because nobody could read it in time."""
+"""The time after which work gets a progress message; shorter work has none, because nobody could read it in time."""
 
 _LIVELY_PAUSE_SECONDS = 0.2
 _PLAIN_PAUSE_SECONDS = 10.0
@@ -48,8 +48,8 @@ class Paint(StrEnum):
 class Line(NamedTuple):
     """A paragraph of a report: a painted label, and a text that is wrapped beside it; `indent` is in cells.
 
-    On a terminal it is broken between words, and the following rows are aligned with the text. Elsewhere a paragraph is one
-    line, so that it can be searched and cut.
+    On a terminal a paragraph is wrapped between words, and its further rows are aligned with the text. Elsewhere it is one
+    line, so that grep and cut work. `paint` is for the label, `text_paint` for the text.
     """
 
     text: str
@@ -60,19 +60,19 @@ class Line(NamedTuple):
 
 
 MARKS = {"yes": ("✓", Paint.GOOD), "no": ("✗", Paint.BAD), "unverified": ("?", Paint.UNSURE)}
-"""The symbol and the colour of each verdict; the symbol suffices without the colour."""
+"""The symbol and the colour of each verdict; the symbols differ, too, for output without colour."""
 
 _is_detailed = False
 
 
 def show_details(wanted: bool) -> None:
-    """Set whether reports include details, the option `-v`."""
+    """Set whether reports include details, as requested with `-v`."""
     global _is_detailed  # noqa: PLW0603 - one setting for the one terminal of the process
     _is_detailed = wanted
 
 
 def wants_details() -> bool:
-    """Return whether reports include details, the option `-v`."""
+    """Return whether reports include details, as requested with `-v`."""
     return _is_detailed
 
 
@@ -198,7 +198,7 @@ def failure_data(error: ProvisionError) -> dict[str, object]:
 def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table to stdout; on a terminal the columns are wrapped between words to fit its width.
 
-    Elsewhere a row is one line, so that it can be searched and cut.
+    Elsewhere a row is one line, so that grep and cut work.
     """
     width = _terminal_width() if sys.stdout.isatty() else None
     first, *rest = table_lines(columns, rows, width=width)
@@ -225,7 +225,7 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width:
 def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> list[int]:
     """Return the width of each column in cells: that of its longest text, reduced for the widest columns until all fit.
 
-    No word is broken. A word longer than the last column extends beyond it, where no other column follows.
+    No word is broken. A word longer than the last column extends to the right of it.
     """
     widths = [max(map(_cells, texts)) for texts in by_column]
     if width is None:
@@ -255,7 +255,10 @@ def _row_lines(cells: Sequence[Sequence[str]], widths: list[int], is_number: lis
 
 
 def _shifted(line: str, width: int) -> str:
-    """Return a line shifted left by as much as its single word is too long for the last column, if there is room."""
+    """Shift a line that consists of one word, wider than the last column, to the left until it fits into `width`.
+
+    Any other line is returned unchanged.
+    """
     word = line.lstrip()
     return line if _cells(line) <= width or " " in word or word == line else f"{' ' * max(0, width - _cells(word))}{word}"
 
@@ -263,7 +266,7 @@ def _shifted(line: str, width: int) -> str:
 def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) -> list[str]:
     """Return a line as rows of at most `width` cells, broken at blanks only, so that a version, path or URL can be copied.
 
-    `first` and `hanging` are the cells taken already in the first row and in the others.
+    `first` is the number of cells already used in the first row, `hanging` in each further row; None for `width` wraps nothing.
     """
     if width is None or first + _cells(text) <= width:
         return [text]
@@ -283,7 +286,7 @@ def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) 
 def _words(text: str, width: int) -> list[str]:
     """Return the pieces of a text between which a row may end.
 
-    A version remains with its name, and a quoted command in one piece if it fits into `width`.
+    A version and its name are one piece, and so is a command in backticks, if it fits into `width`.
     """
     pieces: list[str] = []
     is_open = False
@@ -316,7 +319,7 @@ def _terminal_width() -> int:
 
 @contextmanager
 def step(text: str, details: Callable[[], str] = str) -> Iterator[None]:
-    """Show that long work is going on; `details` is called repeatedly and returns its progress, or "".
+    """Show the progress of the work in the `with` block; `details` is called repeatedly and returns it as text, or "".
 
     A terminal shows one line, which is overwritten; elsewhere a plain line is printed every ten seconds. Work shorter than
     `PROGRESS_DELAY_SECONDS` is not shown.
@@ -335,7 +338,7 @@ def step(text: str, details: Callable[[], str] = str) -> Iterator[None]:
 
 @contextmanager
 def steps(text: str) -> Iterator[Callable[[str], None]]:
-    """Show work of many parts, as `step` does; call the function that this yields with the name of each part as it begins."""
+    """Show the progress of work in parts, as `step` does; call the yielded function with the name of each part that begins."""
     begun: list[str] = []
     with step(text, lambda: f"{len(begun)}, {begun[-1]}" if begun else "0"):
         yield begun.append

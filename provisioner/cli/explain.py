@@ -83,7 +83,7 @@ def explain(
 
 
 def _answer_system(inputs: Inputs, platform: str, component: str | None, format: OutputFormat) -> int:  # noqa: A002
-    """Explain the system stack without its packages, so without an index, and return the exit code."""
+    """Explain the system stack without its packages, which needs no package index, and return the exit code."""
     from provisioner.workflow.system import explain_component, explain_stack
 
     if component is None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.change import Comparison
 
 STDIN = Path("-")
-"""The path that means stdin, such as for `git show main:pylock.trainer.toml`; one of the two locks may come from there."""
+"""The path that means stdin, to compare with the output of `git show main:pylock.trainer.toml`; for one of the locks only."""
 
 
 def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A002 - the option is called --format

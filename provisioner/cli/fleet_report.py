@@ -1,4 +1,4 @@
-"""The text, the JSON and the files of `provision fleet`, from its answer."""
+"""The text, the JSON and the files of `provision fleet`, all made from a `FleetAnswer`."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WIDTH = 10
 """The width of the labels of the rows about a stack."""
 
 _MOST_GROUPS = 20
-"""The most groups of hosts in the table; the others are only counted."""
+"""The most groups of hosts in the table; the last row counts the hosts of all other groups."""
 
 
 def fleet_head(answer: FleetAnswer) -> Line:
@@ -49,7 +49,7 @@ def fleet_head(answer: FleetAnswer) -> Line:
 
 
 def fleet_rows(answer: FleetAnswer) -> list[tuple[str, str, str, str]]:
-    """Return the table of host groups: the number of hosts with the same GPUs, driver branch and stack."""
+    """Return the rows of the table of host groups: the number of hosts, and the GPUs, driver branch and stack they share."""
     counts: dict[tuple[str, str, str], int] = {}
     served = [(one.classes, f"stack {number}") for number, one in enumerate(answer.stacks, start=1)]
     for classes, outcome in [*served, *((left.classes, "no stack") for left in answer.unserved)]:
@@ -91,8 +91,8 @@ def _headline(answer: FleetAnswer) -> str:
 def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iterator[Line]:
     """Yield the rows about one stack: its hosts, image, requirements, relaxations and doubts.
 
-    With details, also the host classes that decided its choice and the affinity that `--out` writes. `is_one_of_many`: the
-    fleet has several platforms, so that of the stack is included.
+    With details, also the host classes that decided its choice and the affinity that `--out` writes. With `is_one_of_many`, the
+    stacks of the fleet are for several platforms, and that of this stack is included.
     """
     hosts = counted(one.nodes, "host")
     classes = f" in {len(one.classes)} classes" if len(one.classes) > 1 else ""
@@ -132,7 +132,7 @@ def _facts(one: HostClass) -> str:
 
 
 def _relaxed(one: FleetStack) -> Iterator[str]:
-    """Yield a line for each relaxation, with its first use and the number of the others; the JSON lists every use."""
+    """Yield a line for each relaxation of a stack, with the text of its first use and the number of further uses."""
     uses: dict[str, dict[str, list[str]]] = {}
     for each in one.stack.relaxations:
         if isinstance(each, DriverWay) and not wants_details():  # the first line about the stack has it already
@@ -180,7 +180,10 @@ def _unserved_lines(left: Unserved) -> Iterator[Line]:
 
 
 def as_json(answer: FleetAnswer, placed: Sequence[Affinity], *, written: Sequence[str]) -> dict[str, Any]:
-    """Return the whole answer as JSON; stacks list their hosts by name, and classes hold the facts of hosts."""
+    """Return the answer as JSON: each stack has the names of its hosts, and the facts of each class of hosts.
+
+    `written` are the names of the files written.
+    """
     bound = answer.bound
     return {
         "status": "no-stack" if answer.unserved else "solved",

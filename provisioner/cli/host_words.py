@@ -11,7 +11,7 @@ UNSTATED = "not stated"
 
 
 def gpus_of(host: Host | None) -> str:
-    """Return the product names of a host's GPUs, such as `NVIDIA H100`; `no GPU` for none, else that they are not stated."""
+    """Return the names of a host's GPUs, such as `NVIDIA H100`; `no GPU` without any, `GPUs not stated` if unknown."""
     if host is None or host.gpus is None:
         return "GPUs not stated"
     return " + ".join(dict.fromkeys(map(_gpu, host.gpus))) or "no GPU"
@@ -30,7 +30,7 @@ def driver_of(host: Host | None) -> str:
 
 
 def branch_of(host: Host | None) -> str:
-    """Return the branch of a host's NVIDIA driver, such as `550`; of another driver its version."""
+    """Return the branch of a host's NVIDIA driver, such as `550`, or what `driver_of` returns for another or unknown driver."""
     driver = driver_of(host)
     is_branch = host is not None and host.driver is not None and host.driver.kind == "nvidia"
     return driver.split(".")[0] if is_branch else driver

@@ -49,7 +49,10 @@ def init(
 
 
 def _described(profile: str | None) -> tuple[Host, str]:
-    """Return the host that the spec is for, and a sentence that names the source of its facts."""
+    """Return the host for which to write the spec, and the comment of the spec that names the source of its facts.
+
+    This is the host of the shipped profile called `profile`, or this machine if None.
+    """
     if profile is None:
         from provisioner.cli.inspect import inspected
 

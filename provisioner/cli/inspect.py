@@ -60,7 +60,10 @@ def inspect(
 
 
 def inspected(root: Path = Path("/")) -> Inspection:
-    """Inspect a machine, with the GPU products of the matrix, and print to stderr the facts that could not be determined."""
+    """Inspect the machine whose file system is at `root`, print the remarks about it to stderr, and return the inspection.
+
+    The GPUs get the product names of the matrix.
+    """
     from provisioner.cli.display import warn
     from provisioner.host.inspect import inspect_host
     from provisioner.matrix.cache import cached_matrix

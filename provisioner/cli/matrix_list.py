@@ -1,8 +1,8 @@
 """`provision matrix list`: the components of the matrix, or the releases of one.
 
 JSON, without COMPONENT: `{"components": [{"name", "title", "virtual", "releases", "builds", "rules", "newest", "rows",
-"measured", "end_of_life"}]}`; with it: `{"component", "title", "releases": […], "citations": {KEY: …}}`, where releases and
-citations are those of `provision matrix show`.
+"measured", "end_of_life"}]}`; with it: `{"component", "title", "releases": […], "citations": {KEY: …}}`, with releases and
+citations of the same form as in `provision matrix show`.
 """
 
 from __future__ import annotations

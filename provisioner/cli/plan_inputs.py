@@ -25,20 +25,21 @@ if TYPE_CHECKING:
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<extras>\[[^]]*\])?\s*(?P<range>[<>=!~].*)?", re.DOTALL)
 _TYPO = 0.8
-"""The least similarity of an unknown name to a component for a typo: `transformers` and `tensorrt` have less."""
+"""The least similarity to a component's name that makes an unknown name a typo; `transformers` has less to `tensorrt`."""
 
 _LOCK, _SPECS = ".toml", (".yaml", ".yml")
 KEEPABLE = ("driver", "driver_module", "kernel", "container_toolkit", "cuda_driver")
 """The components that `--keep` may name."""
 
 CHANGED = ("os",)
-"""The components that change only if `--may-change` names them: a new release of the operating system is a new machine."""
+"""The components that change only if `--may-change` names them: a new operating system replaces most of a machine."""
 
 
 class Going(Struct, frozen=True, kw_only=True):
-    """The goal given with `--to`: a spec, a lock, or requirements applied to today's spec.
+    """The goal of a plan, given with `--to`: a spec, a lock, or today's spec, with the requirements of `--to` applied.
 
-    `places` have the option that each requirement comes from.
+    `inputs` are those of the wanted spec, `lock` and `lock_path` the wanted lock, None without one. `places` has the option
+    (such as `--to 'pytorch>=2.9'`) behind each key of the spec that it sets.
     """
 
     inputs: Inputs
@@ -50,7 +51,7 @@ class Going(Struct, frozen=True, kw_only=True):
 def read_going(to: Sequence[str], today: Inputs, *, is_strict: bool = False) -> Going:
     """Read the values of `--to`; raises `UsageError` for one that is neither a file nor a requirement, and for two files.
 
-    With `is_strict` the wanted stack assumes nothing.
+    With `is_strict`, the spec of the wanted stack has `policy.strict`.
     """
     files = [text for text in to if text.endswith((_LOCK, *_SPECS))]
     if len(files) > 1:
@@ -74,7 +75,7 @@ def _read_file(path: Path, today: Inputs) -> Going:
 
 
 def _laid_over(going: Going, texts: Sequence[str]) -> Going:
-    """Return the goal with each requirement in place of those of its spec on the same component or package."""
+    """Return the goal with the requirements `texts`, which replace those of its spec on the same components and packages."""
     spec = going.inputs.spec
     requires: dict[str, str] = {}
     packages: dict[str, str] = {}
@@ -166,7 +167,7 @@ def read_today(spec_path: Path, inputs: Inputs, given: Path | None) -> tuple[Loc
 
 
 def package_changes(old: Lock | None, new: Lock | None, platform: str) -> tuple[tuple[str, str, str], ...]:
-    """Return the packages that differ between two locks on one platform: name, old and new version, "" for none.
+    """Return the packages that differ between two locks on one platform, as name, old and new version ("" if absent).
 
     Empty when a lock is missing or lacks the platform.
     """
@@ -180,7 +181,7 @@ def package_changes(old: Lock | None, new: Lock | None, platform: str) -> tuple[
 def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[TargetHost, ...], tuple[int, ...]]:
     """Return the hosts of the plan and the number of machines each represents: those of `paths`, else those of the spec.
 
-    Remarks on its hosts, such as that a node is cordoned, are printed as warnings.
+    Remarks on the hosts, such as that a node is cordoned, are printed as warnings.
     """
     if not paths:
         return inputs.hosts, tuple(1 for _ in inputs.hosts)
@@ -243,7 +244,7 @@ def _stack_spec(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> 
 
 
 def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> StackSpec:
-    """Return today's stack without the requirements of the spec, which may be newer: only the matrix applies to it."""
+    """Return today's stack without the requirements of the spec, which may be newer: only the matrix applies to the stack."""
     spec = replace(inputs.spec, requires={}, packages=())
     found, path = lock
     if found is None or platform not in found.platforms:
@@ -276,9 +277,9 @@ def _fixed(stack_spec: StackSpec, lock: Lock, path: Path) -> StackSpec:
 
 
 def with_changes(question: PlanRequest, *, keep: Sequence[str] | None, may_change: Sequence[str] | None) -> PlanRequest:
-    """Return the plan request with the components that must stay and those that may change.
+    """Return the plan request with the values of `--keep` and `--may-change`.
 
-    Raises `UsageError` for a name that the option does not accept.
+    Raises `UsageError` for a component that the option does not accept.
     """
     for option, words, known in (("--keep", keep, KEEPABLE), ("--may-change", may_change, CHANGED)):
         unknown = [word for word in words or () if word not in known]

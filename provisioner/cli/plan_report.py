@@ -27,9 +27,10 @@ MOST_REASONS = 3
 
 
 def plan_data(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]] = ()) -> dict[str, object]:
-    """Return the plans of all platforms as JSON: the stack of the first under `wanted`, of several all under `platforms`.
+    """Return the plans of all platforms as JSON.
 
-    `packages` are those that differ between two locks.
+    The wanted stack of the first platform is under `wanted`; if there are several platforms, all stacks are under `platforms`.
+    `packages` are those that differ between today's and the wanted lock: name, old and new version.
     """
     status = _status([plan.status for plan in plans])
     report: dict[str, object] = {"status": status, "verdict": verdict_of(plans)}
@@ -141,7 +142,7 @@ def _goal(plan: Plan) -> str:
 
 
 def plan_rows(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
-    """Return the table of machine groups: count, GPUs, driver, number of steps and of reboots, outcome."""
+    """Return the rows of the table of machine groups: count, GPUs, driver, numbers of steps and of reboots, outcome."""
     counts: dict[tuple[str, ...], int] = {}
     for one in (one for plan in plans for one in plan.hosts):
         reboots = sum(step.is_reboot for step in one.steps)
@@ -166,7 +167,7 @@ def plan_lines(plans: Sequence[Plan]) -> Iterator[Line]:
 
 
 def _names(some: Sequence[HostPlan]) -> str:
-    """Return the names of hosts, of many the first few, and the number of machines they represent."""
+    """Return the names of at most `MOST_NAMES` hosts, the number of further hosts, and the number of machines behind all."""
     hosts = [name for one in some for name in one.hosts]
     count = sum(one.count for one in some)
     shown = ", ".join(hosts[:MOST_NAMES])
@@ -205,7 +206,7 @@ def _last_lines(exclusion: Exclusion) -> Iterator[Line]:
 def _step_lines(index: int, step: Step) -> Iterator[Line]:
     """Yield the lines of a step and the rules or facts that require it.
 
-    Details add the requests behind it and how to carry it out.
+    With `-v`, also the requests of the spec that require it, and how to carry it out.
     """
     reboot = "  [reboot]" if step.is_reboot else ""
     yield Line(f"{action_words(step.action)}{reboot}", f"{index}.", Paint.STRONG, 2)

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]:
-    """Return the solution as JSON: the stack of the first platform, and if there are several, of each under `platforms`.
+    """Return the solution as JSON: the stack of the first platform, and, if there are several, each one under `platforms`.
 
-    `written` are the paths of the written files.
+    `written` are the paths of the files written.
     """
     report: dict[str, object] = {"status": "solved", **_stack(stacks[0])}
     if len(stacks) > 1:
@@ -38,7 +38,10 @@ def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]
 
 
 def solved_targets(answers: Sequence[tuple[str, Sequence[Stack], Sequence[str]]]) -> dict[str, object]:
-    """Return the solutions of several targets as JSON, by name; for a single target, its solution with its name."""
+    """Return the solutions of several targets as JSON, by name; if there is one target, its solution and its name.
+
+    `answers` has the name, the stacks and the paths of the files written for each target.
+    """
     if len(answers) == 1:
         ((name, stacks, written),) = answers
         return {**solved(stacks, written), **({"target": name} if name else {})}
@@ -120,7 +123,7 @@ def no_stack(conflict: Conflict) -> dict[str, object]:
 
 
 def ground_data(ground: Ground) -> dict[str, object]:
-    """Return a ground (the rule, fact or request behind a choice) as JSON: its text and its fields."""
+    """Return a ground (the rule, fact or request that justifies a requirement) as JSON: its text and its fields."""
     return {
         "component": ground.component,
         "kind": ground.kind,

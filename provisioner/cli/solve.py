@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """How to lock: the output folder, the packages that may differ from an earlier lock (None: all), and the mode."""
+    """The options of `provision solve`: the output folder, the upgrades from the earlier lock (None upgrades all), and mode."""
 
     folder: Path
     upgrades: Upgrades | None
@@ -123,7 +123,7 @@ def _warn(notices: Iterable[str]) -> None:
 
 
 def _stacks(targets: Sequence[Inputs], answered: list[str]) -> list[Answer]:
-    """Solve the system stack of every target; the name of each solved target is appended to `answered`."""
+    """Solve the system stack of every target, and append the name of each solved target to `answered`."""
     from provisioner.workflow.system import solve_stacks
 
     answers = []
@@ -181,7 +181,10 @@ def _tell(answer: Answer, inputs: Inputs, *, heading: str, reported: set[str]) -
 
 
 def _remarks(stack: Stack, reported: set[str]) -> Iterator[Line]:
-    """Yield the remarks about a stack: components held back, relaxations, doubts, warnings not in `reported`, and upgrades."""
+    """Yield the remarks about a stack: components held back, relaxations, doubts, warnings, and upgrades.
+
+    Warnings in `reported` are left out, the others are added to it.
+    """
     from provisioner.cli.display import Line, Paint, wants_details
     from provisioner.grounds.relaxation import DriverWay
     from provisioner.words.choice import caution_words, held_back_words, shown_words, unread_words
@@ -208,7 +211,7 @@ def _remarks(stack: Stack, reported: set[str]) -> Iterator[Line]:
 
 
 def _moved(move: Move) -> Line:
-    """Return the line about a component or package named for an upgrade: its old and new version, and the reason."""
+    """Return the line about a component or package that the user named for an upgrade: old and new version, and the reason."""
     from provisioner.cli.display import Line, Paint
     from provisioner.words.choice import move_reason_words, move_source
 
@@ -233,7 +236,7 @@ def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
 
 
 def _next_command(answer: Answer, inputs: Inputs, folder: Path) -> str:
-    """Return the command that uses the files: `docker build` if there is a Dockerfile, else an installation with uv."""
+    """Return a shell command that uses the files written: `docker build` with a Dockerfile, else an installation with uv."""
     from shlex import quote
 
     from provisioner.lock.format.file import lock_path

@@ -30,7 +30,7 @@ _WAYS = {"minor-version": "minor-version compatibility", "forward-compat": "the 
 
 
 def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
-    """Return the answer: the machines the stack runs on and how CUDA runs there, then the versions that the spec names.
+    """Return a line on the machines that the stack runs on and how CUDA runs there, and one on the versions of main components.
 
     `heading` is the target or platform, to distinguish several answers; "" for none.
     """
@@ -72,7 +72,7 @@ def _machine(stack: Stack, pins: Sequence[Pin]) -> str:
 
 
 def _named(stack: Stack, spec: Spec) -> Iterator[str]:
-    """Yield the versions of the packages and components that the spec names, those of `_NAMED`, and the number of packages."""
+    """Yield the versions of packages and components that the spec or `_NAMED` names, and the number of packages."""
     components = {name: value for name, value in stack.components.items() if name not in {"pytorch_build", "platform"}}
     if "pytorch" in components and (build := stack.components.get("pytorch_build")):
         components["pytorch"] = f"{components['pytorch']}+{build}"
@@ -90,8 +90,8 @@ def _named(stack: Stack, spec: Spec) -> Iterator[str]:
 def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
     """Return the name, version and main reason of each component.
 
-    The main reason is the first of these that there is: the package that prevents a newer version, a fact of a host, a request,
-    the first rule.
+    The main reason is the first that exists of: the requirement that prevents a newer version, a fact of a host, a request of
+    the spec, the first rule.
     """
     reasons: dict[str, Ground] = {}
     held_by = {one.component: one.by for one in stack.held_back}
@@ -107,7 +107,7 @@ def stack_rows(stack: Stack) -> list[tuple[str, str, str]]:
 
 
 def _because(reason: Ground) -> str:
-    """Return a reason with its source; for a fact only the source, because the row has the value already."""
+    """Return a reason with its source; for a fact of a host only the source, because the table row has its value already."""
     if isinstance(reason, HostFact | HostGpu):
         return f"stated in {source_words(reason.source)}"
     return say_with_source(reason)
@@ -119,7 +119,10 @@ def _weight(reason: Ground, held_by: Ground | None) -> tuple[bool, int]:
 
 
 def package_rows(stack: Stack) -> list[tuple[str, str, str]]:
-    """Return a row per distribution: name, version, and the first package that requires it, with the range; "" for none."""
+    """Return a table row per distribution: name, version, and the first package that requires it, with its requirement.
+
+    The last column is "" if no package requires it.
+    """
     needed: dict[str, list[str]] = {}
     for package in stack.packages:
         for text in package.requires:
@@ -133,7 +136,7 @@ def package_rows(stack: Stack) -> list[tuple[str, str, str]]:
 
 
 def summary(stack: Stack, *, verdict: str = "") -> str:
-    """Return the choices of a stack and its verdict, or `verdict` in its place, as one line."""
+    """Return `choices` of a stack with its verdict, or with `verdict` if that is given."""
     return f"{choices(stack)}, verdict {verdict or stack.verdict}"
 
 

@@ -14,11 +14,14 @@ if TYPE_CHECKING:
     from provisioner.resolver.why import Counterfactual, Moved, Why
 
 FEW = 6
-"""How many reasons are shown, those that prevent a newer release first; the others are counted."""
+"""The most reasons that are shown, those that prevent a newer release first; of the others only the number is shown."""
 
 
 def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[Line]:
-    """Return the lines that explain the version of a component on each host or slot with it."""
+    """Return the lines that explain the version of a component, once for each host, or slot of a stack, that has one.
+
+    With `names_platform`, they name the platform.
+    """
     lines: list[Line] = []
     for one in whys:
         where = f" on {one.host}" if len(whys) > 1 and one.host else ""
@@ -58,9 +61,9 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
 
 
 def _what_holds(why: Why) -> Iterator[Line]:
-    """Yield what excludes the newest version: a conflict, or only the spec's own lines.
+    """Yield the lines on what excludes the newest version: a conflict, or lines of the spec about the component itself.
 
-    For the latter, also what would change without these lines.
+    For the latter, also what would change without these lines of the spec, or the conflict that would then remain.
     """
     from provisioner.words.choice import passed_over_words
     from provisioner.words.conflict import conflict_lines, exclusion_words
@@ -93,7 +96,7 @@ def _what_holds(why: Why) -> Iterator[Line]:
 
 
 def _further(why: Why) -> Iterator[str]:
-    """Yield the fixes that would work once the spec's own lines about the component are removed."""
+    """Yield the fixes that would allow the newest version once the spec's own lines about the component are removed."""
     from provisioner.words.conflict import fix_line
     from provisioner.words.ground import request_words
 
@@ -115,7 +118,7 @@ def _move(one: Moved) -> str:
 
 
 def why_data(whys: Sequence[Why]) -> dict[str, object]:
-    """Return the explanations as JSON: the first with its fields, those of other hosts and slots under `others`."""
+    """Return the explanations as JSON: the fields of the first, and those for other hosts and slots under `others`."""
     found = _data(whys[0])
     if len(whys) > 1:
         found["others"] = [_data(one) for one in whys[1:]]

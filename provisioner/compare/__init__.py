@@ -1,1 +1,1 @@
-"""Comparison of compatibility tables published by other projects with the matrix, claim by claim."""
+"""Comparison of the matrix with compatibility tables published by other projects, claim (line of a table) by claim."""

@@ -1,4 +1,4 @@
-"""Check claims of published tables against the matrix: it agrees, differs with evidence, or has no row on the question."""
+"""Check claims, the lines of published tables, against the matrix: it agrees, differs with evidence, or has no row on them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PYTHONS = tuple(f"{major}.{minor}" for major, last in ((2, 7), (3, 20)) for min
 
 
 class ClaimResult(Struct, frozen=True, kw_only=True):
-    """The result of comparing a claim: `ours` is the answer of the matrix, `evidence` the lines and citations behind it.
+    """The result of comparing a claim: `ours` is the answer of the matrix, `evidence` the `file:line`s and citations behind it.
 
     The verdict is `silent` when the matrix has no row that could agree or differ; `ours` is then a message on what is missing.
     """
@@ -37,17 +37,17 @@ class ClaimResult(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, agrees: bool, ours: str, found: tuple[str, ...]) -> ClaimResult:  # noqa: FBT001 - the verdict is its meaning
-        """Return the result of a claim on rows that exist."""
+        """Return the result of a claim about which the matrix has rows: `found` is the evidence."""
         return cls(verdict="agrees" if agrees else "differs", ours=ours, evidence=found)
 
     @classmethod
     def silent(cls, why: str) -> ClaimResult:
-        """Return the result of a claim on which the matrix has no row."""
+        """Return the result of a claim about which the matrix has no row; `why` says what is missing."""
         return cls(verdict="silent", ours=why)
 
 
 class _Span(Struct, frozen=True):
-    """A closed range of a published table whose ends are series: `<=12.9` contains 12.9.2."""
+    """A closed range of releases in a published table, whose ends are series: `<=12.9` contains 12.9.2; () for an open end."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -63,7 +63,7 @@ class _Span(Struct, frozen=True):
 
 
 def check_claim(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare one claim with the matrix and return the result."""
+    """Compare one claim with the matrix, with the check for its question."""
     return _CHECKS[claim.question](matrix, claim)
 
 
@@ -73,7 +73,10 @@ def _releases(matrix: Matrix, component: str) -> Sequence[Release]:
 
 
 def _driver_floor(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare with the oldest driver of minor-version compatibility or, if a release has none, with the toolkit's driver."""
+    """Compare the claimed oldest driver of a CUDA release with that of minor-version compatibility.
+
+    If the release has no minor-version compatibility, the driver that NVIDIA lists for its toolkit counts.
+    """
     wanted = claim.subject.removeprefix("cuda ")
     rows = [row for row in _releases(matrix, "cuda") if row.driver is not None and in_series(row.version, wanted)]
     floors = {row.version: row.driver.minor_version or row.driver.toolkit for row in rows if row.driver is not None}
@@ -87,7 +90,7 @@ def _driver_floor(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _driver_kernel(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare with the newest kernel series on which a driver release builds with the patches of the same distribution."""
+    """Compare the claimed kernel with the newest series on which a driver release builds with Debian's patches."""
     rows = [row for row in _releases(matrix, "driver") if str(row.version) == claim.subject.removeprefix("driver ")]
     ranges = [one.kernel for row in rows for one in row.patched if one.by.startswith("Debian ")]
     if not ranges:
@@ -119,9 +122,9 @@ def _nvcc_target(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _ptx_isa(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare with the first CUDA release of the matrix that knows the PTX version.
+    """Compare the claimed CUDA release with the first one of the matrix that knows the PTX version.
 
-    The result is `silent` when the version is older or newer than all releases of the matrix.
+    The result is `silent` when the version is older or newer than those of all releases of the matrix.
     """
     wanted = numbers_of(claim.subject.removeprefix("ptx "))
     known = sorted((row for row in _releases(matrix, "cuda") if row.ptx_isa), key=lambda row: row.version)
@@ -137,7 +140,7 @@ def _ptx_isa(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _compiler(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare with the compiler majors that nvcc of the claimed series accepts."""
+    """Compare the claimed compiler majors with those that the newest nvcc of the claimed series accepts."""
     wanted = claim.subject.removeprefix("cuda ")
     rows = [row for row in _releases(matrix, "nvcc") if in_series(row.version, wanted)]
     allowed = {row.version: majors for row in rows if (majors := _majors(matrix, row, claim.question)) is not None}
@@ -153,7 +156,7 @@ def _compiler(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _majors(matrix: Matrix, row: Release, compiler: str) -> set[int] | None:
-    """Return the host compiler majors that an nvcc release accepts by its needs and rules; None when nothing bounds them."""
+    """Return the majors of a host compiler that an nvcc release accepts by its needs and rules; None if nothing limits them."""
     needs = [
         need
         for need in (*row.requires, *(need for build in row.builds for need in build.requires))
@@ -172,7 +175,7 @@ def _majors(matrix: Matrix, row: Release, compiler: str) -> set[int] | None:
 
 
 def _accepts(wanted: Range, major: int) -> bool:
-    """Return whether some release of a major is allowed."""
+    """Return whether a range allows some release of a compiler major."""
     return any(wanted.allows(Version.parse(f"{major}.{minor}")) for minor in (*range(12), 99))
 
 
@@ -212,7 +215,7 @@ def _image(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _framework_cuda(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Agree if the needs of the build and the rules on its release allow every part of the claim (`cuda 11.2`, `cudnn 8.1`)."""
+    """Agree if the needs of the build and the rules on its release allow every part of the claim (`cuda 11.2, cudnn 8.1`)."""
     component, rows = _rows(matrix, claim)
     if not rows:
         return ClaimResult.silent(f"{claim.subject} is not in this matrix")
@@ -242,7 +245,10 @@ def _framework_python(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _rocm_target(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare with the union over all releases, because the table has one list for a variant, whatever the release."""
+    """Compare the claimed AMD targets of a variant with those of its builds in all releases of the matrix.
+
+    The table has one list for each variant, not one for each release.
+    """
     component = matrix.components["pytorch"]
     rows = [(row, build) for row in component.releases for build in row.builds if build.name == claim.subject and build.gfx]
     if not rows:
@@ -252,7 +258,10 @@ def _rocm_target(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _rows(matrix: Matrix, claim: Claim) -> tuple[str, list[tuple[Release, Build]]]:
-    """Return the component and the builds that `pytorch 2.9.1+cu130` or `pytorch >=2.5,<=2.8` is about."""
+    """Return the component that a claim is about (`pytorch 2.9.1+cu130`, `pytorch >=2.5,<=2.8`), and its builds with releases.
+
+    If the claim names no build, these are the default builds, else the CUDA builds, else all.
+    """
     component, _, text = claim.subject.partition(" ")
     found = matrix.components.get(component)
     version, _, name = text.partition("+")
@@ -284,7 +293,7 @@ def _python(build: Build) -> list[Need]:
 
 
 def _allows(need: Need, text: str) -> bool:
-    """Return whether a need allows some release of a series."""
+    """Return whether a need allows some release of the series `text`."""
     tried = [Version.parse(f"{text}.{minor}") for minor in range(10)]
     pins = [clause.version for clause in need.range.clauses if clause.operator in {"==", "==="}]  # ==8.1.1.33 is one of 8.1
     is_pinned = any(in_series(version, text) for version in (*(need.one_of or ()), *pins))
@@ -292,7 +301,7 @@ def _allows(need: Need, text: str) -> bool:
 
 
 def _inside(text: str, span: str) -> bool:
-    """Return whether a version lies in `>=a,<=b`, whose ends are series."""
+    """Return whether a version lies in the range `span` (`>=a,<=b`), whose ends are series."""
     found = numbers_of(without_local(text).split("-")[0])
     for part in span.split(","):
         end = numbers_of(part[2:])
@@ -304,7 +313,7 @@ def _inside(text: str, span: str) -> bool:
 
 
 def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Release, Build]]) -> tuple[str, ...]:
-    """Return `file:line: citation` for up to three rows, each a release or one build of a release."""
+    """Return `file:line: citation` for at most three of `rows`, each a release or one build of a release."""
     found: dict[str, None] = {}
     for row in rows:
         release, build = row if isinstance(row, tuple) else (row, None)

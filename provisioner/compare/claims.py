@@ -1,4 +1,7 @@
-"""Claims of published compatibility tables in one form (question, subject, answer, line), and known disagreements with them."""
+"""Claims, the lines of published compatibility tables in one form, and known disagreements of the matrix with them.
+
+A claim is the answer of a table to one of `QUESTIONS` about a subject, such as a release.
+"""
 
 from __future__ import annotations
 
@@ -34,10 +37,11 @@ QUESTIONS = {
 
 
 class Claim(Struct, frozen=True, kw_only=True):
-    """One line of a compatibility table that somebody else published, as the answer to a question about a release.
+    """One line of a compatibility table that another project published, as the answer to a question about a release.
 
-    `subject` is the release or target that it is about (`cuda 12.6`, `sm_90`), `says` what the table states of it, and `scope`
-    the versions that the table covers: with `>=3.10` it says nothing of older Pythons.
+    `question` is a key of `QUESTIONS`. `subject` is the release or target that the line is about (`cuda 12.6`, `sm_90`), `says`
+    the answer in the table, and `scope` the versions that the table covers ("" for all): with `>=3.10` it does not cover older
+    Pythons. `line` is its number in the table's file, 0 when unknown.
     """
 
     question: str
@@ -48,7 +52,10 @@ class Claim(Struct, frozen=True, kw_only=True):
 
 
 class Table(Struct, frozen=True, kw_only=True):
-    """A published table: its short name (`uv`), title and source, and its claims. `read` is the day it was read."""
+    """A published table: its short name (`uv`), title, claims and source.
+
+    `where` is its file in the other project, `read` the day on which it was read.
+    """
 
     name: str
     title: str
@@ -59,7 +66,7 @@ class Table(Struct, frozen=True, kw_only=True):
 
 
 class ClaimEntry(StrictModel, frozen=True, kw_only=True):
-    """A `Claim` in a `TableFile`, which has its question as a key."""
+    """A `Claim` in a `TableFile`, without its question, which is the key above it."""
 
     subject: str
     says: str
@@ -68,7 +75,7 @@ class ClaimEntry(StrictModel, frozen=True, kw_only=True):
 
 
 class TableFile(StrictModel, frozen=True, kw_only=True):
-    """The YAML of a `Table`: its file in the other project, URL, the day it was read, and its claims by question."""
+    """The YAML form of a `Table`, with the claims by question; `table` is its short name."""
 
     table: str
     title: str
@@ -79,7 +86,7 @@ class TableFile(StrictModel, frozen=True, kw_only=True):
 
 
 class Disagreement(StrictModel, frozen=True, kw_only=True):
-    """A known disagreement: the reason (`because`) why the matrix is not changed although a table differs from it.
+    """A known disagreement of the matrix with a table, and the reason (`because`) why the matrix is not changed.
 
     `subject` may contain `*`. `says` and `ours`, unless "", must equal the answers of the table and the matrix, so that a
     reason written for one difference never explains another.
@@ -95,17 +102,17 @@ class Disagreement(StrictModel, frozen=True, kw_only=True):
 
 
 class DisagreementFile(StrictModel, frozen=True, kw_only=True):
-    """The YAML of every known disagreement."""
+    """The YAML form of all known disagreements."""
 
     disagreements: tuple[Disagreement, ...] = ()
 
 
 MAJORS = range(3, 30)
-"""Majors of compilers that are compared: older ones are out of use, newer ones are not released."""
+"""The compiler majors that are compared: older ones are out of use, newer ones are not released."""
 
 
 def majors_text(majors: Iterable[int]) -> str:
-    """Return majors as text, such as `5 to 9, 11 and newer`; the last of `MAJORS` stands for all later ones."""
+    """Return majors as text, such as `5 to 9, 11 and newer`; the last of `MAJORS` represents all later ones."""
     parts: list[list[int]] = []
     for major in sorted(majors):
         if parts and parts[-1][-1] == major - 1:
@@ -120,6 +127,6 @@ def majors_text(majors: Iterable[int]) -> str:
 
 
 def in_series(version: Version, text: str) -> bool:
-    """Return whether a release belongs to a series of one to three numbers."""
+    """Return whether a version belongs to a series of one to three numbers: 12.6.3 to `12.6`."""
     wanted = numbers_of(text)
     return version.release[: len(wanted)] == wanted

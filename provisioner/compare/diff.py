@@ -1,4 +1,4 @@
-"""Compare published tables with the matrix, claim by claim, and give known disagreements their reasons."""
+"""Compare published tables with the matrix, claim by claim, and find the written reason for each known disagreement."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """One claim with its result; `reason` is that of a known disagreement, "" for none."""
+    """One claim of a table with its result; `reason` is that of the known disagreement that explains it, "" for none."""
 
     table: str
     claim: Claim
@@ -35,13 +35,16 @@ class Compared(Struct, frozen=True, kw_only=True):
 
 
 class Comparison(Struct, frozen=True, kw_only=True):
-    """The compared claims of tables; `idle` are known disagreements on their questions that no longer occur."""
+    """The claims of tables with their results; `idle` are known disagreements that explain no difference any more.
+
+    Only disagreements about questions that the tables answer can be idle.
+    """
 
     compared: tuple[Compared, ...]
     idle: tuple[Disagreement, ...] = ()
 
     def counts(self, table: str | None = None) -> dict[str, int]:
-        """Return the number of claims with each outcome, of one table or of all."""
+        """Return the number of claims with each outcome, in the table of this name, or in all tables (None)."""
         found = Counter(one.outcome for one in self.compared if table in {None, one.table})
         return {name: found[name] for name in ("agrees", "explained", "unexplained", "silent")}
 
@@ -52,7 +55,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 def compare(matrix: Matrix, tables: Iterable[Table], known: Sequence[Disagreement]) -> Comparison:
-    """Check every claim against the matrix, and give each difference the reason of its known disagreement."""
+    """Compare every claim with the matrix, and give each difference the reason of the known disagreement that explains it."""
     used: set[int] = set()
     found = []
     questions = set()

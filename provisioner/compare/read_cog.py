@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KEYS = ({"Torch", "CUDA", "Pythons"}, {"Tag", "CUDA", "CuDNN"}, {"TF", "CUDA", "CuDNN"})
-"""The keys that rows of the three tables have."""
+"""The keys in each row of cog's tables: PyTorch builds, image tags, TensorFlow releases."""
 
 
 def is_cog(text: str) -> bool:
-    """Return whether a text is one of the three tables: a JSON list of objects with their keys."""
+    """Return whether a text is one of cog's three tables: a JSON list of objects with the keys of one of them."""
     try:
         rows = json.loads(text)
     except ValueError:

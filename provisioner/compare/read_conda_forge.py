@@ -15,13 +15,13 @@ _ENTRY = re.compile(r"^\s+- \"?([\d.]+|None)\"?\s*(?:#\s*\[(.*)\])?")
 
 
 def is_conda_forge(text: str) -> bool:
-    """Return whether a text is the recipe (`__cuda >=` the major), its list of versions, or a pinning of CUDA compilers."""
+    """Return whether a text is the recipe (it has `__cuda >=`), its list of versions, or a pinning of CUDA compilers."""
     has_versions = re.search(r"^version:\n(\s+- [\d.]+\n)+", text, re.MULTILINE) is not None
     return "__cuda >=" in text or "cuda_compiler_version:" in text or has_versions
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Yield the claims that a driver of the same major is enough, and of the GCC that each CUDA compiler is paired with."""
+    """Yield that a driver for the same CUDA major is enough, and the GCC that conda-forge uses with each CUDA compiler."""
     for number, line in enumerate(text.splitlines(), start=1):
         if _MAJOR.match(line):
             yield Claim(question="driver-major", subject="cuda", says="the same major is enough", line=number)
@@ -33,7 +33,7 @@ def claims(text: str) -> Iterator[Claim]:
 
 
 def _list(text: str, key: str, *, only: str) -> list[tuple[str, int]]:
-    """Return the values of a top-level list on lines whose selector names `only`, each with its line number."""
+    """Return the values of the top-level list `key`, each with its line number, from lines whose selector names `only`."""
     found: list[tuple[str, int]] = []
     is_inside = False
     for number, line in enumerate(text.splitlines(), start=1):

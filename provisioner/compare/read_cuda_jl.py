@@ -17,7 +17,7 @@ _TABLES = {"ptxas_cap_db": "nvcc-target", "ptxas_ptx_db": "ptx-isa"}
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Yield the toolkits that target each compute capability, and the first toolkit of each PTX version."""
+    """Yield the CUDA toolkits that compile for each compute capability, and the first toolkit that knows each PTX version."""
     question = ""
     for number, line in enumerate(text.splitlines(), start=1):
         if line.startswith(("const ", "function ", "end")):

@@ -1,4 +1,4 @@
-"""Read the kernels that Debian's packages of NVIDIA's modules are tested on, from what `apt-cache show` prints of them."""
+"""Read the kernels on which Debian's packages of NVIDIA's kernel modules are tested, from the output of `apt-cache show`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def is_debian(text: str) -> bool:
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Yield the newest kernel series that each driver release is tested on, with the patches that Debian carries."""
+    """Yield the newest kernel series on which each driver release, with Debian's patches, is tested."""
     for found in _STANZA.finditer(text):
         stanza = found[0]
         version, tested = _VERSION.search(stanza), _TESTED.search(re.sub(r"\s+", " ", stanza))

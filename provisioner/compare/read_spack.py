@@ -23,7 +23,7 @@ _NEWEST = 99999
 
 
 class _Refusal(NamedTuple):
-    """A conflict of a range of compiler versions with a range of toolkits."""
+    """A range of compiler versions that a range of CUDA toolkits refuses, and the number of the line with this conflict."""
 
     compiler: str
     versions: str
@@ -32,12 +32,12 @@ class _Refusal(NamedTuple):
 
 
 def is_spack(text: str) -> bool:
-    """Return whether a text is one of the three packages."""
+    """Return whether a text is one of the three files: the CUDA build system, py-torch or cudnn."""
     return "from spack" in text and any(mark in text for mark in ("cuda_arch=", "class PyTorch(", "class Cudnn("))
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Yield the targets and host compilers of the CUDA mixin, the Pythons of py-torch, and the CUDA majors of cuDNN."""
+    """Yield the GPU targets and host compilers of CUDA toolkits, the Pythons of py-torch, and the CUDA majors of cuDNN."""
     tree = ast.parse(text)
     is_torch = "class PyTorch(" in text
     refused: list[_Refusal] = []
@@ -60,7 +60,10 @@ def claims(text: str) -> Iterator[Claim]:
 
 
 def _compilers(refused: list[_Refusal]) -> Iterator[Claim]:
-    """Yield the compiler majors that are not refused, for each toolkit series at which a bound of the table begins or ends."""
+    """Yield the compiler majors that a toolkit series does not refuse.
+
+    The series are those at which a range of toolkits in `refused` begins or ends.
+    """
     for compiler in ("gcc", "clang"):
         about = [row for row in refused if row.compiler == compiler]
         for toolkit in sorted({numbers_of(end) for row in about for end in _ends(row.toolkits) if end}):
@@ -72,7 +75,7 @@ def _compilers(refused: list[_Refusal]) -> Iterator[Claim]:
 
 
 def _cudnn(tree: ast.AST) -> Iterator[Claim]:
-    """Yield the keys of the table of downloads: `9.19.1.2-13` is that cuDNN for CUDA 13."""
+    """Yield the CUDA majors of each cuDNN, from the keys of its table of downloads: `9.19.1.2-13` is that cuDNN for CUDA 13."""
     seen: dict[str, tuple[set[str], int]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
@@ -103,13 +106,13 @@ def _ends(text: str) -> tuple[str, str]:
 
 
 def _range(text: str) -> str:
-    """Return `9.0:12.9` as `>=9.0,<=12.9`, whose upper end is a series too."""
+    """Return Spack's range `9.0:12.9` as `>=9.0,<=12.9`, whose upper end is a series, too."""
     low, high = _ends(text)
     return ",".join([*([f">={low}"] if low else []), *([f"<={high}"] if high else [])]) or "any version"
 
 
 def _contains(text: str, toolkit: tuple[int, ...]) -> bool:
-    """Return whether the newest release of a toolkit series lies in a Spack range: `:11.4.0` ends before the newest 11.4."""
+    """Return whether a Spack range contains the newest release of a toolkit series: `:11.4.0` ends before the newest 11.4."""
     low, high = _ends(text)
     newest = (*toolkit, _NEWEST, _NEWEST, _NEWEST)
     below = not high or newest[: len(numbers_of(high))] <= numbers_of(high)
@@ -117,7 +120,7 @@ def _contains(text: str, toolkit: tuple[int, ...]) -> bool:
 
 
 def _covers(text: str, major: int) -> bool:
-    """Return whether a compiler's range contains every minor of a major, so that the whole major is refused."""
+    """Return whether a range of a compiler contains every minor of a major, so that the whole major is refused."""
     for part in text.split(","):
         low, high = _ends(part)
         starts = not low or major > numbers_of(low)[0] or numbers_of(low) == (major,)

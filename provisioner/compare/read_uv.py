@@ -17,7 +17,10 @@ _TARGET = re.compile(r"\(TorchBackend::Rocm(\d+), AmdGpuArchitecture::(Gfx[0-9a-
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Yield the driver floors of the Linux table, and AMD targets by variant. The Windows table is not compared."""
+    """Yield the oldest Linux driver for each CUDA release, and the AMD targets of each ROCm variant of PyTorch (`rocm6.4`).
+
+    uv's table of Windows drivers is skipped.
+    """
     targets: dict[str, tuple[int, list[str]]] = {}
     table = ""
     for number, line in enumerate(text.splitlines(), start=1):
@@ -34,11 +37,11 @@ def claims(text: str) -> Iterator[Claim]:
 
 
 def _dotted(digits: str) -> str:
-    """Return `126` as 12.6 and `92` as 9.2: the last digit is the minor release."""
+    """Return the CUDA release in a backend's name: 12.6 for `126`, 9.2 for `92`, as the last digit is the minor release."""
     return f"{digits[:-1]}.{digits[-1]}"
 
 
 def _variant(digits: str) -> str:
-    """Return `72` as 7.2, `624` as 6.2.4 and `403` as 4.0.3: a ROCm major has one digit here."""
+    """Return the ROCm release in the name of a backend: 7.2 for `72`, 6.2.4 for `624`, as its major has one digit."""
     found = ".".join(digits)
     return found if len(digits) > 1 else f"{found}.0"

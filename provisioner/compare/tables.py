@@ -1,4 +1,4 @@
-"""Read published tables in their own formats, or from the extracts that are shipped beside the matrix."""
+"""Read published tables in their own formats, or from extracts of them (YAML) that are shipped beside the matrix."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 KIND = "published table"
 DISAGREEMENTS = "disagreements.yaml"
 LARGEST = 4 * 1024 * 1024
-"""The largest file in bytes that is read; these tables have a few hundred lines."""
+"""The size in bytes above which a file is not read; these tables have a few hundred lines."""
 
 
 class UnknownTableError(ProvisionError):
-    """A file is in none of the formats that can be compared."""
+    """Raised when a file is in none of the formats that can be compared."""
 
     code = "unknown-table"
     exit_code = 2
 
 
 class _Format(NamedTuple):
-    """A format of published tables: its title, the test that recognises a text in it, and its reader."""
+    """A format of published tables: its title, the test for a text in this format, and the function that yields its claims."""
 
     title: str
     recognises: Callable[[str], bool]
@@ -46,7 +46,7 @@ _FORMATS = {
     "conda-forge": _Format("conda-forge's cuda-version or pinning", read_conda_forge.is_conda_forge, read_conda_forge.claims),
     "debian": _Format("Debian's packages of NVIDIA's modules (apt-cache show)", read_debian.is_debian, read_debian.claims),
 }
-"""The first format that recognises a text reads it."""
+"""The formats by short name; a text is read with the first one whose test is true of it."""
 
 
 def read_table(path: Path) -> Table:
@@ -67,7 +67,7 @@ def read_table(path: Path) -> Table:
 
 
 def shipped_tables(directory: Path | None = None) -> tuple[Table, ...]:
-    """Return the extracts in a matrix directory (default: the shipped one).
+    """Return the tables of the extracts in a matrix directory (default: the shipped one).
 
     Raises `InvalidDocumentError` when one of them is malformed.
     """
@@ -77,7 +77,7 @@ def shipped_tables(directory: Path | None = None) -> tuple[Table, ...]:
 
 
 def extract_text(table: Table) -> str:
-    """Return the YAML of a table's extract; its URL and the day it was read are left to fill in."""
+    """Return the YAML of a table's extract; a table that was read in its own format has "" as URL and day of reading."""
     lines = [f"table: {table.name}", f"title: {_quoted(table.title)}", f"where: {_quoted(table.where)}"]
     lines += [f"url: {_quoted(table.url)}", f"read: {_quoted(table.read)}", "claims:"]
     for question in QUESTIONS:
@@ -88,7 +88,7 @@ def extract_text(table: Table) -> str:
 
 
 def disagreements(directory: Path | None = None) -> tuple[Disagreement, ...]:
-    """Return the known disagreements in a matrix directory (default: the shipped one); empty when it has no such file."""
+    """Return the known disagreements in a matrix directory (default: the shipped one); empty when it has no file of them."""
     path = (directory or default_directory()) / PUBLISHED / DISAGREEMENTS
     if not path.is_file():
         return ()
@@ -127,7 +127,7 @@ def _quoted(text: str) -> str:
 
 
 def _extract(path: Path) -> Table | None:
-    """Return the table of an extract, which has the key `table`; None for YAML in another format."""
+    """Return the table of an extract, YAML with the key `table`; None for YAML in another format."""
     if not _text(path).lstrip("# \n").startswith("table:") and "\ntable:" not in _text(path):
         return None
     return _table(parse_model(load_document(path, kind=KIND), TableFile, kind=KIND))

@@ -1,1 +1,1 @@
-"""Keeps the matrix true: derives it again from the package index, and measures it again."""
+"""Maintenance of the matrix: deriving its files from a package index, and auditing its rows by measuring artefacts."""

@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 
 class Artefacts(IndexReader):
-    """Finds and measures wheels; threads may share it. `is_full`: read every library to its end."""
+    """Finds and measures wheels; threads may share it.
+
+    With `is_full`, every library is read to its end; without, large ones are read in part.
+    """
 
     def __init__(
         self, settings: IndexSettings, *, is_full: bool = False, progress: Callable[[str], None] = lambda _: None
@@ -36,12 +39,12 @@ class Artefacts(IndexReader):
         self._lock = Lock()
 
     def find(self, filename: str) -> IndexFile | None:
-        """Return the file of this name; None when neither the index nor find-links have it. Raises `UnavailableError`."""
+        """Return the file named `filename`; None when neither the index nor find-links have it. Raises `UnavailableError`."""
         project = canonicalize_name(filename.partition("-")[0])
         return next((file for file in self.files(project) if file.filename == filename), None)
 
     def wheels(self, project: str, version: str) -> tuple[IndexFile, ...]:
-        """Return the wheels of one release that are not yanked."""
+        """Return the wheels of a release that are not yanked; raises `UnavailableError`."""
         name = canonicalize_name(project)
         return tuple(
             file
@@ -61,7 +64,7 @@ class Artefacts(IndexReader):
             return self._files[project]
 
     def measured(self, file: IndexFile, *, is_full: bool = False) -> Measurement:
-        """Return the measurement of a wheel, of all of it with `is_full`, cached or made now.
+        """Return the measurement of a wheel, cached or made now; with `is_full`, each of its libraries is read to its end.
 
         Raises `UnavailableError` and `UnreadableArtefactError`.
         """

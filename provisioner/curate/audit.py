@@ -1,4 +1,4 @@
-"""The audit: measures the artefacts that matrix rows name and compares the fields of each row with the measurement."""
+"""The audit: measures the artefacts (wheels) that matrix rows name and compares the fields of each row with the measurement."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from provisioner.measure.artefact import Measurement
 
 HEADERS_OF = {"nvidia-cuda-nvcc": "nvidia-cuda-crt"}
-"""Where the headers of a wheel went: from CUDA 13 on the compiler's are a wheel of their own, of the same version."""
+"""Distribution of a compiler -> that of its headers, which from CUDA 13 on are in a wheel of their own, of the same version."""
 
 
 def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row, ...]:
-    """Return the builds that name an artefact, in the order of the matrix, then the owners of shared files, then GPU wheels.
+    """Return the rows to audit: builds that name an artefact, in the matrix's order, owners of shared files, then GPU wheels.
 
     `component` and `version` restrict the result, "" for all; the component `shared-files` selects the shared files alone, and
     `wheels` the GPU wheels, whose `version` is a distribution.
@@ -103,7 +103,7 @@ def _audit_group(matrix: Matrix, group: Iterable[Row], artefacts: Artefacts) -> 
 
 
 def audit_row(matrix: Matrix, row: Row, artefacts: Artefacts) -> Audited:
-    """Measure the artefact of one row and judge each field of the row by it."""
+    """Measure the artefact of one row, and compare each field of the row with the measurement."""
     filename = row.build.artefact
     if not filename.endswith(".whl"):
         return Audited(row=row, why_not=f"`{filename}` is no wheel, and only wheels are measured")
@@ -165,7 +165,7 @@ def _hash_finding(row: Row, file: IndexFile) -> Iterator[Finding]:
 
 
 def _wheels_of(file: IndexFile, artefacts: Artefacts) -> tuple[IndexFile, ...]:
-    """Return the wheels of the artefact's release, to compare their Pythons; empty for a wheel that is for every Python."""
+    """Return all wheels of the release of `file`, to compare their Pythons; empty if `file` itself is for every Python."""
     if file.filename.endswith("-any.whl") or "-py3-none-" in file.filename or "-py2.py3-none-" in file.filename:
         return ()
     project, _, rest = file.filename.partition("-")

@@ -1,4 +1,7 @@
-"""Audit of needs: compares glibc, Python, CUDA and its libraries, the C++ ABI and host compilers with a build's row."""
+"""Audit of needs, a row's requirements on other components (glibc, Python, CUDA and its libraries), and of its C++ ABI.
+
+The needs of nvcc are rules of the matrix on host compilers and glibc; they are compared with its headers.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ PINNED_AS = {
     "triton": ("triton",),
     "cuda": ("cuda-toolkit",),
 }
-"""Component -> the name of its distribution in the requirements of wheels, or its prefix if it ends in `-`."""
+"""Component -> the names of its distributions in the requirements of wheels; a name that ends in `-` is a prefix."""
 
 STATED_AS = {"cuda": ("cuda", "nccl_cuda"), "cudnn": ("cudnn",), "nccl": ("nccl",)}
 """Component -> the keys of `Measurement.versions` that hold its version."""
@@ -43,7 +46,7 @@ RSQRT_GLIBC = Version.parse("2.42")
 
 
 def version_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """Compare the version recorded inside the artefact, if any, with the release of the row."""
+    """Compare the version recorded inside the artefact with the row's release; yields nothing if no version is recorded."""
     read = measurement.versions.get(OWN_VERSION.get(row.component.name, ""), "")
     if read:
         stated = str(row.release.version)
@@ -53,9 +56,10 @@ def version_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """Compare the row's glibc with the higher of the tag's glibc and the newest symbol version that its libraries need.
+    """Compare the row's need of glibc with the artefact's; yields nothing if the row has none.
 
-    A tag older than `HONEST_GLIBC` is ignored, because such wheels were never checked. Yields nothing without such a need.
+    The artefact needs the higher of the glibc in its platform tag and the newest symbol version that its libraries use. A tag
+    older than `HONEST_GLIBC` is ignored, because such wheels were never checked.
     """
     need = _need(row, "glibc")
     if need is None:
@@ -77,7 +81,7 @@ def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]) -> Iterator[Finding]:
-    """Check, for each platform of the build, that exactly those of `pythons` have a wheel in `files` that the row allows."""
+    """Check, for each platform of the build, that `files` has a wheel for exactly those of `pythons` that the row allows."""
     need = _need(row, "python")
     wheels = [(file, named.tag) for file in files if (named := parse_filename(file.filename, _project(file))) is not None]
     if need is None or not wheels:
@@ -97,7 +101,10 @@ def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]
 
 
 def _is_of_sibling(row: Row, minor: str, platform: str) -> bool:
-    """Return whether a build of the same name and platform lists a Python: PyTorch 2.10.0 needs a newer macOS with 3.14."""
+    """Return whether any build of the same name and platform allows a Python.
+
+    A release may have several such builds, each for other Pythons: PyTorch 2.10.0 needs a newer macOS with 3.14.
+    """
     siblings = (one for one in row.release.builds if one.name == row.build.name and platform in one.platforms)
     return any(need.component == "python" and need.allows(Version.parse(minor)) for one in siblings for need in one.requires)
 
@@ -109,7 +116,10 @@ def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: st
 
 
 def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """Compare the needs of CUDA and its libraries with the wheel's requirements or, without exact pins, its own records."""
+    """Compare the row's needs of CUDA and its libraries with exact pins in the wheel's requirements, else with its own records.
+
+    A requirement that is a range confirms only an equal need.
+    """
     pins = _pins(row, measurement)
     for need in row.build.requires:
         prefixes = PINNED_AS.get(need.component, ())
@@ -128,7 +138,10 @@ def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator
 
 
 def _against_stated(need: Need, stated: str, matrix: Matrix) -> Finding:
-    """Compare a need with a recorded version; 13.2 stands for every release of the matrix that begins with it."""
+    """Compare a need with a version recorded in the artefact.
+
+    A recorded 13.2 means any release of the matrix that begins with it: one that meets the need is enough.
+    """
     series = Version.parse(stated).release[:2]
     component = matrix.components.get(need.component)
     releases = [release.version for release in component.releases] if component is not None else []
@@ -138,7 +151,7 @@ def _against_stated(need: Need, stated: str, matrix: Matrix) -> Finding:
 
 
 def abi_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """Compare the C++ ABI of the libraries' symbols with the row, if the row states one."""
+    """Compare the C++ ABI that the symbols of the libraries show with the row; yields nothing if the row states none."""
     if row.build.cxx11_abi is not None:
         stated, read = row.build.cxx11_abi, measurement.cxx11_abi
         if read is None:
@@ -149,7 +162,10 @@ def abi_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """Check that the rules on nvcc refuse exactly the host compilers that its headers refuse; nothing for other components."""
+    """Check that the rules on nvcc refuse exactly the host compilers that its headers refuse.
+
+    Yields nothing for other components.
+    """
     if row.component.name != "nvcc":
         return
     for compiler, refused in measurement.compilers.items():
@@ -165,9 +181,10 @@ def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Ite
 
 
 def header_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """Check that the rules on nvcc refuse glibc 2.42 exactly if its headers conflict with it; nothing for other components.
+    """Check that the rules on nvcc refuse glibc 2.42 if, and only if, its headers conflict with it.
 
-    That glibc declares `rsqrt` with an exception specifier, and C++ requires both declarations to have one, or neither.
+    That glibc declares `rsqrt` with an exception specifier, and C++ requires both declarations to have one, or neither. Yields
+    nothing for other components.
     """
     if row.component.name != "nvcc" or measurement.rsqrt_noexcept is None:
         return

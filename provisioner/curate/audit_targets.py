@@ -1,4 +1,7 @@
-"""Audit of GPU targets: compares the fat binaries and offload bundles of a wheel with `sass`, `ptx` and `gfx` of its row."""
+"""Audit of GPU targets: compares the fat binaries and offload bundles of a wheel with `sass`, `ptx` and `gfx` of its row.
+
+An entry is one piece of GPU code in a library, compiled for one target (`sm_90`).
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ def _libraries(row: Row, measurement: Measurement) -> tuple[Library, ...]:
 def _against_flags(
     field: str, stated: Iterable[str], flags: Iterable[str], *, found: Mapping[str, int], libraries: Iterable[Library]
 ) -> Finding:
-    """Compare the targets of a row with the architecture flags recorded in the build, which its fat binaries must confirm."""
+    """Compare the targets of a row with the architecture flags (`flags`) recorded in the build, which its entries must confirm.
+
+    `found` is the number of entries for each target in `libraries`.
+    """
     wanted, asked = set(stated), set(flags)
     if wanted != asked:
         return refuted(field, _listed(wanted), f"the build was asked for {_listed(asked)}")

@@ -13,7 +13,7 @@ Outcome = Literal["confirmed", "refuted", "not measurable"]
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One build of a release that names an artefact; `place` is its `file:line`, "" when unknown."""
+    """One row to audit: a build that names an artefact; `place` is its `file:line` in the matrix, "" when unknown."""
 
     component: Component
     release: Release
@@ -28,7 +28,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """The audit of one field: the value in the row (`stated`), the measurement as text (`read`), and the outcome.
+    """The result for one field: the value in the row (`stated`), the measurement as text (`read`), and the outcome.
 
     `is_whole` is False when only a part of the artefact was read, so that the outcome holds for that part only.
     """

@@ -1,4 +1,4 @@
-"""Audit of GPU wheels: measures the wheels that the rows name again, and compares every field."""
+"""Audit of GPU wheels (wheels with GPU code): measures the wheels that matrix rows name again, and compares every field."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def wheel_rows(matrix: Matrix, distribution: str = "") -> Iterator[Row]:
-    """Yield an audit row for each measured wheel of each row of GPU wheels, or only of those of `distribution`."""
+    """Yield an audit row for each wheel that a matrix row about GPU code names; with a `distribution`, only for its wheels."""
     component = Component(name=WHEELS, title="GPU code in wheels")
     for wheel in matrix.wheels:
         if distribution in {"", wheel.distribution}:

@@ -37,14 +37,14 @@ PROJECT = "jax"
 LIBRARY = "jaxlib"
 SOURCE = "jax-wheels"
 PLUGINS = {"cuda13": "jax-cuda13-plugin", "cuda12": "jax-cuda12-plugin"}
-"""Extra -> the plugin it names."""
+"""Extra of jax -> the CUDA plugin that it requires."""
 
 OLDEST = (0, 4)
 """The oldest release derived; 0.1.19 to 0.1.23 have wheels too, but the index lacks the jaxlib that they require."""
 
 
 def _releases(session: Session) -> Iterator[Release]:
-    """Yield every release from 0.4 on that has a wheel, with the jaxlib and the plugins its metadata names."""
+    """Yield every release from 0.4 on that has a wheel, with builds of the jaxlib and plugins that its metadata requires."""
     index = session.index
     wheels = [wheel for wheel in index.wheels(PROJECT) if wheel.version.release >= OLDEST]
     index.read_ahead(wheels)

@@ -137,7 +137,10 @@ Pins = dict[str, list[tuple[str, SpecifierSet]]]
 
 
 def _toolkits(index: WheelIndex) -> Pins:
-    """Return what the metapackages require: an exact release (`==13.1.1.3.*`) or, of nvJitLink, a range (`>=13.0.88,<14`)."""
+    """Return the requirements of the metapackages: an exact release (`==13.1.1.3.*`) or, of nvJitLink, a range.
+
+    The range (`>=13.0.88,<14`) covers all later releases of the major.
+    """
     metapackages = index.wheels(METAPACKAGE)
     index.read_ahead(metapackages)
     found: Pins = defaultdict(list)

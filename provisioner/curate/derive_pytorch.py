@@ -52,7 +52,7 @@ OLDEST = (1, 0)
 TRITON_PROJECT = "triton"
 TRITON_SOURCE = "triton-wheels"
 OLDEST_TRITON = (2, 0)
-"""Before 2.0 it was another program, which PyTorch never required."""
+"""The oldest release of Triton derived; before 2.0 it was another program, which PyTorch never required."""
 
 _CUDA = re.compile(r"^cuda(?:: \w+(?:\[\w+\])?)? = ['\"]([\d.]+)['\"]", re.MULTILINE)
 _LIBRARY = re.compile(r"nvidia-(cudnn|nccl|cusparselt|nvshmem)-cu\d+")
@@ -100,7 +100,7 @@ def _builds(session: Session, wheels: Sequence[Wheel], platform: str, *, newest:
 
 
 def _pinned(index: WheelIndex, pins: Mapping[str, Requirement]) -> Needs:
-    """Return the needs of components (CUDA, cuDNN, NCCL) that requirements on NVIDIA's wheels and Triton express."""
+    """Return the needs of CUDA, cuDNN, NCCL and others that requirements on NVIDIA's wheels and Triton express."""
     cuda = ""
     libraries: dict[str, NeedText] = {}
     for name, requirement in pins.items():
@@ -134,7 +134,7 @@ def _pin(index: WheelIndex, project: str, requirement: Requirement) -> NeedText:
 
 
 def _is_pinned(index: WheelIndex, wheel: Wheel) -> bool:
-    """Return whether a wheel's requirements pin its CUDA."""
+    """Return whether the requirements of a wheel pin its CUDA release."""
     platform = next(platform for platform in LINUX_PLATFORMS if for_platform([wheel], platform))
     python = next(iter(minors(wheel)))
     pinned = _pinned(index, required(index.requires(wheel), platform=platform, python=python))

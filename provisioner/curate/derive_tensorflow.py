@@ -51,7 +51,7 @@ NOTES = Citation(
 EXTRA = "and-cuda"
 OLDEST = (1, 0)
 ONE_PACKAGE = (2, 1)
-"""From this release on `tensorflow` holds what `tensorflow-gpu` held."""
+"""The release from which on `tensorflow` has the GPU support that was in `tensorflow-gpu`."""
 
 GPU_PLATFORM = "linux/amd64"
 

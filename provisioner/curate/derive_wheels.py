@@ -1,6 +1,7 @@
-"""The deriver of the file of GPU wheels: measures the wheels of the distributions that the file itself names under `surveys`.
+"""The deriver of the matrix file about GPU wheels (wheels with GPU code); it measures wheels of the distributions in `surveys`.
 
-Without measuring, it only checks that the measured wheels are still on the index.
+`surveys` is a section of the file itself. Without measuring, the deriver only checks that the measured wheels are still on the
+index.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ WHEELS = "wheels"
 """The name that selects the file of GPU wheels in a refresh or an audit, used like the name of a component."""
 
 WHOLE_UP_TO = 150 << 20
-"""The size in bytes of a wheel up to which all of it is measured; of the large libraries of larger ones a sample is."""
+"""The size in bytes up to which all of a wheel is measured; of the large libraries of a larger wheel, a sample is."""
 
 HEADER = f"""\
 The GPU code in the wheels of Python distributions, and the libraries for GPUs that they link to, load and contain.
@@ -56,7 +57,10 @@ def is_read_whole(file: IndexFile) -> bool:
 
 
 def lost_rows(old: WheelFile, new: WheelFile) -> tuple[str, ...]:
-    """Return the rows of `old` that name a wheel for which no row of `new` stands: `torchao >=0.9,<=0.10`."""
+    """Return the rows of `old` that are lost, each as `torchao >=0.9,<=0.10`.
+
+    A row is lost if it names a wheel that no row of `new` names and whose version no row of `new` covers.
+    """
     return tuple(f"{row.distribution} {row.versions}" for row in old.wheels if not _is_kept(row, new.wheels))
 
 
@@ -69,7 +73,10 @@ def _is_kept(row: GpuWheel, now: Iterable[GpuWheel]) -> bool:
 
 
 class DerivedWheels(Struct, frozen=True, kw_only=True):
-    """The file derived anew, messages about wheels that could not be measured, and about distributions nobody could read."""
+    """The result of deriving the file of GPU wheels, with messages: `notes` about wheels that could not be measured.
+
+    `unread` are messages about distributions that could not be read from the index, whose rows are those of the old file.
+    """
 
     file: WheelFile
     notes: tuple[str, ...] = ()
@@ -77,10 +84,9 @@ class DerivedWheels(Struct, frozen=True, kw_only=True):
 
 
 def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: bool, keep_going: bool = False) -> DerivedWheels:
-    """Return the file with its rows derived anew from an index.
+    """Return the file with its rows derived from an index; with `measure`, wheels not measured before are measured.
 
-    With `keep_going`, a distribution keeps the rows it has where the index does not answer; otherwise `UnavailableError` is
-    raised.
+    With `keep_going`, a distribution that cannot be read from the index keeps its rows; otherwise `UnavailableError` is raised.
     """
     known = {artefact: facts_of(row) for row in old.wheels for artefact in row.artefacts.items()}
     notes: list[str] = []

@@ -1,6 +1,6 @@
 """GPU code in the wheels of distributions: the facts of a row from the measurement of a wheel, and the rows of a survey.
 
-A release for which a row stands was measured itself, or lies between two measured releases whose facts are equal.
+A row covers a range of releases: each was measured itself, or lies between two measured releases whose facts are equal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOURCE = "gpu-wheels"
 """The key of the citation of all rows."""
 
 FEW = 0.5
-"""The fraction of a library's most frequent target below which another target of it is ignored: it covers only some kernels."""
+"""The fraction of the kernels of a library's most frequent target below which another target of it is ignored."""
 
 LOADED_ON_USE = {
     "onnxruntime-gpu": ("libnvinfer", "libnvonnxparser"),
@@ -36,15 +36,18 @@ LOADED_ON_USE = {
     "cupy": ("libcudnn", "libnccl", "libcutensor", "libcusparseLt"),
     "dgl": ("libtorch", "libc10"),
 }
-"""Distribution, or the beginning of its name before `-cuda` -> libraries that only parts of it link to, which work without.
+"""Distribution, or its name before `-cuda` -> libraries that only parts of it link to, so that the rest works without them.
 
-Sources: ONNX Runtime, "Execution Providers" (each is a library of its own, loaded when it is asked for); CuPy, "Installation",
+Sources: ONNX Runtime, "Execution Providers" (each is a library of its own, loaded on request); CuPy, "Installation",
 "Additional CUDA Libraries" (optional).
 """
 
 
 PROFILERS = ("libcupti", "libnvperf", "libpcsamplingutil", "libcheckpoint")
-"""CUPTI's libraries, whose kernels are for measuring: in other wheels, such as Triton's, they do not show the GPUs of these."""
+"""CUPTI's libraries, whose kernels are for measuring.
+
+In wheels of other projects, such as Triton, the targets of these kernels do not show the GPUs that the wheel is for.
+"""
 
 CUDA_OF_ISA = {f"7.{minor}": f"11.{minor}" for minor in range(9)} | {
     **{f"8.{minor}": f"12.{minor}" for minor in range(5)},
@@ -54,11 +57,11 @@ CUDA_OF_ISA = {f"7.{minor}": f"11.{minor}" for minor in range(9)} | {
     "8.8": "12.9",
     **{f"9.{minor}": f"13.{minor}" for minor in range(6)},
 }
-"""PTX ISA -> the newest CUDA release whose compiler writes it. Source: PTX ISA, "Release Notes"."""
+"""Version of the PTX ISA -> the newest CUDA release whose compiler writes it. Source: PTX ISA, "Release Notes"."""
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """What the measurement of one wheel says, in the fields of `GpuWheel`."""
+    """The facts that the measurement of one wheel shows, in the fields of `GpuWheel`; None for unmeasured targets."""
 
     sass: tuple[str, ...] | None = None
     ptx: tuple[str, ...] | None = None
@@ -103,12 +106,12 @@ def facts(distribution: str, measurement: Measurement) -> Facts:
 
 
 def facts_of(row: GpuWheel) -> Facts:
-    """Return the facts of a row."""
+    """Return the fields of a row that are facts about its wheels."""
     return Facts(**{name: getattr(row, name) for name in FIELDS})
 
 
 def row(distribution: str, platform: str, found: Facts, *, wheels: Sequence[Wheel]) -> GpuWheel:
-    """Return the row of facts that are the same in `wheels`, the oldest first."""
+    """Return the row of the facts `found`, which all of `wheels` share; the oldest of these is first."""
     first, last = wheels[0], wheels[-1]
     versions = f"=={first.text}" if first.text == last.text else f">={first.text},<={last.text}"
     return GpuWheel(
@@ -132,10 +135,10 @@ def survey(
 ) -> Iterator[GpuWheel]:
     """Yield the matrix rows about the GPU code in a distribution's wheels for a platform, those of the newest releases first.
 
-    A row stands for neighbouring releases whose wheels have equal facts (their GPU targets and libraries). `wheels` has one
-    wheel of each release, the oldest first; `old` the facts of those measured before, by file name and hash. At most `most`
-    others are measured with `measure`, which returns None for a wheel that cannot be: the newest, those that `asked` names,
-    the oldest, and then repeatedly a release halfway between the two newest neighbours whose facts differ.
+    A row covers neighbouring releases whose wheels have equal facts (their GPU targets and libraries). `wheels` has one wheel
+    of each release, the oldest first; `old` the facts of wheels measured before, by file name and hash. At most `most` other
+    wheels are measured, with `measure`, which returns None for a wheel that cannot be measured: the newest, those that `asked`
+    names, the oldest, and then repeatedly a release halfway between the two newest neighbours whose facts differ.
     """
     allowed = SpecifierSet(asked.versions)
     chosen = [wheel for wheel in wheels if wheel.version in allowed or wheel.text in asked.also]
@@ -162,7 +165,10 @@ def survey(
 
 
 def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, Facts], *, failed: set[int]) -> int | None:
-    """Return the index of the next wheel to measure; None when every gap is closed."""
+    """Return the index in `chosen` of the next wheel to measure; None when neighbours that differ have no release between them.
+
+    `known` are the facts by index, `failed` the indexes of wheels that cannot be measured.
+    """
     readable = [at for at in range(len(chosen)) if at not in failed]
     also = [at for at in readable if chosen[at].text in asked.also]
     for at in [*readable[-1:], *also, *readable[:1]]:
@@ -188,7 +194,7 @@ def _on_use(distribution: str) -> tuple[str, ...]:
 
 
 def _targets(libraries: Iterable[Library], kind: str) -> tuple[str, ...]:
-    """Return the targets that have at least `FEW` of the kernels of some library, sorted."""
+    """Return the targets of a kind (`sass`, `ptx`, `gfx`) that have, in some library, enough kernels (see `FEW`); sorted."""
     found: set[str] = set()
     for library in libraries:
         counts: Mapping[str, int] = getattr(library, kind)
@@ -198,9 +204,10 @@ def _targets(libraries: Iterable[Library], kind: str) -> tuple[str, ...]:
 
 
 def _runtime(libraries: Iterable[Library]) -> str:
-    """Return the newest CUDA runtime in libraries.
+    """Return the newest CUDA release of the runtimes that libraries contain, "" for none.
 
-    Where its version was not found, or is another major than that of the PTX beside it, it is that of the compiler of its code.
+    If the release of a runtime is unknown, or of another major than the compiler of the library's GPU code, the release of that
+    compiler counts.
     """
     found = [_runtime_of(library) for library in libraries if library.has_runtime]
     return max((one for one in found if one), key=numbers_of, default="")

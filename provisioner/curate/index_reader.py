@@ -1,6 +1,6 @@
 """Reading of the files of projects from the configured indexes, and measuring of wheels, through the disk cache.
 
-Measurements are cached by the artefact's hash, so an interrupted run continues where it stopped.
+Measurements are cached with the artefact's hash as their key, so an interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class IndexReader:
-    """The base of the readers of wheels; use it as a context manager. `progress` is called with a text on each read."""
+    """The base of the readers of wheels, a context manager; `progress` is called with a text on each read."""
 
     def __init__(self, settings: IndexSettings, progress: Callable[[str], None]) -> None:
         self._settings = settings
@@ -53,7 +53,10 @@ class IndexReader:
         return self._transport.received
 
     def measurement(self, file: IndexFile, *, is_full: bool) -> Measurement:
-        """Return the measurement of a wheel, cached or made now; raises `UnavailableError` and `UnreadableArtefactError`."""
+        """Return the measurement of a wheel, cached or made now; with `is_full`, each of its libraries is read to its end.
+
+        Raises `UnavailableError` and `UnreadableArtefactError`.
+        """
         for depth in ("full",) if is_full else ("full", "sample"):
             kept = self._cache.load(_key(file, depth), Measurement) if file.sha256 else None
             if kept is not None:

@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 FIELDS = ("sass", "ptx", "gfx", "cxx11_abi")
 NEEDS = ("cudnn", "nccl", "glibc")
-"""Components whose needs may have been measured inside an artefact; `FIELDS` are fields of a build that may have been."""
+"""The components of which a need may have been measured inside an artefact, as the fields `FIELDS` of a build may have been."""
 
 _ORDER = ("cuda", "cudnn", "nccl", "cusparselt", "nvshmem", "triton", "python", "glibc", "macos")
 
 
 def with_kept_facts(old: ComponentFile, derived: ComponentFile) -> tuple[ComponentFile, tuple[str, ...]]:
-    """Return derived rows with the facts that `old` has on the same artefacts, and a message for each artefact's lost facts.
+    """Return the derived file with the measured facts that `old` has about the same artefacts, and messages about lost facts.
 
     Facts are lost when their artefact is gone or has another hash.
     """
@@ -81,7 +81,7 @@ def _lost(build: Build, derived: Collection[str]) -> str:
 
 
 def _with_days_of(old: ComponentFile, new: ComponentFile) -> ComponentFile:
-    """Return `new` with the reading dates of `old` if all releases are equal, so that an unchanged file keeps its text."""
+    """Return `new` with the dates of reading in `old` if all releases are equal, so that an unchanged file keeps its text."""
     if old.releases != new.releases:
         return new
     same = {
@@ -114,7 +114,7 @@ def _losses(old: ComponentFile, new: ComponentFile) -> Iterator[str]:
 
 
 def _pythons(release: Release) -> dict[tuple[str, str], frozenset[str]]:
-    """Return the Pythons that each build (by name) lists on each of its platforms."""
+    """Return the Pythons that the builds of a release list, by the name of the build and its platform ("" for no platform)."""
     found: dict[tuple[str, str], frozenset[str]] = {}
     for build in release.builds:
         need = need_of(build.requires, "python")

@@ -1,9 +1,9 @@
 """Readings, measurements inside artefacts that cost little: the GPU targets of builds, and the C++ ABI of PyTorch.
 
 The targets of a CUDA build of PyTorch are the literal list that torch.cuda.get_arch_list() returns (from 1.6 on), about 10 MB
-for each wheel; its ABI shows in the names of c10's own functions that take a std::string, about 2 MB. TensorFlow records what
-it was compiled for, a few kilobytes. JAX's plugins and NVIDIA's libraries tell by the fat binaries of one library each, of
-which about a megabyte (JAX) or the first ten (NCCL, cuDNN) are read.
+for each wheel; its ABI shows in the names of c10's own functions that take a std::string, about 2 MB. TensorFlow records its
+targets in a file of a few kilobytes. The targets of JAX's plugins and NVIDIA's libraries are those of the fat binaries in one
+library each, of which about a megabyte (JAX) or the first ten (NCCL, cuDNN) are read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Find = Callable[[Session, Wheel], list[str]]
 
 FEW = 0.5
-"""The fraction of the most frequent target's entries below which a target is ignored: it covers only some kernels."""
+"""The fraction of the entries of a library's most frequent target below which another target of it is ignored."""
 
 QUIET = 8 << 20
 """The unpacked bytes without a new target after which reading a library's fat binaries stops.
@@ -38,7 +38,7 @@ TENSORFLOW_RECORD = "tensorflow/python/platform/build_info.py"
 JAX_LIBRARY = re.compile(r"jax_cuda\d+_plugin/_linalg\.so")
 NCCL_LIBRARY = re.compile(r"nvidia/nccl/lib/libnccl\.so\.2")
 CUDNN_LIBRARY = re.compile(r"nvidia/cudnn/lib/libcudnn_ops(_infer)?\.so\.\d+")
-"""The smallest library of cuDNN with kernels of its own in every release; the engines are for fewer GPUs each."""
+"""The smallest library of cuDNN that has its own kernels in every release; its engine libraries are for fewer GPUs each."""
 
 _LISTED = re.compile(rb"(?:(?:sm|compute)_\d+[af]? ?){2,}")
 _NEW_STRING = re.compile(rb"\0_ZNK?3c10[A-Za-z0-9_]*RKNSt7__cxx1112basic_string")
@@ -60,7 +60,7 @@ def string_abi(content: bytes) -> list[str]:
 
 
 def fat_targets(pieces: Iterable[bytes]) -> list[str]:
-    """Return the targets of a library's fat binaries, reading until `QUIET`; targets below `FEW` are left out."""
+    """Return the targets of a library's fat binaries, except rare ones (`FEW`); stops when `QUIET` bytes bring no new one."""
     reader = FatBinaryReader()
     known, last_new = 0, 0
     for piece in pieces:

@@ -1,6 +1,6 @@
-"""Derivation of the generated matrix files anew from a package index, keeping facts measured before.
+"""Derivation of the generated matrix files from a package index, keeping facts measured before.
 
-Nothing is written here; the result is checked, so that the matrix can be loaded with it.
+Nothing is written to disk here; the result is checked, so that the matrix can be loaded with it.
 """
 
 from __future__ import annotations
@@ -40,22 +40,23 @@ DERIVERS: dict[str, Deriver] = {one.component: one for one in (PYTORCH, TENSORFL
 
 
 class ShrunkenTableError(RefusedError):
-    """The index lacks rows that the matrix has; they are removed only if the user allows it."""
+    """Raised when the index lacks rows that the matrix has, and the user did not allow their removal."""
 
     code = "shrunken-table"
 
 
 class UnloadableMatrixError(RefusedError):
-    """The derived rows are inconsistent with the matrix, such as a repeated release or a need that no release meets."""
+    """Raised when the derived rows do not fit the matrix: a repeated release, or a need that no release meets."""
 
     code = "unloadable-matrix"
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """How to refresh; `today` is an ISO date.
+    """The options of a refresh; `today` is an ISO date.
 
-    With `measure`, facts of new artefacts that cost little to read are measured. With `keep_going`, what no index answers for
-    stays as it is, and so does a file that would lose rows. With `allow_removals`, rows that the index lacks are removed.
+    With `measure`, facts of new artefacts that cost little to read are measured. With `keep_going`, a file (of GPU wheels: the
+    rows of a distribution) stays as it is if the index cannot be read for it, and so does a file that would lose rows. With
+    `allow_removals`, rows that the index lacks are removed.
     """
 
     today: str
@@ -65,11 +66,11 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Refreshed(Struct, frozen=True, kw_only=True):
-    """One generated file: its path and its text before and after.
+    """One generated file: its path, its name for messages, and its text before and after.
 
-    `releases` and `builds` are counts, of rows and of wheels where `component` is `wheels`. `lost` are the rows of
-    the old file that are missing now; `notes` are messages about measured facts that were dropped because their artefact
-    changed, `unread` about what no index answered for, which is as it was before.
+    `releases` and `builds` are counts; of the file of GPU wheels (`component` is `wheels`), they count rows and wheels. `lost`
+    are the rows of the old file that are missing now; `notes` are messages about measured facts that were dropped because their
+    artefact changed, `unread` about parts of the file that stayed as they were because the index could not be read for them.
     """
 
     component: str
@@ -101,7 +102,7 @@ class Refreshed(Struct, frozen=True, kw_only=True):
 
 
 def refresh(directory: Path, components: Sequence[str], index: WheelIndex, *, options: Options) -> tuple[Refreshed, ...]:
-    """Derive the files of `components` (if empty, of all in `DERIVERS`) from an index.
+    """Derive the matrix files of `components` from an index; if empty, those of all in `DERIVERS` and of GPU wheels.
 
     Raises `UsageError` for an unknown component or one that is curated by hand, `ShrunkenTableError` when rows are lost without
     `allow_removals`, `UnloadableMatrixError` when the result is inconsistent, and the errors of reading the index.
@@ -190,7 +191,7 @@ def _one(files: MatrixFiles, deriver: Deriver, index: WheelIndex, options: Optio
 
 
 def _unless_rows_are_lost(one: Refreshed) -> Refreshed:
-    """Return a file as it was before, where rows of it would be lost, with a message about each of them."""
+    """Return `one` unchanged if it lost no rows; else with the text from before, and a message about each row in `unread`."""
     if not one.lost:
         return one
     kept = tuple(f"{one.component}: the index lacks {row}, so that {one.name} is as it was" for row in one.lost)

@@ -1,4 +1,4 @@
-"""Serialization of a component's file as YAML in a canonical form: values that fit go on one line, keys in order of fields.
+"""Serialization of a component's file as YAML in a canonical form: values that fit go on one line, keys in the order of fields.
 
 Equal rows give equal bytes, so that a changed fact changes only its own line.
 """
@@ -20,7 +20,7 @@ WIDTH = 140
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_./+-]*")
 _WORDS = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
-"""Words that some version of YAML does not read as text."""
+"""Words that some version of YAML reads as a boolean or null unless they are quoted."""
 
 _QUOTED = frozenset(
     {
@@ -52,7 +52,7 @@ _SPREAD = frozenset({"sources", "releases", "rules", "builds", "surveys", "wheel
 
 
 _MAPPED = frozenset({"artefacts", "expects", "requires"})
-"""Keys of mappings, whose values are all written alike, whatever their names."""
+"""Keys of mappings in which all values are written alike: quoted if the key of the mapping is in `_QUOTED`."""
 
 
 def file_text(content: ComponentFile | WheelFile, *, header: str) -> str:
@@ -67,7 +67,7 @@ def file_text(content: ComponentFile | WheelFile, *, header: str) -> str:
 
 
 def _entry(key: str, value: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML data
-    """Yield the lines of `key: value`: one if it fits, otherwise the key and the value on lines below it."""
+    """Yield the lines of `key: value`: one if it fits, otherwise the key and, on lines below it, the value."""
     pad = " " * indent
     flow = f"{pad}{key}: {_flow(value, key)}"
     if not value and isinstance(value, dict | tuple | list):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 SHARED_FILES = "shared-files"
-"""The name that selects these rows in an audit, used as their component: `shared-files==nccl`."""
+"""The name that selects the rows about shared files in an audit, used as their component: `shared-files==nccl`."""
 
 
 def shared_file_rows(matrix: Matrix, name: str = "") -> Iterator[Row]:
@@ -38,7 +38,7 @@ def shared_file_rows(matrix: Matrix, name: str = "") -> Iterator[Row]:
 
 
 def shared_file_findings(matrix: Matrix, row: Row, file: IndexFile, *, artefacts: Artefacts) -> Iterator[Finding]:
-    """Compare the RECORD of a wheel with a row: path and content; raises `UnavailableError` and `UnreadableArtefactError`."""
+    """Compare path and hash in the RECORD of a wheel with a row; raises `UnavailableError` and `UnreadableArtefactError`."""
     shared = next(one for one in matrix.shared_files if one.name == str(row.release.version))
     owner = next(one for one in shared.owners if one.distribution == row.build.name)
     read = recorded_hash(artefacts.record(file), shared.path)
@@ -59,16 +59,17 @@ def recorded_hash(record: str, path: str) -> str | None:
 
 
 Overlap = tuple[tuple[str, ...], tuple[str, ...]]
-"""The names of the wheels, and the paths that they write differently."""
+"""The names of wheels, and the paths that all of them write, with different content."""
 
 _SCHEMED = re.compile(r"[^/]+\.data/(?:purelib|platlib)/")
 
 
 def overlaps(records: Mapping[str, str]) -> Iterator[Overlap]:
-    """Yield the sets of wheels that write the same paths with different content, with the paths, sorted; `records` are by name.
+    """Yield the sets of wheels that write the same paths with different content, with these paths; all sorted.
 
-    A file that is the same in all wheels does no harm, and a file without a hash cannot be compared. Metadata and scripts are
-    under names of their own. An `__init__.py` at the top of a namespace (`nvidia/__init__.py`) holds a licence or nothing.
+    `records` are the RECORDs by the names of the wheels. A file that is the same in all wheels does no harm, and a file without
+    a hash cannot be compared. Metadata and scripts are skipped: each wheel has its own directory for them. So is an
+    `__init__.py` at the top of a namespace (`nvidia/__init__.py`), which holds a licence or nothing.
     """
     writers: dict[str, dict[str, str]] = {}
     for name, record in records.items():

@@ -1,4 +1,4 @@
-"""Conversion of the tags and requirements of wheels to the spelling of needs in the matrix; pure.
+"""Conversion of the tags and requirements of wheels to needs, the matrix's requirements on components; pure.
 
 Sources: PyPA specifications, "Platform compatibility tags", "Version specifiers" and "Dependency specifiers".
 """
@@ -33,7 +33,7 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64", "x86_64": "x86_64"}
 
 
 def platforms(wheel: Wheel) -> tuple[PlatformName, ...]:
-    """Return the platforms of the matrix that a wheel is for; all of them for `any`."""
+    """Return the platforms of the matrix that a wheel is for; all platforms for the tag `any`."""
     found = {platform_of(tag) for tag in wheel.platform_tags}
     if "any" in found:
         return PLATFORM_NAMES
@@ -88,14 +88,14 @@ def welcome(minor: str, file: IndexFile) -> bool:
 
 
 def glibc(wheels: Iterable[Wheel]) -> str:
-    """Return the glibc that all wheels run on by their tags (`>=2.28`); "" when any tag is untrusted or not manylinux."""
+    """Return the oldest glibc on which all wheels run by their tags (`>=2.28`); "" when a tag is untrusted or not manylinux."""
     floors = [glibc_needed(wheel.file.filename) for wheel in wheels]
     known = [floor for floor in floors if floor is not None and floor >= HONEST_GLIBC]
     return ">=" + dotted(max(known)) if known and len(known) == len(floors) else ""
 
 
 def macos(wheels: Iterable[Wheel], platform: str) -> str:
-    """Return the macOS that all wheels run on by their tags (`>=11.0`); "" when no tag names one for the platform."""
+    """Return the oldest macOS on which all wheels run by their tags (`>=11.0`); "" when no tag names one for the platform."""
     machine = platform.rpartition("/")[2]
     found = [
         (int(match[1]), int(match[2]))
@@ -109,9 +109,9 @@ def macos(wheels: Iterable[Wheel], platform: str) -> str:
 def required(
     requirements: Iterable[Requirement], *, platform: str, python: str, extras: Iterable[str] = ("",)
 ) -> dict[str, Requirement]:
-    """Return the requirements that apply on a platform and Python with any of `extras`, by normalized name.
+    """Return the requirements that apply on a platform and Python with any of `extras`, by the normalized name of the project.
 
-    Several such requirements on one name are merged.
+    Several such requirements on one project are merged.
     """
     from packaging.utils import canonicalize_name
 

@@ -78,7 +78,7 @@ class WheelIndex(IndexReader):
         self._metadata = MetadataReader(settings, self._cache, self._transport)
         self._wheels: dict[str, tuple[Wheel, ...]] = {}
         self.yanked: dict[str, None] = {}
-        """The yanked releases that were left out (`jax 0.4.32`), as the keys of an ordered set."""
+        """The yanked releases that `wheels` left out so far (`jax 0.4.32`), as the keys of an ordered set."""
 
     def wheels(self, project: str) -> tuple[Wheel, ...]:
         """Return the wheels of a project without pre-releases and yanked files; empty when no index knows the project.

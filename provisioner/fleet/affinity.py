@@ -4,8 +4,8 @@ An affinity starts from the requirements of the stack on a node, so that a node 
 stack runs on it; as few constraints as possible are then added to refuse the hosts of other stacks. Versions are compared as
 integers, as the operators `Gt` and `Lt` do.
 
-A `LabelSet` is hosts with the same labels: `admitted` ones are of the stack, `refused` ones are not. A box has a constraint for
-each of some labels, and becomes one term of the affinity.
+A `LabelSet` is hosts with the same labels: `admitted` ones are of the stack, `refused` ones are not. A box (`Box`) is a set of
+constraints, at most one for each label; it holds the label sets that meet all of them, and becomes one term of the affinity.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ if TYPE_CHECKING:
 
 
 _MOST_STARTS = 200
-"""Number of label sets around which a box is grown even if another box holds them: more to choose from, and more time."""
+"""The number of label sets around which a box is grown even if another box holds them already.
+
+A higher number gives more boxes to choose from, and takes more time.
+"""
 
 
 class Expression(Struct, frozen=True, kw_only=True):
-    """One match expression: `key` is the label, `operator` is `In`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
+    """A match expression of a node affinity: `key` is the label, `operator` is `In`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
 
     `Gt` and `Lt` have exactly one value, an integer.
     """
@@ -54,15 +57,15 @@ class Expression(Struct, frozen=True, kw_only=True):
 
 
 Term = tuple[Expression, ...]
-"""Match expressions that must all hold."""
+"""A term of a node affinity: match expressions that must all hold for a node."""
 
 
 class Affinity(Struct, frozen=True, kw_only=True):
     """The terms of a node affinity, of which one must hold, and the limits of what labels can express.
 
-    `unreached` are hosts of the stack that are not admitted, `inseparable` other hosts that are. `unshown` are requirements of
-    the stack that no label shows. `by_name` are labels with names (product, machine, instance type, kernel release) by which
-    some term tells hosts apart, because no label with a number differs.
+    `unreached` are hosts of the stack that the affinity does not admit, `inseparable` hosts of other stacks that it admits.
+    `unshown` are requirements of the stack that no label shows. `by_name` are labels with names (product, machine, instance
+    type, kernel release) with which some term tells hosts apart, because no label with a number differs.
     """
 
     terms: tuple[Term, ...]
@@ -78,7 +81,7 @@ class Affinity(Struct, frozen=True, kw_only=True):
 
     @property
     def limits(self) -> tuple[AffinityLimit, ...]:
-        """The limits of what the labels express."""
+        """Everything that the affinity cannot express exactly, in the order of the report."""
         return (*map(NamedLabel, self.by_name), *self.unreached, *self.inseparable, *self.unshown)
 
     @property
@@ -91,8 +94,8 @@ class Affinity(Struct, frozen=True, kw_only=True):
     def manifest(self) -> dict[str, Any]:
         """Return the value of `affinity:` in a pod's manifest.
 
-        Empty if there are no terms, because no host's labels show what the stack needs: a node affinity without terms admits no
-        node.
+        The result is empty if the affinity has no terms, because no host's labels show what the stack needs: in Kubernetes, a
+        node affinity without terms admits no node.
         """
         if not self.terms:
             return {}
@@ -132,8 +135,8 @@ def _upgraded(
 ) -> list[LabelSet]:
     """Return the labels that the admitted hosts have after an upgrade of their drivers.
 
-    Without them, the affinity would drive away a node's pods at the next upgrade. Upgrades are left out if the stack does not
-    run after them, or if the labels would be those of a refused host.
+    If an affinity did not admit these labels, a node's pods would be driven away at its next driver upgrade. An upgrade is left
+    out if the stack does not run with the newer driver, or if the new labels are those of a refused host.
     """
     outside = Population([one.labels for one in refused])
     known = {frozenset(one.labels.items()) for one in admitted}
@@ -148,7 +151,11 @@ def _upgraded(
 
 
 def _boxes(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Needs, shared: tuple[str, ...]) -> list[Box]:
-    """Return few boxes that hold every admitted label set, and no refused one that labels can tell from an admitted one."""
+    """Return few boxes that together hold every admitted label set.
+
+    None holds a refused label set, unless its labels equal those of an admitted one. `shared` are the names of the driver's
+    version labels to use for all nodes, () for those of each node.
+    """
     inside, outside = (Population([one.labels for one in sets]) for sets in (admitted, refused))
     candidates: dict[frozenset[tuple[str, Constraint]], tuple[Box, int]] = {}
     expansions: dict[tuple[str, ...], Expansion] = {}
@@ -167,7 +174,9 @@ def _boxes(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Nee
 
 
 def _shared_names(sets: Sequence[LabelSet], needs: Needs) -> tuple[str, ...]:
-    """Return names of the driver's version labels that suit every node, the current names first; () if no names suit all nodes.
+    """Return the names of the driver's version labels, current or else former, that all nodes have; () without such names.
+
+    A node counts only if the labels of these names show that it meets `needs`.
 
     Feature discovery writes the former names beside the current ones, so that the former names suit all nodes if one old node
     has only those.
@@ -193,7 +202,7 @@ def _rank(one: LabelSet) -> tuple[list[tuple[int, str]], tuple[str, ...]]:
 
 
 def _unlike(one: LabelSet, other: LabelSet) -> tuple[FactDifference, ...]:
-    """Return the facts in which an admitted and a refused host with the same labels differ."""
+    """Return the facts in which an admitted and a refused host with the same labels differ; () without a profile of either."""
     if not one.hosts or not other.hosts:
         return ()
     ours, theirs = dict(_facts(one.hosts[0])), dict(_facts(other.hosts[0]))

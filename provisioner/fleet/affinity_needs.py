@@ -1,4 +1,4 @@
-"""Compute the requirements of a stack on a node in terms of labels: no affinity may admit a node that does not meet them."""
+"""Compute the requirements of a stack on a Kubernetes node, as constraints on labels, which each affinity has to imply."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LARGEST = 2**63 - 1
 _SHOWN = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
-"""Components whose requirements can be checked by labels."""
+"""The components whose requirements can be checked with labels."""
 
 
 class Bounds(Struct, frozen=True):
@@ -53,7 +53,10 @@ class Absent(Struct, frozen=True):
 
 Constraint = frozenset[str] | Bounds | Absent
 Box = dict[str, Constraint]
-"""Labels with the constraint that each must meet: one term of an affinity, before it is written as match expressions."""
+"""Labels with the constraint that each must meet: one term of an affinity, not yet written as match expressions.
+
+A box holds the nodes, or label sets, that meet all its constraints.
+"""
 
 
 class Alternative(Struct, frozen=True, kw_only=True):
@@ -87,7 +90,7 @@ class Alternative(Struct, frozen=True, kw_only=True):
         return all((integer(major), integer(minor)) in self.capabilities for major in majors for minor in minors)
 
     def thresholds(self) -> Iterator[int]:
-        """Yield the numbers in the version ranges and their successors, at which the lower bound of a label may have to be."""
+        """Yield the numbers in the version ranges, and each plus one: the useful lower bounds of a version label."""
         for clause in (*self.driver.clauses, *self.kernel.clauses):
             yield from (number for part in clause.version.release[:3] for number in (part, part + 1))
 
@@ -127,7 +130,7 @@ class Needs(Struct, frozen=True, kw_only=True):
     def lacking(self, labels: Mapping[str, str]) -> tuple[Mismatch, ...]:
         """Return the requirements that a node's labels do not show to be met; () if they meet an alternative.
 
-        The requirements are those of the alternative that the node comes closest to.
+        The requirements are those of the alternative of which the labels fail to show the fewest.
         """
         return min((one.lacking(labels) for one in self.alternatives), key=len, default=())
 
@@ -135,7 +138,7 @@ class Needs(Struct, frozen=True, kw_only=True):
 def integer(text: str | None) -> int | None:
     """Return a label as the integer that Kubernetes compares, None if it is no integer of 64 bits.
 
-    Kubernetes reads it by `strconv.ParseInt(text, 10, 64)`.
+    Kubernetes parses a label with `strconv.ParseInt(text, 10, 64)`.
     """
     if text is None or not _INTEGER.fullmatch(text) or len(text) > len(str(_LARGEST)) + 1:
         return None
@@ -159,9 +162,9 @@ def point_of(key: str, labels: Mapping[str, str]) -> Constraint:
 def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
     """Return the requirements of a stack on any node.
 
-    `admitted` are the label sets of the hosts that the stack was solved for. If the requirements of the stack name no products,
-    drivers or compute capabilities, those of these hosts are taken. Forward compatibility works on certain products only, which
-    the compute capability does not show, so that for it the products of these hosts are named.
+    `admitted` are the label sets of the hosts that the stack was solved for. If the stack states no compute capabilities, those
+    of these hosts are required, and for AMD GPUs their product and driver labels. Forward compatibility works only on certain
+    products, which the compute capability does not show, so the products of these hosts are then required.
     """
     wanted = stack.host_requirements
     system, _, architecture = stack.platform.partition("/")
@@ -186,7 +189,7 @@ def _drivers(stack: Stack, plain: Alternative) -> Iterator[tuple[Range, frozense
     """Yield ranges of drivers, each with the compute capabilities that it serves: newer GPUs may need a newer driver.
 
     The ranges are read from the stack's NVIDIA_REQUIRE_CUDA, which is computed for each compute capability. Alternatives with a
-    brand are left out: they are about forward compatibility, which no label shows.
+    brand are left out: they are about forward compatibility (see `_forward`).
     """
     capabilities = plain.capabilities or frozenset()
     served: dict[Range, set[tuple[int, int]]] = {}
@@ -205,7 +208,7 @@ def _drivers(stack: Stack, plain: Alternative) -> Iterator[tuple[Range, frozense
 
 
 def _range(text: str) -> Range:
-    """Return a requirement as a range of versions; a range that no driver meets if the text is not a range."""
+    """Parse a requirement on versions; a text that is not a range becomes one that no version meets."""
     try:
         return Range.parse(text)
     except ValueError:
@@ -222,7 +225,10 @@ def _capabilities(stack: Stack, admitted: Sequence[LabelSet]) -> frozenset[tuple
 
 
 def _forward(plain: Alternative, ways: Sequence[Alternative], admitted: Sequence[LabelSet]) -> Iterator[Alternative]:
-    """Yield an alternative, for certain products, for each driver branch of the hosts that no alternative in `ways` admits."""
+    """Yield an alternative for each driver branch of the `admitted` hosts that no alternative in `ways` admits.
+
+    It admits this branch with the GPU products of these hosts only, as forward compatibility works on certain products.
+    """
     products: dict[int, set[str]] = {}
     for one in admitted:
         major = integer(one.labels.get(drivers_named(one.labels)[0]))
@@ -256,7 +262,7 @@ def _by_product(
 def _within(wanted: Range, box: Box, keys: tuple[str, ...]) -> bool:
     """Return whether every version in a box is in the range `wanted`; `keys` are the labels of major, minor and revision.
 
-    The versions of a box are an interval, so that its two ends are checked.
+    The versions of a box are an interval, so it suffices to check both ends.
     """
     low, high = (tuple(end) for end in zip(*(_ends(box.get(key)) for key in keys), strict=True))
     assert len(low) == len(high) == len(keys)

@@ -1,10 +1,10 @@
 """Search for the terms of an affinity: boxes as wide as possible that hold admitted hosts and no refused ones.
 
-A box has a constraint for each of some labels. The search is the expansion step of two-level logic minimisation (Brayton and
-others, ESPRESSO, 1984): start at the labels of one admitted host, and drop or loosen one label after the other as long as the
-box stays within the requirements of the stack and holds no refused host. The labels that are loosened last are the most likely
-to remain, so names are loosened first and compute capabilities last. Every order gives correct boxes; the order decides how few
-and how readable they are.
+A box is a set of constraints, at most one for each label, and holds the label sets that meet all of them. The search is the
+expansion step of two-level logic minimisation (Brayton and others, ESPRESSO, 1984): start at the labels of one admitted host,
+and drop or loosen one label after the other as long as the box stays within the requirements of the stack and holds no refused
+host. The labels that are loosened last are the most likely to remain, so names are loosened first and compute capabilities
+last. Every order gives correct boxes; the order decides how few and how readable they are.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from provisioner.fleet.affinity_needs import Box, Constraint, Needs
 
 LAST_RESORT = (KERNEL_FULL, INSTANCE, MACHINE, PRODUCT)
-"""Labels with names instead of numbers, which stay in a box only if nothing else tells hosts apart."""
+"""Labels with names instead of numbers, which remain in a box only if no other label tells admitted and refused hosts apart."""
 
 _NAMES_LOOSENED_FIRST = (*LAST_RESORT, OS_VERSION, OS_ID, AMD_DRIVER, AMD_PRODUCT, AMD_DEVICE, SYSTEM, ARCHITECTURE)
 
@@ -73,7 +73,7 @@ class Population:
         return self._values[key]
 
     def meeting(self, key: str, constraint: Constraint) -> int:
-        """Return the label sets whose value of `key` meets a constraint, as a bit mask: bit 0 stands for the first set."""
+        """Return the mask of the label sets whose value of the label `key` meets a constraint."""
         known = self._known.get((key, constraint))
         if known is None:
             masks = (mask for value, mask in self.values(key).items() if holds(constraint, value))
@@ -107,7 +107,10 @@ class Expansion:
         self._inseparable = 0
 
     def boxes(self, labels: Mapping[str, str]) -> Iterator[Box]:
-        """Yield wide boxes around one admitted label set, one for each of a few orders of loosening, most readable first."""
+        """Yield wide boxes that hold the admitted label set `labels`.
+
+        Each loosens the labels in another order; the order that usually gives the most readable box comes first.
+        """
         start = point(labels, self._drivers)
         self._inseparable = self._refused.within(start)
         # Drop the constraint that a label is missing, unless it is needed to tell a host without a GPU from one with a GPU.
@@ -127,7 +130,10 @@ class Expansion:
                 yield box
 
     def _may(self, box: Box, key: str, constraint: Constraint | None) -> bool:
-        """Replace a constraint of the box, or drop it (None), if the box stays correct; return whether that was done."""
+        """Replace the constraint on the label `key`, or drop it (None), if the box stays correct; return whether it did.
+
+        A box is correct if it lies within the needs of the stack and holds no refused label set that labels can exclude.
+        """
         wider = {one: kept for one, kept in box.items() if one != key}
         if constraint is not None:
             wider[key] = constraint
@@ -143,7 +149,7 @@ class Expansion:
                 self._widen(box, key)
 
     def _widen(self, box: Box, key: str) -> None:
-        """Allow the other values of a label that admitted hosts have, one by one, as far as the box stays correct."""
+        """Allow other values of the label `key` that admitted hosts have, each of them if the box stays correct."""
         values = sorted(value for value in self._admitted.values(key) if value is not None)
         for value in sorted(values, key=lambda text: (integer(text) or 0, text)):
             constraint = box.get(key)
@@ -160,8 +166,7 @@ class Expansion:
     def _version(self, box: Box, keys: tuple[str, ...]) -> None:
         """Loosen the numbers of a version from last to first: a number is bounded only if the numbers before it are fixed.
 
-        So the versions of a box are an interval. The bounds `major above 524, minor above 59` would be none, and would refuse
-        550.54.
+        So the versions of a box are an interval; `major above 524, minor above 59` is not one, and would refuse 550.54.
         """
         for key in reversed(keys):
             if key in box and not self._may(box, key, None):
@@ -195,9 +200,9 @@ class Expansion:
 def fewest(candidates: Sequence[tuple[Box, int]], wanted: int) -> list[Box]:
     """Return few boxes that together hold every label set in the mask `wanted`.
 
-    `candidates` are boxes with the masks of the label sets they hold; each wanted set must be in one of them. The box with the
-    most remaining sets is chosen first, of equal ones that with the fewest labels. Chosen boxes that the others make
-    superfluous are dropped in the end.
+    `candidates` are boxes with the masks of the label sets they hold; each label set of `wanted` must be in one of the boxes.
+    The box that holds the most label sets not yet covered is chosen next, of equal ones the one with the fewest labels. Chosen
+    boxes that the others make superfluous are dropped at the end.
     """
     chosen: list[tuple[Box, int]] = []
     left = wanted

@@ -1,9 +1,9 @@
-"""Choose among the smallest covers of a pool, and place every signature, so that most nodes get the newest stacks.
+"""Choose among the smallest covers of a pool, and place every signature, so that most machines get the newest stacks.
 
-A signature stands for hosts with equal constraints, a group is the signatures that one stack serves, and a cover is groups with
-all maximal signatures (see `cover`). The number of stacks is proved elsewhere. The choice among equally small covers is a
-heuristic: signatures are placed one by one where they cost least, those with the most nodes first, and are then moved as long
-as the cost falls.
+A signature is the constraints that some hosts have in common, a group is the signatures that one stack serves, and a cover is a
+list of groups that together hold all maximal signatures (see `cover`). `cover` proves how few stacks suffice. The choice among
+equally small covers is a heuristic: signatures are placed one by one where they cost least, those with the most machines first,
+and are then moved as long as the cost falls.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.sat import Members
 
 TRIED = 4
-"""Number of covers that are worked out in full: those of the lowest cost for their maximal signatures."""
+"""The number of covers for which all signatures are placed: those whose maximal signatures alone cost least."""
 
 PASSES = 3
-"""Most passes in which every signature may move to another group."""
+"""The most passes over all signatures, in each of which a signature may move to another group."""
 
 
 class Arranging:
     """Places signatures in groups at a low cost.
 
-    The cost of a group is the rank of its leading component (`Coverage.rank`, 0 for the most wanted candidate) times its nodes.
+    The cost of a group is the number of its machines times the rank of its stack (`Coverage.rank`, 0 for the most preferred).
     """
 
     def __init__(self, coverage: Coverage, weights: Sequence[int]) -> None:
@@ -41,7 +41,7 @@ class Arranging:
         return min(full, key=lambda groups: (self._cost(groups), [sorted(group) for group in groups]))
 
     def _placed(self, option: Sequence[Members]) -> list[Members]:
-        """Return the maximal signatures of a cover, each in one of the sets that hold it."""
+        """Return the sets of a cover, with each maximal signature left only in the set where it costs least."""
         groups = [
             frozenset(signature for signature in one if sum(signature in other for other in option) == 1) for one in option
         ]
@@ -54,9 +54,9 @@ class Arranging:
     def _filled(self, groups: list[Members], *, home: int) -> list[Members]:
         """Return the groups with all other served signatures placed, and signatures moved as long as the cost falls.
 
-        Signatures are placed in the group at the index `home` if it can take them, else where they cost least; -1 stands for no
-        such group. A group that becomes older for the first signature that joins it may still be the best place for all of them
-        together.
+        Signatures are placed in the group at the index `home` if its stack can serve them, too, else where they cost least; -1
+        means no such group. The first signature that joins a group may make its stack older, so that this step alone looks
+        expensive, although the group is the best place for all of the signatures together.
         """
         everywhere = range(len(groups))
         placed = frozenset[int]().union(*groups)
@@ -75,7 +75,7 @@ class Arranging:
         return groups
 
     def _added(self, groups: list[Members], signature: int, places: Sequence[int]) -> list[Members]:
-        """Return the groups with `signature` added to the group, of those at the indexes `places`, where it costs least."""
+        """Return the groups with `signature` added to one of those at the indexes `places`, the one where it costs least."""
         tries = []
         for at in places:
             grown = groups[at] | {signature}

@@ -1,4 +1,4 @@
-"""Fold hosts that no requirement can tell apart into classes, and part the classes into pools by platform and accelerator."""
+"""Fold hosts that no requirement can tell apart into classes, and divide the classes into pools by platform and accelerator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
 
 _GPUS = 16
-"""Number of kinds of GPU per host whose facts get a file and line; no machine has more kinds."""
+"""The number of kinds of GPU per host whose facts get a file and line, more than any machine has."""
 
 
 class HostClass(Struct, frozen=True, kw_only=True):
@@ -32,40 +32,41 @@ class HostClass(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name of the first host, which stands for the class."""
+        """The name of the first host, which is also the label of the class."""
         return self.members[0].name
 
     @property
     def nodes(self) -> int:
-        """The number of machines."""
+        """The number of machines in the class; one listed host may stand for several."""
         return sum(member.count for member in self.members)
 
     @property
     def target(self) -> TargetHost:
-        """The class as the target of a request, under the name of its first host."""
+        """The class as one host of a request, labelled with the name of its first host."""
         place = self.members[0].place
         keys = (*(row.key for row in COMPONENTS.values() if row.key), *(f"gpus.{index}" for index in range(_GPUS)))
         return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(keys, place) if place is not None else {})
 
 
 class Pool(Struct, frozen=True, kw_only=True):
-    """Classes of hosts of one platform and one accelerator, which one stack may serve together.
+    """Classes of hosts with one platform and one accelerator, so that one stack may serve them together.
 
-    `request` is the request for a stack, with one of these hosts.
+    `request` is the request for a stack for one of these hosts.
     """
 
     request: Request
     classes: tuple[HostClass, ...]
 
     def request_for(self, targets: Iterable[TargetHost]) -> Request:
-        """Return the request of the pool for other hosts."""
+        """Return the request of the pool with its host replaced by `targets`."""
         return replace(self.request, hosts=tuple(targets))
 
 
 class Fleet(Struct, frozen=True, kw_only=True):
-    """All hosts of an inventory: pools to cover, and classes that no stack is searched for.
+    """All hosts of an inventory: pools to find stacks for, and classes of hosts for which no stack is searched.
 
-    `other_platforms` have a platform that the spec does not name; `without_gpu` have no GPU although other hosts have one.
+    The hosts of `other_platforms` have a platform that the spec does not name; those of `without_gpu` have no GPU, while other
+    hosts of the inventory have one.
     """
 
     pools: tuple[Pool, ...]
@@ -85,7 +86,7 @@ def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
 
 
 def fold(listed: Iterable[InventoryHost]) -> Iterator[HostClass]:
-    """Yield one class for all hosts with equal profiles, in whatever order the hosts are listed."""
+    """Yield a class for each set of hosts with equal profiles, which need not be listed one after the other."""
     same: dict[Host, list[InventoryHost]] = {}
     known: dict[int, list[InventoryHost]] = {}
     for one in listed:
@@ -100,9 +101,9 @@ def fold(listed: Iterable[InventoryHost]) -> Iterator[HostClass]:
 
 
 def indistinguishable(classes: Iterable[HostClass], matrix: Matrix, request: Request) -> tuple[HostClass, ...]:
-    """Return classes with those merged that no requirement of the request can tell apart, because nothing reads the difference.
+    """Merge classes that differ only in facts that no rule or requirement reads, and return the result.
 
-    The class with the most nodes comes first.
+    The class with the most machines comes first.
     """
     guarded = {guard.component for rule in matrix.rules for guard in rule.on}
     read = tuple(name for name in FACTS if name in guarded or binds(name, request))

@@ -1,6 +1,7 @@
 """Find the fewest stacks for the classes of one pool: which classes one stack can serve together, and a set cover of them.
 
-Classes of hosts with equal constraints have one *signature*. A stack that serves a signature serves every signature whose
+A class is hosts with equal facts; its constraints on a stack are its *signature*, which several classes may have in common. A
+stack serves a signature if it runs on the hosts with these constraints. It then serves every signature whose
 constraints are a subset, so only the *maximal* signatures, which are a subset of no other, decide how many stacks there must
 be: a set cover. Every largest set of maximal signatures that one stack can serve is listed (`resolver/search/sat.py`); the
 fewest of these sets that hold every maximal signature are the exact answer. If there are too many sets to list, those that were
@@ -34,17 +35,17 @@ if TYPE_CHECKING:
     from provisioner.fleet.local import Choice, Constraint
 
 EXACT_SIGNATURES = 20
-"""With at most this number of maximal signatures every set is listed, whatever the number of sets."""
+"""The most maximal signatures for which all sets that one stack can serve are listed, however many these are."""
 
 MOST_SETS = 4_000
-"""Most sets that are listed if there are more than `EXACT_SIGNATURES` maximal signatures."""
+"""The most sets of signatures that are listed if there are more than `EXACT_SIGNATURES` maximal signatures."""
 
 MOST_COVERS = 60
-"""Most covers of the smallest size that are compared by how new their stacks are."""
+"""The most covers of the smallest size among which the one with the newest stacks is chosen."""
 
 
 class Bound(Struct, frozen=True, kw_only=True):
-    """A proved lower bound of the number of stacks, and the number that was found."""
+    """A proved lower bound of the number of stacks needed, and the number of stacks found."""
 
     lower: int
     found: int
@@ -64,12 +65,15 @@ class Coverage:
     def __init__(self, effects: Effects, *, is_joint: bool = False) -> None:
         self._shared = effects.shared
         self.is_joint = is_joint
-        """Whether the constraints of a host depend on which other hosts are served, so that no signature stands for another."""
+        """Whether the constraints of a host depend on which other hosts the stack serves.
+
+        Then serving a signature does not imply that another one, with fewer constraints, is served.
+        """
         self._clauses = Clauses()
         self._choices: dict[Choice, int] = {}
         self._requests: dict[frozenset[Constraint], int] = {}
         self.signatures: tuple[frozenset[Constraint], ...] = tuple(dict.fromkeys(effects.constraints))
-        """The different sets of constraints, in the order of their first classes."""
+        """The different signatures (sets of constraints), in the order of the first class with each."""
         positions = {signature: position for position, signature in enumerate(self.signatures)}
         self.signature_of = tuple(positions[one] for one in effects.constraints)
         """The index of the signature of each class, in the order of the classes."""
@@ -87,16 +91,19 @@ class Coverage:
 
     @cached_property
     def served(self) -> tuple[int, ...]:
-        """The signatures that some stack serves."""
+        """The indexes of the signatures that some stack serves."""
         return tuple(index for index, selector in enumerate(self._selectors) if self._clauses.model((selector,)) is not None)
 
     @cached_property
     def maximal(self) -> tuple[int, ...]:
-        """The served signatures whose constraints no other served signature includes."""
+        """The indexes of the served signatures whose constraints are no subset of another served signature's."""
         return self.outermost(self.served)
 
     def outermost(self, signatures: Iterable[int]) -> tuple[int, ...]:
-        """Return the signatures whose constraints are no subset of another's: a stack for them serves all of `signatures`."""
+        """Return those of `signatures` whose constraints are no subset of another's, so that a stack for them serves all.
+
+        All are returned if `is_joint`.
+        """
         if self.is_joint:
             return tuple(sorted(signatures))
         masks = {signature: self._masks[signature] for signature in signatures}
@@ -113,15 +120,15 @@ class Coverage:
         return tuple(sum(1 << bits.setdefault(one, len(bits)) for one in signature) for signature in self.signatures)
 
     def refuse(self, signatures: Collection[int]) -> None:
-        """Record that no stack serves all of these signatures, which solving them together has proved."""
+        """Record that no stack serves all of `signatures`, as the solver proved for their hosts together."""
         self._clauses.add([-self._selectors[signature] for signature in signatures])
 
     def can_share(self, signatures: Iterable[int]) -> bool:
-        """Return whether one stack can serve all of these signatures."""
+        """Return whether one stack can serve all of `signatures`."""
         return self._clauses.model([self._selectors[signature] for signature in signatures]) is not None
 
     def serves(self, choices: Iterable[Choice], signature: int) -> bool:
-        """Return whether a stack with these choices, and no other shared component, serves a signature."""
+        """Return whether a stack with exactly the shared candidates `choices` serves the signature at an index."""
         chosen = frozenset(choices)
         open_ones = []
         for constraint in self.signatures[signature]:
@@ -142,7 +149,10 @@ class Coverage:
         return self._clauses.model([self._selectors[signature], *assumed, *absent]) is not None
 
     def rank(self, signatures: Collection[int], *, at_least: int = 0) -> int | None:
-        """Return the rank of the most wanted leading component with which one stack serves these signatures; 0 is the best."""
+        """Return the rank of the most preferred candidate of `lead` with which one stack serves all of `signatures`.
+
+        0 is the most preferred; None means that no stack serves them. `at_least` is a rank known to be a lower bound.
+        """
         literals = [self._choice((self.lead, position)) for position in range(self._shared.sizes[self.lead])]
         selectors = [self._selectors[signature] for signature in sorted(signatures)]
 
@@ -161,7 +171,10 @@ class Coverage:
 
     @cached_property
     def lead(self) -> str:
-        """The component whose release is compared first: the required framework, else the first required one in the order."""
+        """The name of the component whose release ranks stacks.
+
+        This is the required framework, else the first required component, else the first of all, in the resolver's order.
+        """
         order = self._shared.order
         required = {name for name, _ in self._shared.roots}
         framework = next((name for name in FRAMEWORKS if name in required), "")
@@ -212,7 +225,7 @@ class Coverage:
         return self._choices[choice]
 
     def _request(self, signature: frozenset[Constraint]) -> int:
-        """Return a literal that, if it is true, makes the stack serve a signature."""
+        """Add the clauses of a signature to the SAT problem, and return a literal that requires the stack to serve it."""
         selector = self._clauses.variable()
         own: dict[Choice, int] = {}
         for domain in sorted(constraint for constraint in signature if isinstance(constraint, Domain)):
@@ -247,7 +260,7 @@ class Coverage:
 
 
 def _sortable(value: object) -> tuple[str, ...]:
-    """Return a key to sort constraints by that does not depend on hashes."""
+    """Return a sort key of a constraint that is the same in every run, unlike the order of a set."""
     if isinstance(value, frozenset):
         return tuple(f"{position:06d}" for position in sorted(value))
     if isinstance(value, tuple):

@@ -51,9 +51,9 @@ def cover_fleet(matrix: Matrix, request: Request, listed: Sequence[InventoryHost
 
 
 def _require_known_gpus(matrix: Matrix, listed: Sequence[InventoryHost]) -> None:
-    """Raise `UnknownGpuError` for all GPUs without a target whose product the matrix does not list.
+    """Raise one `UnknownGpuError` about all GPUs that state no target, and a product that the matrix does not list.
 
-    Nothing would be required of such a GPU, because nothing is known about it.
+    Any stack would seem to run on such a GPU, because nothing is known about it.
     """
     known = {gpu.name for gpu in matrix.gpus}
     strange: dict[str, list[str]] = {}

@@ -1,12 +1,12 @@
-"""Compute the constraints of each class of hosts on a stack: the candidates it refuses, and choices left open on the host.
+"""Compute the constraints of each class of hosts on a stack: which candidates it refuses, and which choices a host leaves open.
 
 A stack serves several hosts exactly when it serves each, so each class becomes a set of *constraints* on the part that all
 hosts share. Constraints come from the same requirements that the solver uses (`ProblemInstance`); no rule of the matrix is
 evaluated a second time here. If the hosts are not independent (one environment variable for all AMD GPUs), solving them
 together decides: see `groups`.
 
-A key is what is chosen: a component or package, shared or on one host. A position is the index of a candidate among those of
-its key.
+A key is what the solver makes a choice for: a component or package, shared by all hosts or on one host. A position is the index
+of a candidate among the candidates of its key. A root is a requirement that holds for every stack.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.rules.guards import Guards
 
 BLOCK = 32
-"""Number of classes in one problem, so that the cost of the shared part is paid once for all of them."""
+"""The number of classes in one problem, which is large because the part that all hosts share costs the same for any number."""
 
 
 NEVER: frozenset[Constraint] = frozenset({Unservable()})
@@ -42,9 +42,9 @@ NEVER: frozenset[Constraint] = frozenset({Unservable()})
 class Shared(Struct, kw_only=True):
     """The part of a stack that all hosts share: the candidates of each key, and what choosing one requires of other keys.
 
-    By the name of the key, `sizes` and `labels` have the number and the labels of its candidates, and `order` its rank in the
-    resolver's order. `roots` has the positions that are allowed for a key in every stack, `needs` those that a choice allows
-    for another key.
+    `sizes`, `labels` and `order` map the name of a key to the number of its candidates, their labels, and its rank in the
+    resolver's order of choice. `roots` are pairs of a key and its positions allowed in every stack. `needs` are triples of a
+    choice, another key, and the positions of that key that the choice allows.
     """
 
     sizes: dict[str, int] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Shared(Struct, kw_only=True):
 
 
 class Effects(Struct, frozen=True, kw_only=True):
-    """The shared part of a pool, and the constraints of each of its classes."""
+    """The part of a stack that the hosts of a pool share, and the constraints of each of its classes, in their order."""
 
     shared: Shared
     constraints: tuple[frozenset[Constraint], ...]
@@ -80,7 +80,7 @@ def effects_of(matrix: Matrix, pool: Pool) -> Effects:
 def depends_on_other_hosts(matrix: Matrix, pool: Pool) -> bool:
     """Return whether a host's constraints may depend on which other hosts are served.
 
-    AMD overrides cause such a dependency, because they are set for all GPUs of an environment.
+    The `overrides` of the matrix for AMD GPUs cause such a dependency: they are environment variables, which apply to all GPUs.
     """
     if ACCELERATORS[pool.request.accelerator].target_key != "gfx":
         return False
@@ -90,12 +90,12 @@ def depends_on_other_hosts(matrix: Matrix, pool: Pool) -> bool:
 
 
 def marked(index: int) -> str:
-    """Return the label of the class at `index` in a problem of several classes, which no name that a user gives can equal."""
+    """Return the label of host class `index` in a problem of several classes; it equals no name that a user can give."""
     return f"\x02{index}\x03"
 
 
 class _Block:
-    """One problem of several classes, whose requirements become constraints one by one."""
+    """Computes the constraints of several classes from one problem, and completes `shared`, the part common to all hosts."""
 
     def __init__(self, matrix: Matrix, pool: Pool, classes: Sequence[HostClass], *, shared: Shared) -> None:
         self._targets = {marked(index): TargetHost(label=marked(index), host=one.host) for index, one in enumerate(classes)}
@@ -128,7 +128,7 @@ class _Block:
             yield self._locals[label].constraints()
 
     def _offered(self, key: Key) -> tuple[Candidate, ...]:
-        """Return the candidates of a key that the roots common to all hosts allow.
+        """Return the candidates of a key that the roots allow, without roots that come from single hosts, and register the key.
 
         For a fact that a host states, this is the stated candidate alone.
         """
@@ -163,7 +163,10 @@ class _Block:
                 self._shared.roots.add((root.key.name, allowed))
 
     def _is_of_some(self, root: Requirement) -> bool:
-        """Return whether a root comes from the GPUs of some hosts: the architectures to compile for, if the spec lists none."""
+        """Return whether a root comes from the GPUs of single hosts.
+
+        This applies to the architectures to compile for, if the spec lists none.
+        """
         return not root.key.scope and root.key.component == "arch_list" and root.ground.kind == "fact"
 
     def _devices(self, target: TargetHost) -> set[str | None]:
@@ -204,7 +207,7 @@ class _Block:
                 self._locals[label].outer((candidate.key.name, position), target.name, allowed)
 
     def _allowed_here(self, local: Local, requirement: Requirement) -> frozenset[int]:
-        """Return the positions of a host's candidates that a requirement allows."""
+        """Return the positions of those candidates of a host's key that a requirement allows."""
         positions = local.positions(requirement.key.name)
         candidates = self._instance.candidates(requirement.key)
         return frozenset(position for position in positions if requirement.allows(candidates[position]))

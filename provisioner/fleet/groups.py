@@ -1,4 +1,7 @@
-"""Turn groups of signatures into stacks: solve each group, and move each signature to the most wanted stack that serves it."""
+"""Turn groups of signatures into stacks: solve each group, and move each signature to the most preferred stack that serves it.
+
+A signature is the constraints that some hosts have in common (see `cover`); a group is the signatures that one stack serves.
+"""
 
 from __future__ import annotations
 
@@ -22,15 +25,15 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate
 
 ROUNDS = 8
-"""Most rounds in which signatures move to better stacks, each of which is then solved again and may become better still."""
+"""The most rounds of moving signatures to better stacks; each round solves these stacks again, which may improve them more."""
 
 
 _FIRST = -2
-"""The position of the leading component: before all components, and before names without a position in the order (-1)."""
+"""The sort position of the leading component: before all others, including those without a position in the order (-1)."""
 
 
 class Group(Struct, frozen=True, kw_only=True):
-    """Signatures that one stack serves; `maximal` are the maximal ones, for which the stack was solved.
+    """The signatures that one stack serves; `maximal` are the maximal ones among these, for which the stack was solved.
 
     `choices` are the shared candidates of the stack, each as the name of its key and its index among the candidates of the key.
     """
@@ -39,7 +42,10 @@ class Group(Struct, frozen=True, kw_only=True):
     maximal: frozenset[int]
     choices: frozenset[Choice]
     rank: tuple[tuple[int, str, int], ...]
-    """The indexes of the chosen candidates: the leading component's, then in the resolver's order; smaller is more wanted."""
+    """A sort key, smaller for a more preferred stack: order, key name and index of each shared candidate.
+
+    The candidate of the leading component comes first, the others in the resolver's order.
+    """
 
 
 class Grouping:
@@ -57,7 +63,7 @@ class Grouping:
         self._solved: dict[frozenset[int], Group | None] = {}
 
     def groups(self) -> tuple[list[Group], Bound]:
-        """Return the fewest groups, those with the most wanted stacks first, and the bound proved for their number.
+        """Return the fewest groups, those with the most preferred stacks first, and the bound proved for their number.
 
         If the hosts of a group cannot be solved together, the cover is computed again without such a group.
         """
@@ -73,7 +79,10 @@ class Grouping:
             # `_solve` has recorded which signatures cannot be solved together: cover again.
 
     def _solve(self, signatures: frozenset[int]) -> Group | None:
-        """Return the most wanted stack for some signatures together; None if there is none, which the coverage then records."""
+        """Return the group of some signatures, with their most preferred stack; None if no stack serves them all.
+
+        The coverage then records this.
+        """
         if signatures not in self._solved:
             self._solved[signatures] = self._decided(signatures)
         if self._solved[signatures] is None:
@@ -104,7 +113,7 @@ class Grouping:
         return kept
 
     def _settled(self, groups: list[Group]) -> list[Group]:
-        """Return the groups with every signature moved to the most wanted stack that serves it, and each stack solved again."""
+        """Move every signature to the most preferred stack that serves it, solve each stack again, and return the groups."""
         served = self._coverage.served
         ordered = sorted(groups, key=_preference)
         if self._coverage.is_joint:

@@ -55,7 +55,7 @@ KNOWN = (
 
 
 class LabelSet(Struct, frozen=True, kw_only=True):
-    """Hosts with the same labels, as far as an affinity may use them: all their names, and their different profiles."""
+    """Hosts with equal values of all labels that an affinity may use (`KNOWN`): their names, and their different profiles."""
 
     labels: Mapping[str, str]
     names: tuple[str, ...]
@@ -63,7 +63,7 @@ class LabelSet(Struct, frozen=True, kw_only=True):
 
 
 def label_sets(listed: Iterable[InventoryHost]) -> tuple[LabelSet, ...]:
-    """Return hosts grouped by their labels: those of the Kubernetes node if there are any, else those that their facts imply.
+    """Group hosts by their labels: those of the Kubernetes node if any are known, else the ones that the host's facts imply.
 
     The groups are in the order of their first hosts.
     """
@@ -89,14 +89,17 @@ def _spoken_of(labels: Mapping[str, str]) -> dict[str, str]:
 
 
 def drivers_named(labels: Mapping[str, str]) -> tuple[str, str, str]:
-    """Return the names of a node's driver version labels: the current ones, or the former ones if the node has only those."""
+    """Return the names of the labels of a node's driver version (major, minor, revision).
+
+    These are the current names, or the former ones if the node has only those.
+    """
     return OLD_DRIVER if DRIVER[0] not in labels and OLD_DRIVER[0] in labels else DRIVER
 
 
 def with_newer_driver(labels: Mapping[str, str]) -> Iterator[dict[str, str]]:
     """Yield the labels of a node after upgrades of its driver: to a later release of its branch, and to a later branch.
 
-    Nothing if no label shows the driver's version in numbers, as for AMD, whose labels hold names.
+    Yields nothing if no label shows the driver's version in numbers, as for AMD GPUs.
     """
     major, minor = (labels.get(key, "") for key in drivers_named(labels)[:2])
     if not (major.isdecimal() and minor.isdecimal()):
@@ -107,10 +110,10 @@ def with_newer_driver(labels: Mapping[str, str]) -> Iterator[dict[str, str]]:
 
 
 def labels_of(host: Host) -> dict[str, str]:
-    """Return the labels that node and GPU feature discovery write for these facts; none for a fact that is not stated.
+    """Return the labels that node and GPU feature discovery write on a node with the facts of a host; unknown facts give none.
 
-    A node has one set of GPU labels, which describes any one of several products, so that only labels that all GPUs share are
-    returned.
+    A node has one set of GPU labels, which describes an arbitrary one if it has several products, so a GPU label is returned
+    only if all GPUs agree on it.
     """
     labels: dict[str, str] = {}
     system, _, architecture = (host.platform or "").partition("/")

@@ -1,7 +1,7 @@
 """Model the choices that one host leaves open, and reduce them to constraints on the part that all hosts share.
 
-A key is what is chosen: a component or package, either shared by all hosts or on this host. A position is the index of a
-candidate among the candidates of its key.
+A key is what the solver makes a choice for: a component or package, either shared by all hosts or on this host. A position is
+the index of a candidate among the candidates of its key.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ Choice = tuple[str, int]
 
 
 class Refuses(NamedTuple):
-    """No stack with this choice serves the host."""
+    """The constraint that no stack with the shared candidate `choice` serves the host."""
 
     choice: Choice
 
 
 class Unservable(NamedTuple):
-    """No stack serves the host at all."""
+    """The constraint that no stack serves the host."""
 
 
 class Implies(NamedTuple):
     """A constraint within the shared part: if `choice` is made, one of the candidates at `positions` of `key` must be chosen.
 
-    None for `choice` stands for any stack.
+    With None for `choice`, it must be chosen in any stack.
     """
 
     choice: Choice | None
@@ -45,13 +45,13 @@ class ImpliesLocal(NamedTuple):
 
 
 class Chosen(NamedTuple):
-    """Some candidate of the host's `key` must be chosen, whatever the stack is."""
+    """The constraint that some candidate of the host's `key` must be chosen with any stack."""
 
     key: str
 
 
 class Domain(NamedTuple):
-    """The candidates at `positions` of the host's `key` can be chosen, and at most one of them is."""
+    """The constraint that at most one candidate of the host's `key` is chosen, and only one of those at `positions`."""
 
     key: str
     positions: frozenset[int]
@@ -101,7 +101,7 @@ class Local:
         return self._domains[key]
 
     def domain(self, key: str, positions: Iterable[int], *, is_required: bool) -> None:
-        """Add a key of the host; if `is_required`, one of its candidates must be chosen whatever the stack is."""
+        """Add a key of the host with the positions that can be chosen; with `is_required`, any stack needs one of them."""
         self._domains.setdefault(key, set(positions))
         if is_required:
             self._required.add(key)
@@ -167,7 +167,7 @@ class Local:
                     is_changing = True
 
     def _free(self) -> set[str]:
-        """Return the keys of which any candidate can be chosen, whatever is chosen for other keys.
+        """Return the keys for which every candidate can be chosen, independent of the choices for other keys.
 
         No candidate of such a key has a requirement on a shared key, or on a key of the host that is not free itself.
         """

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 class Note(Struct, frozen=True, kw_only=True):
-    """A doubt or a driver to install, stated of one host, and the classes of hosts that it is about.
+    """A doubt or a driver to install, worded for one host, and the classes of hosts that it is about.
 
-    It is about the stack itself if there are no classes.
+    Without classes it is about the stack itself.
     """
 
     reason: Doubt | InstallDriver
@@ -50,7 +50,7 @@ class FleetStack(Struct, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> int:
-        """How many machines these are."""
+        """The number of machines that the stack serves."""
         return sum(one.nodes for one in self.classes)
 
     @property
@@ -60,10 +60,10 @@ class FleetStack(Struct, frozen=True, kw_only=True):
 
 
 class Unserved(Struct, frozen=True, kw_only=True):
-    """Classes that no stack can serve, for the same requests and rules.
+    """Classes that no stack can serve, because of the same requests of the spec and the same rules.
 
-    `conflict` is that of the first class, with hints that were solved for that class. The same conflict was proved for each
-    other class, with the facts in `also` in place of those of the first class.
+    `conflict` is that of the first class, with hints that the solver verified for that class. The same conflict was proved for
+    each other class, with the facts in `also` in place of those of the first class.
     """
 
     classes: tuple[HostClass, ...]
@@ -72,7 +72,7 @@ class Unserved(Struct, frozen=True, kw_only=True):
 
     @property
     def nodes(self) -> int:
-        """How many machines these are."""
+        """The number of machines of the classes."""
         return sum(one.nodes for one in self.classes)
 
 

@@ -18,7 +18,7 @@ _RUN = 3
 def folded(hosts: Iterable[InventoryHost], *, most: int = 6) -> str:
     """Return the names of hosts in their order, with runs of numbers shortened (`node-07 … node-31`).
 
-    After `most` runs, the remaining machines are counted.
+    Only the first `most` runs are written; the number of remaining machines follows.
     """
     runs = list(_runs(list(hosts)))
     shown = [_said(run) for run in runs[:most]]

@@ -1,4 +1,4 @@
-"""Turn a group of signatures into a stack that is verified on every class it serves, with missing facts named once for all."""
+"""Turn a group of signatures into a stack that is verified on every class it serves, with each missing fact reported once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 THE_HOST = "the host"
 VERIFIED = 16
-"""Number of classes that are verified in one problem, because the cost of an answer grows faster than its number of hosts."""
+"""The number of classes verified in one problem; the cost of an answer grows faster than its number of hosts."""
 
 
 class _Notes(Struct):
@@ -45,7 +45,7 @@ class _Notes(Struct):
     found: dict[Doubt | InstallDriver, dict[int, None]] = field(default_factory=dict)
 
     def add(self, reason: Doubt | InstallDriver, index: int | None) -> None:
-        """Add a note about the class at `index`, or about the stack (None)."""
+        """Add a note about the class at `index`, or, with None, about the stack."""
         indexes = self.found.setdefault(reason, {})
         if index is not None:
             indexes[index] = None
@@ -58,7 +58,7 @@ class _Notes(Struct):
 
 
 def stack_of(matrix: Matrix, pool: Pool, group: Group, *, classes: Sequence[HostClass], size: int = VERIFIED) -> FleetStack:
-    """Return the stack of a group, verified on all of its classes; `size` is the number of classes in one problem."""
+    """Return the stack of a group, verified on all of its classes, in problems of at most `size` classes."""
     unverified, assumed, chosen = _Notes(), _Notes(), _Notes()
     stacks = []
     for start in range(0, len(classes), size):
@@ -80,7 +80,10 @@ def stack_of(matrix: Matrix, pool: Pool, group: Group, *, classes: Sequence[Host
 
 
 def _merged(stacks: Sequence[Stack]) -> Stack:
-    """Return one stack for all blocks, with the components that hosts share and the least native basis of any block."""
+    """Return one stack for all blocks (problems of up to `VERIFIED` classes), with only the components that hosts share.
+
+    `basis`, how the driver runs CUDA, is the least native one of any block.
+    """
     first = stacks[0]
     pins = tuple(pin for pin in first.pins if not pin.host)
     shared = {"platform", *(pin.component for pin in pins), *(f"{pin.component}_build" for pin in pins if pin.build)}
@@ -100,7 +103,7 @@ def _merged(stacks: Sequence[Stack]) -> Stack:
 
 
 def shared_range(texts: Sequence[str]) -> str:
-    """Return the requirement on a host that several blocks share: the clauses of all, and the lowest of their lower bounds.
+    """Return the requirement on a host that holds in every block: the clauses that all have, and the lowest lower bound.
 
     A block that has only newer GPUs may have a higher lower bound than the others.
     """
@@ -120,7 +123,7 @@ def of_the_host(reason: Reason) -> Reason:
 
 
 class _Block:
-    """Some classes of a group in one problem, with the group's choices."""
+    """The problem of some classes of a group, to verify the shared choices of the group on them."""
 
     def __init__(self, matrix: Matrix, pool: Pool, group: Group, *, start: int, classes: Sequence[HostClass]) -> None:
         self._matrix = matrix
@@ -162,7 +165,10 @@ class _Block:
                     yield index, InstallDriver(component=key.name, version=candidate.label, module=flavour, host=THE_HOST)
 
     def _pinned(self) -> dict[Key, Candidate]:
-        """Return the group's choices, and for each key of a host the first candidate that the pins before it allow."""
+        """Return the group's choices and, for each key of a host, the first candidate that all earlier choices allow.
+
+        A key without such a candidate is left out.
+        """
         instance, order = self._instance, self._instance.problem.order
         pins: dict[Key, Candidate] = {}
         wanted: dict[Key, list[Requirement]] = {}
@@ -187,7 +193,7 @@ class _Block:
         return pins
 
     def _repair(self, pins: dict[Key, Candidate], labels: Iterable[str]) -> None:
-        """Solve each of some hosts alone, for choices that `_pinned` did not find, and put them into `pins`.
+        """Solve each host in `labels` alone, for choices that `_pinned` did not find, and put its choices into `pins`.
 
         The choices of one host do not affect another host.
         """

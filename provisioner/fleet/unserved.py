@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from provisioner.request import Request
 
 Reasons = tuple[tuple[str, ...], ...]
-"""The groups of a conflict without the names of hosts, sorted."""
+"""The groups of a conflict (the facts, requests and rules it consists of) without the names of hosts, sorted."""
 
 
 class Explaining:
@@ -41,11 +41,11 @@ class Explaining:
         self._guards = {rule.name: frozenset(guard.component for guard in rule.on) for rule in matrix.rules}
 
     def explain(self, request: Request, classes: Iterable[HostClass]) -> list[Unserved]:
-        """Return one conflict for all classes that the same requests and rules rule out.
+        """Return the conflicts of classes without a stack, one for all classes that the same requests and rules exclude.
 
         A conflict is proved for each class, or for another class with the same values of all facts that the conflict depends
-        on. The conflict of the first class is complete, with hints that are solved for it; for the others only their own facts
-        are added.
+        on. The conflict of the first class is complete, with hints that the solver verified for this class; for the other
+        classes only their own facts are added.
         """
         proved: dict[Reasons, list[tuple[HostClass, tuple[Member, ...]]]] = {}
         known: list[tuple[frozenset[str], object, Reasons, tuple[Member, ...]]] = []
@@ -61,7 +61,7 @@ class Explaining:
         return [self._unserved(request, some) for some in proved.values()]
 
     def _conflict(self, request: Request) -> tuple[Reasons, tuple[Member, ...]]:
-        """Return a minimal conflict: its groups without the host's name, and its members."""
+        """Return a minimal conflict as its groups without the host's name, and its members (the statements that it reports)."""
         instance = ProblemInstance(join(self._matrix, request))
         search = CompleteSearch(instance)
         try:
@@ -81,7 +81,10 @@ class Explaining:
         return Unserved(classes=tuple(one for one, _ in proved), conflict=conflict, also=also)
 
     def _read(self, members: Iterable[Member]) -> frozenset[str]:
-        """Return the facts that a conflict depends on: those that it names, and those that the guards of its rules read."""
+        """Return the names of the facts that a conflict depends on.
+
+        These are the components in its members, and those that the guards (the conditions on hosts) of its rules read.
+        """
         read: set[str] = set()
         for member in members:
             for source in member.sources:
@@ -91,7 +94,10 @@ class Explaining:
         return frozenset(read)
 
     def other_platforms(self, request: Request, classes: Sequence[HostClass], *, platforms: Sequence[str]) -> list[Unserved]:
-        """Return the conflicts of hosts whose platform the spec does not name, with a fix if a stack exists when it does."""
+        """Return the conflicts of hosts whose platform the spec does not name.
+
+        If adding the platform to the spec gives a stack, the conflict has this edit as a fix.
+        """
         by_platform: dict[str, list[HostClass]] = {}
         for one in classes:
             by_platform.setdefault(one.host.platform or "", []).append(one)
@@ -110,9 +116,9 @@ class Explaining:
         return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(requested), member_of(fact)), fixes=fixes))
 
     def without_gpu(self, request: Request, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
-        """Return the conflict of hosts without a GPU while other hosts have one, because stacks for CPUs must be requested.
+        """Return the conflict of hosts without a GPU in a fleet with GPUs: the spec must request a stack for CPUs for them.
 
-        [] if there are no such hosts.
+        Returns [] if `classes` is empty.
         """
         if not classes:
             return []
@@ -137,7 +143,7 @@ class Explaining:
 
 
 def _unnamed(ground: Ground) -> tuple[str, ...]:
-    """Return a sort key that is equal for grounds which differ in the host only: `gpu 9.0 of node-7` becomes a fact on GPUs."""
+    """Return a sort key of a ground without its host: `gpu 9.0 of node-7` becomes a fact about GPUs."""
     group = ground.group
     if not isinstance(group, FactOf):
         return (str(group),)

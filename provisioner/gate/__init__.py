@@ -1,1 +1,1 @@
-"""NVIDIA_REQUIRE_*, the requirements an image has of its host: how they are read, and whether a host meets them."""
+"""NVIDIA_REQUIRE_*, the requirements of an image on its host (its gate): parsing, and evaluation on the facts of a host."""

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class GateFact(Struct, frozen=True, kw_only=True):
     """A property of a host that an `NVIDIA_REQUIRE_*` tests (`cuda`, `driver`, `arch` or `brand`), with the values it may have.
 
-    A name of a GPU may stand for several brands. `gpu` is the GPU that has the property, "" for one of the host.
+    A GPU known by name may have one of several brands. `gpu` is the GPU that has the property, "" for one of the host.
     """
 
     name: str
@@ -39,34 +39,40 @@ class GateFact(Struct, frozen=True, kw_only=True):
 
 
 class FailingClauses(Struct, frozen=True, kw_only=True):
-    """Clauses on the same properties that fail on the `facts` of a host; each alternative is joined by commas."""
+    """A refusal because clauses fail on the `facts` of a host.
+
+    `alternatives` are sets of clauses on the same properties, joined by commas; meeting one of them would suffice.
+    """
 
     alternatives: tuple[str, ...]
     facts: tuple[GateFact, ...]
 
 
 class NoValueMeets(Struct, frozen=True, kw_only=True):
-    """No value of the host's unknown facts meets the expression `text` of a `variable`."""
+    """A refusal because no value of the host's unknown facts meets the expression `text` of the variable `variable`."""
 
     variable: str
     text: str
 
 
 class NotMetTogether(Struct, frozen=True, kw_only=True):
-    """No value of the host's unknown facts meets all expressions, of which `text` of a `variable` is the first."""
+    """A refusal because no value of the host's unknown facts meets all expressions.
+
+    `text` of `variable` is the first of them.
+    """
 
     variable: str
     text: str
 
 
 Refusal = FailingClauses | NoValueMeets | NotMetTogether
-"""Why a host does not meet the requirements of an image."""
+"""A reason why a host does not meet the requirements of an image."""
 
 
 class GateResult(Struct, frozen=True):
-    """A verdict: `yes`, `no` or `unknown`.
+    """The result of evaluating requirements on a host: the verdict (`yes`, `no` or `unknown`) and its reasons.
 
-    `refusals` has the reasons, if the verdict is `no`; `unknown` are the properties whose missing values decide the verdict, if
+    `refusals` are the reasons if the verdict is `no`; `unknown` are the properties whose missing values decide the verdict, if
     it is `unknown`. `skipped` are the clauses about properties that no runtime knows.
     """
 
@@ -77,7 +83,7 @@ class GateResult(Struct, frozen=True):
 
 
 def check_gate(expressions: Sequence[Expression], facts: GateFacts) -> GateResult:
-    """Return whether a host meets every expression on every one of its GPUs."""
+    """Return the result for a host: it must meet every expression on every one of its GPUs."""
     verdict = verdict_of(expressions, facts)
     skipped = tuple(dict.fromkeys(str(clause) for expression in expressions for clause in expression.skipped))
     if verdict == NO:
@@ -87,7 +93,7 @@ def check_gate(expressions: Sequence[Expression], facts: GateFacts) -> GateResul
 
 
 def _deciding(expressions: Sequence[Expression], facts: GateFacts) -> Iterator[str]:
-    """Yield the unknown properties of which two values lead to different verdicts, all other properties being equal."""
+    """Yield the unknown properties of which two values, with all other properties equal, lead to different verdicts."""
     outcomes: dict[str, dict[tuple[tuple[str, Fact], ...], set[bool]]] = {name: {} for name in (*OF_HOST, *OF_GPU)}
     for gpu in gpus_of(facts):
         for of_host, of_gpu in product(completions(expressions, facts), list(completions_of_gpu(expressions, gpu))):
@@ -117,7 +123,10 @@ def _refusals(expressions: Sequence[Expression], facts: GateFacts) -> tuple[Refu
 
 
 def _failing(expression: Expression, facts: GateFacts, gpu: GateGpu | None) -> list[tuple[Clause, ...]]:
-    """Return for each alternative the clauses that fail for all values of unknown facts; [] if some values meet one."""
+    """Return, for each alternative, the clauses that fail for all values of unknown facts.
+
+    [] if some values meet an alternative.
+    """
     cases: list[Facts] = [
         {**of_host, **of_gpu}
         for of_host in completions([expression], facts)

@@ -2,8 +2,7 @@
 
 An unknown fact is not guessed: every value that makes a difference is tried (each value that a requirement mentions, and one
 between, below and above them), and the verdict is yes or no only if all values lead to it. This decides more cases than
-evaluating clause by clause: a GPU of one of the brands tesla and nvidia meets `brand=tesla brand=nvidia`, whether it is the one
-or the other.
+evaluating clause by clause: a GPU of one of the brands tesla and nvidia meets `brand=tesla brand=nvidia`, whichever it is.
 
 `nvidia-container-cli` evaluates once for each visible GPU, and each GPU must meet one of the alternatives (libnvidia-container
 src/cli/configure.c); without a visible GPU, clauses on `arch` and `brand` hold. The toolkit's CSV mode, on Jetson, evaluates
@@ -35,7 +34,10 @@ _ANOTHER = "a brand nobody mentions"
 
 
 class GateGpu(Struct, frozen=True, kw_only=True):
-    """One visible GPU: `arch` is its compute capability ("" if unknown), `brands` its possible brands (() if unknown)."""
+    """One visible GPU: `arch` is its compute capability ("" if unknown), `brands` its possible brands (() if unknown).
+
+    `label` is its name in messages.
+    """
 
     arch: str = ""
     brands: tuple[str, ...] = ()
@@ -45,7 +47,7 @@ class GateGpu(Struct, frozen=True, kw_only=True):
 class GateFacts(Struct, frozen=True, kw_only=True):
     """The facts of a host that NVIDIA's container runtime checks: driver, the CUDA version of the driver, and visible GPUs.
 
-    "" and None are unknown; () for `gpus` is a host without a visible GPU.
+    "" and None mean unknown; () for `gpus` means that no GPU is visible.
     """
 
     driver: str = ""
@@ -74,14 +76,14 @@ def _on_one(expressions: Sequence[Expression], gpu: GateGpu | None, of_host: Fac
 
 
 def gpus_of(facts: GateFacts) -> tuple[GateGpu | None, ...]:
-    """Return the GPUs to evaluate: one without facts if the GPUs are unknown, and None alone if there is no visible GPU."""
+    """Return the GPUs to evaluate: one without facts if the GPUs are unknown, and only None if there is no visible GPU."""
     if facts.gpus is None:
         return (GateGpu(),)
     return facts.gpus or (None,)
 
 
 def is_met(expression: Expression, facts: Facts) -> bool:
-    """Return whether facts, all of them known, meet one expression."""
+    """Return whether `facts`, of which none is unknown, meet one expression."""
     return not expression.terms or any(all(holds(clause, facts) for clause in term) for term in expression.terms)
 
 
@@ -92,7 +94,7 @@ def holds(clause: Clause, facts: Facts) -> bool:
 
 
 def completions(expressions: Sequence[Expression], facts: GateFacts, properties: Iterable[str] = OF_HOST) -> Iterator[Facts]:
-    """Yield every combination of values that the facts of the host itself may have and the expressions tell apart."""
+    """Yield the combinations of values that the host's facts may have, as far as the expressions distinguish them."""
     names = tuple(properties)
     values = [_values(expressions, name, {"cuda": facts.cuda, "driver": facts.driver}[name]) for name in names]
     for chosen in product(*values):
@@ -100,7 +102,7 @@ def completions(expressions: Sequence[Expression], facts: GateFacts, properties:
 
 
 def completions_of_gpu(expressions: Sequence[Expression], gpu: GateGpu | None) -> Iterator[Facts]:
-    """Yield every combination of values that the facts of one GPU may have and the expressions tell apart."""
+    """Yield the combinations of values that the facts of one GPU may have, as far as the expressions distinguish them."""
     if gpu is None:
         yield {"arch": (), "brand": ""}
         return
@@ -110,13 +112,13 @@ def completions_of_gpu(expressions: Sequence[Expression], gpu: GateGpu | None) -
 
 
 def _values(expressions: Sequence[Expression], name: str, version: str) -> tuple[Fact, ...]:
-    """Return the numbers of a version; if it is unknown, every value that the expressions tell apart."""
+    """Return the numbers of a version; if it is unknown, one value for each case that the expressions distinguish."""
     numbers = numbers_of(version)
     if numbers:
         return (numbers,)
     mentioned = sorted({clause.numbers for clause in _about(expressions, name)})
     longest = max((len(one) for one in mentioned), default=0)
-    # One more number than anybody writes: right above each mentioned version, and below the next.
+    # With one more number than any mentioned version has: right above each mentioned one, and below the next.
     above = [(*one, *(0,) * (longest - len(one)), 1) for one in mentioned]
     return ((0, *(0,) * longest, 1) if mentioned else (1,), *mentioned, *above)
 

@@ -2,8 +2,8 @@
 
 Two programs read these texts, and they differ: `nvidia-container-cli` (libnvidia-container src/cli/dsl.c and configure.c),
 which checks on servers, and the CSV mode of the NVIDIA container runtime (nvidia-container-toolkit internal/requirements, read
-at d34b3046), which checks on Jetson. What both accept is accepted here and means the same. What only one of them accepts is an
-error here, but for properties neither knows: they are skipped, as by the toolkit, and reported as skipped.
+at d34b3046), which checks on Jetson. A text that both accept is accepted here with the same meaning. One that only one of them
+accepts is an error here, except for properties that neither knows: they are skipped, as the toolkit does, and reported as such.
 
 - names of properties and brands are compared without regard to case, as `nvidia-container-cli` does;
 - a version is one to three numbers: the toolkit reads a semantic version, `nvidia-container-cli` digits and dots;
@@ -39,7 +39,11 @@ Numbers = tuple[int, ...]
 
 
 class GateError(ProvisionError):
-    """A requirement cannot be read: `token` is the invalid part, `column` its position (from 1), `reason` the error message."""
+    """Raised for a requirement that cannot be parsed.
+
+    `token` is the invalid part, `column` its position (from 1), `reason` the error message, `variable` the environment
+    variable.
+    """
 
     code = "unreadable-requirement"
     exit_code = 2
@@ -56,7 +60,10 @@ class GateError(ProvisionError):
 
 
 class Clause(Struct, frozen=True):
-    """One comparison, such as `driver>=535`; `numbers` is the value of a version without trailing zeros."""
+    """One comparison, such as `driver>=535`: the `name` of a property, an operator and a value.
+
+    `column` is its position in the text, from 1. `numbers` is the value of a version without trailing zeros, () for a brand.
+    """
 
     name: str
     operator: str
@@ -66,7 +73,7 @@ class Clause(Struct, frozen=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether a runtime knows the property; a clause about another one is skipped."""
+        """Whether a runtime knows the property; a clause about an unknown property is skipped."""
         return self.name in PROPERTIES
 
     def holds_for(self, fact: str | Numbers) -> bool:
@@ -89,9 +96,10 @@ class Clause(Struct, frozen=True):
 
 
 class Expression(Struct, frozen=True):
-    """One requirement: at least one of `terms` must be met, with all of its clauses; () requires nothing.
+    """One requirement, the `text` of an environment variable: at least one of `terms` must be met, with all of its clauses.
 
-    `skipped` are the clauses about properties that no runtime knows; a term with such clauses only is left out of `terms`.
+    `terms` is () when nothing is required. `skipped` are the clauses about properties that no runtime knows; a term with only
+    such clauses is left out of `terms`.
     """
 
     variable: str
@@ -101,7 +109,10 @@ class Expression(Struct, frozen=True):
 
 
 def parse(text: str, variable: str = "NVIDIA_REQUIRE_CUDA") -> Expression:
-    """Read one requirement; raises `GateError` naming the first token that cannot be read, and its column."""
+    """Return the requirement that `text`, the value of an environment variable, states.
+
+    Raises `GateError` naming the first token that cannot be parsed, and its column.
+    """
     terms: list[tuple[Clause, ...]] = []
     skipped: list[Clause] = []
     column = 1
@@ -148,7 +159,7 @@ def _clause(factor: str, column: int, variable: str) -> Clause:
 
 
 def numbers_of(version: str) -> Numbers:
-    """Return the leading dotted numbers of a version without trailing zeros, by which versions compare; () if it has none."""
+    """Return the leading dotted numbers of a version without trailing zeros, for comparisons; () if it has none."""
     match = re.match(r"[0-9]+(?:\.[0-9]+)*", version)
     numbers = [int(part) for part in match[0].split(".")] if match else []
     while len(numbers) > 1 and not numbers[-1]:
@@ -163,9 +174,9 @@ def _shortened(text: str) -> str:
 def requirements_of(environment: Mapping[str, str]) -> tuple[Expression, ...]:
     """Return the requirements in an image's environment, sorted by variable; a host must meet all of them.
 
-    As the toolkit reads it (internal/config/image/cuda_image.go): NVIDIA_REQUIRE_JETPACK* demand nothing,
+    They are those that the toolkit finds (internal/config/image/cuda_image.go): NVIDIA_REQUIRE_JETPACK* demand nothing,
     NVIDIA_DISABLE_REQUIRE disables all, and an image with CUDA_VERSION but without NVIDIA_REQUIRE_CUDA demands that CUDA's
-    major and minor number. Raises `GateError` for a text that cannot be read.
+    major and minor number. Raises `GateError` for a text that cannot be parsed.
     """
     if environment.get("NVIDIA_DISABLE_REQUIRE", "") in _TRUE:
         return ()

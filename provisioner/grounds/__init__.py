@@ -1,1 +1,1 @@
-"""Grounds: typed, frozen values that say why something is required, refused, chosen or changed; `words` spells them."""
+"""Grounds: typed, frozen values that state why something is required, refused, chosen or changed; `words` spells them out."""

@@ -1,4 +1,4 @@
-"""The limits of a Kubernetes node affinity: labels do not show everything, so that it admits too few or too many nodes."""
+"""The limits of a Kubernetes node affinity, which admits too few or too many nodes because labels do not show every fact."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from provisioner.versions import Range  # noqa: TC001 - part of types that are m
 
 
 class LabelMismatch(Struct, frozen=True, kw_only=True):
-    """A label of a node has none of the values that a stack needs; `value` is None if the node lacks the label."""
+    """A label of a node without any of the values that a stack needs, which are `allowed`.
+
+    `value` is the label's value, None if the node lacks the label.
+    """
 
     label: str
     value: str | None
@@ -16,9 +19,9 @@ class LabelMismatch(Struct, frozen=True, kw_only=True):
 
 
 class CapabilityMismatch(Struct, frozen=True, kw_only=True):
-    """The labels of a node show none of the compute capabilities that a stack needs.
+    """A node whose labels show none of the compute capabilities in `allowed`, which a stack needs.
 
-    `label` is that of the major number. `capability` is "" if the node lacks the label of the major or minor number.
+    `label` is the label of the major number. `capability` is the node's, "" if it lacks the label of the major or minor number.
     """
 
     label: str
@@ -27,10 +30,10 @@ class CapabilityMismatch(Struct, frozen=True, kw_only=True):
 
 
 class VersionMismatch(Struct, frozen=True, kw_only=True):
-    """The labels of a node show a version of its driver or kernel outside of the range that a stack needs.
+    """A node whose labels show a version of its driver or kernel outside `allowed`, the range that a stack needs.
 
-    `label` is what the labels of its parts have in common (`nvidia.com/cuda.driver-version`). `version` is "" if the node lacks
-    all of them.
+    `label` is what the labels of the version's numbers have in common (`nvidia.com/cuda.driver-version`). `version` is "" if
+    the node lacks all of these labels.
     """
 
     label: str
@@ -43,7 +46,11 @@ Mismatch = LabelMismatch | CapabilityMismatch | VersionMismatch
 
 
 class FactDifference(Struct, frozen=True, kw_only=True):
-    """A fact in which an admitted and a refused host with the same labels differ; None if a host does not state it."""
+    """A fact in which two hosts with the same labels differ.
+
+    `admitted` is its value on the host that belongs to the stack, `refused` its value on the other; None if a host does not
+    state it.
+    """
 
     fact: str
     admitted: str | None
@@ -51,20 +58,23 @@ class FactDifference(Struct, frozen=True, kw_only=True):
 
 
 class NamedLabel(Struct, frozen=True):
-    """A label with names (product, machine, instance type, kernel release) that tells hosts apart, since no number differs."""
+    """A label whose value is a name, as of a product or an instance type, used because no numeric label separates the hosts."""
 
     label: str
 
 
 class Unreached(Struct, frozen=True, kw_only=True):
-    """Hosts of the stack that its affinity does not admit, because their labels do not show what the stack needs."""
+    """Hosts of the stack that its affinity does not admit, because their labels do not show what the stack needs.
+
+    `names` are the hosts, `lacking` the requirements that the labels do not show to be met.
+    """
 
     names: tuple[str, ...]
     lacking: tuple[Mismatch, ...]
 
 
 class Inseparable(Struct, frozen=True, kw_only=True):
-    """Hosts outside of the stack that its affinity admits, because they have the same labels as hosts of the stack.
+    """Hosts that do not belong to the stack but are admitted by its affinity, since they have the same labels as hosts that do.
 
     `admitted` are the names of the hosts of the stack, `refused` those of the others; `facts` are the facts in which they
     differ and that no label shows.

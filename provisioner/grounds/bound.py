@@ -19,19 +19,19 @@ class Specifier(Struct, frozen=True):
 
 
 class Versions(Struct, frozen=True):
-    """Exactly these versions."""
+    """A bound that allows exactly these versions."""
 
     versions: tuple[Version, ...]
 
 
 class Names(Struct, frozen=True):
-    """Exactly these names, such as platforms or operating systems."""
+    """A bound that allows exactly these names, such as platforms or operating systems."""
 
     names: tuple[str, ...]
 
 
 class SameVersion(Struct, frozen=True):
-    """The same version as that of the subject."""
+    """A bound that allows only the version that the subject of the requirement itself has."""
 
 
 class Drivers(Struct, frozen=True, kw_only=True):
@@ -63,7 +63,10 @@ Bound = Range | Specifier | Versions | Names | SameVersion | Drivers | Kernels
 
 
 def merged(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
-    """Return several bounds of one component as alternatives, ascending; a single version within another range is left out."""
+    """Return several bounds of one component as alternatives, ranges in ascending order, without duplicates.
+
+    Several `Versions` become one. A single version that another range contains is left out.
+    """
     if all(isinstance(one, Versions) for one in bounds):
         found = {version for one in bounds if isinstance(one, Versions) for version in one.versions}
         return (Versions(tuple(sorted(found))),)

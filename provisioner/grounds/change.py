@@ -20,7 +20,8 @@ class Cause(Struct, frozen=True, kw_only=True):
     """The base of all causes of a change.
 
     `kind` is `spec` (a request changed), `follows` (a consequence of another change, of `subject`), `matrix` (other rules for
-    the same component), `index` (the index has changed) or `unknown`. `places` are lines of the spec.
+    the same component), `index` (the index has changed) or `unknown`. `places` are the lines of the spec that the cause is
+    about, () if they are unknown or there are none.
     """
 
     kind: ClassVar[str]
@@ -33,7 +34,7 @@ class Cause(Struct, frozen=True, kw_only=True):
 
 
 class ByRequest(Cause, frozen=True, kw_only=True):
-    """The request for a component or a distribution changed; `before` and `after` are its ranges, "" without a request."""
+    """A changed request for a component or a distribution; `before` and `after` are its ranges, "" without a request."""
 
     kind: ClassVar[str] = "spec"
     name: str
@@ -43,7 +44,10 @@ class ByRequest(Cause, frozen=True, kw_only=True):
 
 
 class ByBound(Cause, frozen=True, kw_only=True):
-    """An entry of `constraints` or `overrides` (`table`) was added, removed or changed."""
+    """An entry of the spec's `constraints` or `overrides` (`table`) that was added, removed or changed.
+
+    `name` is its distribution; `before` and `after` are its ranges, "" without an entry.
+    """
 
     kind: ClassVar[str] = "spec"
     table: str
@@ -53,9 +57,9 @@ class ByBound(Cause, frozen=True, kw_only=True):
 
 
 class ByKey(Cause, frozen=True, kw_only=True):
-    """A key of the spec changed; its value is None when the spec leaves the key out.
+    """A changed key of the spec; `before` and `after` are its values, None when the spec leaves the key out.
 
-    `uploaded` is the upload day of a file that the old last day (`policy.exclude-newer`) excluded, "" for other keys.
+    `uploaded` is the upload day of the new file, which the old value of `policy.exclude-newer` excluded; "" for other keys.
     """
 
     kind: ClassVar[str] = "spec"
@@ -66,14 +70,14 @@ class ByKey(Cause, frozen=True, kw_only=True):
 
 
 class ByNoDependent(Cause, frozen=True, kw_only=True):
-    """No package requires a package, so the spec of the new lock (`is_new`), or of the old one, does."""
+    """A request of the new spec (`is_new`) or the old one, inferred because no other package requires the changed package."""
 
     kind: ClassVar[str] = "spec"
     is_new: bool
 
 
 class HeldByRequest(Cause, frozen=True, kw_only=True):
-    """The spec requests a range of a distribution that excludes its newest release."""
+    """A request of the spec whose range excludes the newest release of the distribution `name`."""
 
     kind: ClassVar[str] = "spec"
     name: str
@@ -81,7 +85,7 @@ class HeldByRequest(Cause, frozen=True, kw_only=True):
 
 
 class HeldByBound(Cause, frozen=True, kw_only=True):
-    """The spec constrains or overrides (`table`) a distribution with a range that excludes its newest release."""
+    """A constraint or override of the spec (`table` says which) whose range excludes a distribution's newest release."""
 
     kind: ClassVar[str] = "spec"
     table: str
@@ -90,13 +94,13 @@ class HeldByBound(Cause, frozen=True, kw_only=True):
 
 
 class Follows(Cause, frozen=True, kw_only=True):
-    """The base of causes that are other changes between the same locks; `subject` names what changed."""
+    """The base of causes that are other changes between the same locks; `subject` is what such a change is about."""
 
     kind: ClassVar[str] = "follows"
 
 
 class ByRuns(Follows, frozen=True, kw_only=True):
-    """The environment now runs in a container, or on the host itself (`runs`), and did not before."""
+    """A change of where the environment runs: now in a container or on the host itself (`runs`), before the other way round."""
 
     runs: str
 
@@ -106,7 +110,7 @@ class ByRuns(Follows, frozen=True, kw_only=True):
 
 
 class ByAccelerator(Follows, frozen=True, kw_only=True):
-    """The accelerator changed, to `accelerator`."""
+    """A change of the accelerator, which is now `accelerator`."""
 
     accelerator: str
 
@@ -116,7 +120,10 @@ class ByAccelerator(Follows, frozen=True, kw_only=True):
 
 
 class RecordedRule(Struct, frozen=True):
-    """A rule that a lock records as a reason; its sentence and source are for people and are never parsed."""
+    """A rule that a lock records as a reason; `component` is the component that has the rule.
+
+    The sentence `text` and its `source` are for people and are never parsed.
+    """
 
     component: str
     text: str
@@ -124,7 +131,7 @@ class RecordedRule(Struct, frozen=True):
 
 
 class ByRule(Follows, frozen=True, kw_only=True):
-    """A recorded rule is new because the version of its component changed."""
+    """A rule that only the new lock records, because the version of the rule's component changed."""
 
     rule: RecordedRule
 
@@ -134,13 +141,19 @@ class ByRule(Follows, frozen=True, kw_only=True):
 
 
 class ByLostRule(ByRule, frozen=True, kw_only=True):
-    """A recorded rule is gone because the version of its component changed to `now`, "" when the component is gone."""
+    """A rule that only the old lock records, because the version of the rule's component changed.
+
+    `now` is the component's version in the new lock, "" when that has none.
+    """
 
     now: str
 
 
 class ByMatrix(Cause, frozen=True, kw_only=True):
-    """The matrix has a new rule (`is_new`), or lost one, about the same version of a component."""
+    """A rule that only one lock records, although its component has the same version in both: the matrix changed.
+
+    `is_new`: the new lock records it, otherwise the old one.
+    """
 
     kind: ClassVar[str] = "matrix"
     rule: RecordedRule
@@ -148,7 +161,7 @@ class ByMatrix(Cause, frozen=True, kw_only=True):
 
 
 class ByPythonOfImage(Follows, frozen=True, kw_only=True):
-    """The version of Python changed, and the base image contains one Python only."""
+    """A change of Python's version, for which the base image had to change: the old `image` contains only `python`."""
 
     image: str
     python: str
@@ -159,7 +172,7 @@ class ByPythonOfImage(Follows, frozen=True, kw_only=True):
 
 
 class ByCudaOfImage(Follows, frozen=True, kw_only=True):
-    """The version of CUDA changed, and the base image is chosen for a CUDA version."""
+    """A change of CUDA's version, for which the base image is chosen; `image` and `cuda` are those of the new lock."""
 
     image: str
     cuda: str
@@ -170,7 +183,7 @@ class ByCudaOfImage(Follows, frozen=True, kw_only=True):
 
 
 class ByImage(Follows, frozen=True, kw_only=True):
-    """The base image changed; the old image provided a component that the matrix does not list for the new image."""
+    """A change of the base image, from one that provides a component to one for which the matrix does not list it."""
 
     before: str
     after: str
@@ -181,7 +194,10 @@ class ByImage(Follows, frozen=True, kw_only=True):
 
 
 class ByPart(Follows, frozen=True, kw_only=True):
-    """The component or package that a host requirement comes from changed its version; "" stands for a missing one."""
+    """A change of `part`, the component or package that a host requirement comes from; `before` and `after` are its versions.
+
+    A version is "" when a lock does not have the part.
+    """
 
     part: str
     before: str
@@ -193,7 +209,7 @@ class ByPart(Follows, frozen=True, kw_only=True):
 
 
 class ByComponent(Follows, frozen=True, kw_only=True):
-    """A distribution is also a component, whose own change has the causes."""
+    """The change of the component that a distribution is, such as `pytorch` for `torch`; its own causes are listed there."""
 
     name: str
     component: str
@@ -204,7 +220,10 @@ class ByComponent(Follows, frozen=True, kw_only=True):
 
 
 class ByDependent(Follows, frozen=True, kw_only=True):
-    """The base of causes in a dependent, a package that requires this one; `requirement` is as its metadata spells it."""
+    """The base of causes in a dependent: a package that requires the changed package.
+
+    `requirement` is that of the dependent, as its metadata spells it; "" when the lock does not record it.
+    """
 
     dependent: Subject
     requirement: str
@@ -215,31 +234,34 @@ class ByDependent(Follows, frozen=True, kw_only=True):
 
 
 class BroughtAlong(ByDependent, frozen=True, kw_only=True):
-    """A dependent that was added or changed its version requires the package now."""
+    """A dependent, itself added or of another version, that requires a package which only the new lock has."""
 
 
 class TakenAlong(ByDependent, frozen=True, kw_only=True):
-    """A dependent that was removed or changed its version required the package before."""
+    """A dependent, itself removed or of another version, that required a package which only the old lock has."""
 
 
 class RuledOutBy(ByDependent, frozen=True, kw_only=True):
-    """A dependent in the new lock requires a range that excludes the old `version`."""
+    """A dependent in the new lock whose requirement excludes `version`, the package's old one."""
 
     version: str
 
 
 class FreedFrom(ByDependent, frozen=True, kw_only=True):
-    """A dependent in the old lock required a range that excludes the new version; `is_gone`: the dependent was removed."""
+    """A dependent in the old lock whose requirement excludes the package's new version.
+
+    `is_gone`: the new lock does not have the dependent.
+    """
 
     is_gone: bool
 
 
 class HeldByPackage(ByDependent, frozen=True, kw_only=True):
-    """A dependent in the answer requires a range that excludes the newest release."""
+    """A dependent in the answer whose requirement excludes the package's newest release."""
 
 
 class ByOwnNeed(Follows, frozen=True, kw_only=True):
-    """A release requires a range of another package that excludes the version of that package in the new lock (`needed`).
+    """A requirement of a release (`package`) that the version of another package in the new lock (`needed`) does not meet.
 
     `is_held`: the release is the newest one, which was not chosen; otherwise it is the release in the old lock.
     """
@@ -255,7 +277,10 @@ class ByOwnNeed(Follows, frozen=True, kw_only=True):
 
 
 class FreedNeed(Follows, frozen=True, kw_only=True):
-    """The new release requires a range of another package that the old spec excluded, by a key in `table`."""
+    """A requirement of the new release (`package`) on versions of another package (`needed`) that the old spec excluded.
+
+    `table` is the key of the old spec that excluded them, `packages` or `constraints`, and `range` its range for that package.
+    """
 
     package: Subject
     requirement: str
@@ -269,9 +294,10 @@ class FreedNeed(Follows, frozen=True, kw_only=True):
 
 
 class ByPython(Follows, frozen=True, kw_only=True):
-    """A change of a package because of another Python, with which environment markers and wheel tags are evaluated.
+    """A change of Python's version, for which environment markers and wheel tags are evaluated.
 
-    `aspect` is what differs: the `file` of the package, what it `requires`, or whether another one requires it (`dependent`).
+    `aspect` is what differs: the `file` of the package, what the package `requires`, or whether another package, `dependent`,
+    requires it.
     """
 
     python: str
@@ -290,22 +316,25 @@ class ByIndex(Cause, frozen=True, kw_only=True):
 
 
 class TagMoved(ByIndex, frozen=True, kw_only=True):
-    """The tag of an image refers to other content in its registry now."""
+    """The tag of an image, which refers to other content in its registry now."""
 
 
 class RegistryAsked(ByIndex, frozen=True, kw_only=True):
-    """The registry of an image was queried for the image's digest, which the old lock does not have."""
+    """A query of an image's registry for the image's digest, which the old lock does not have."""
 
 
 class ReleasedSince(ByIndex, frozen=True, kw_only=True):
-    """A file was uploaded after the newest file of the old lock; `uploaded` and `newest` are the days."""
+    """A file that was uploaded after the newest file of the old lock; `uploaded` and `newest` are the upload days of both."""
 
     uploaded: str
     newest: str
 
 
 class OutSince(ByIndex, frozen=True, kw_only=True):
-    """A version was released on `day`, "" when unknown; `is_installer`: it is the installer, for which the newest is chosen."""
+    """The release of `version` on `day`, "" when unknown.
+
+    `is_installer`: the version is that of the installer, of which the newest is always chosen.
+    """
 
     version: str
     day: str
@@ -313,20 +342,24 @@ class OutSince(ByIndex, frozen=True, kw_only=True):
 
 
 class Drifted(ByIndex, frozen=True, kw_only=True):
-    """The index lists the old file differently today, or not at all."""
+    """A file of the old lock that the index lists differently today, or not at all."""
 
     drift: FileDrift
 
 
 class NoMetadata(ByIndex, frozen=True, kw_only=True):
-    """The metadata of a release is unavailable; `problem` is the index's error message."""
+    """A release whose metadata is unavailable; `problem` is the error message of its index."""
 
     package: Subject
     problem: str
 
 
 class Unknown(Cause, frozen=True, kw_only=True):
-    """Neither lock records a cause; `inputs` (`spec`, `matrix`, `provision`) changed as well, `keys` in the spec."""
+    """A cause that neither lock records.
+
+    `inputs` are those of `spec`, `matrix` and `provision` that changed as well, `keys` the changed keys of the spec, () if a
+    lock does not record them.
+    """
 
     kind: ClassVar[str] = "unknown"
     inputs: tuple[str, ...] = ()
@@ -334,20 +367,23 @@ class Unknown(Cause, frozen=True, kw_only=True):
 
 
 class UnknownElsewhere(Cause, frozen=True, kw_only=True):
-    """One of the locks was written by another program, which records no reasons."""
+    """An unknown cause, because another program wrote one of the locks and records no reasons."""
 
     kind: ClassVar[str] = "unknown"
 
 
 class UnknownAgain(Cause, frozen=True, kw_only=True):
-    """Solving again gave another answer for no recorded cause; `is_upgrade`: it had no old lock as preference."""
+    """An unknown cause of a difference between a lock and the answer of solving again.
+
+    `is_upgrade`: solving again did not prefer the versions of the lock.
+    """
 
     kind: ClassVar[str] = "unknown"
     is_upgrade: bool
 
 
 class UnknownHold(Cause, frozen=True, kw_only=True):
-    """No single request or requirement in the answer rules the newest release out."""
+    """An unknown reason why the newest release was not chosen: no single request or requirement in the answer excludes it."""
 
     kind: ClassVar[str] = "unknown"
     name: str
@@ -378,7 +414,7 @@ class GpuBasis(Struct, frozen=True, kw_only=True):
 
 
 class OfFile(Struct, frozen=True, kw_only=True):
-    """The unchanged version of a package, and the file that changed, "" for all files."""
+    """The unchanged version of a package and its changed `file`, "" if the change is about all its files."""
 
     version: str
     file: str = ""
@@ -392,7 +428,7 @@ class OfAddress(Struct, frozen=True, kw_only=True):
 
 
 class OfSpec(Struct, frozen=True):
-    """The spec has another digest; `is_recorded`: both locks record its keys, and the recorded keys are the same."""
+    """A change of the spec's digest; `is_recorded`: both locks record the spec's keys, and the recorded keys are the same."""
 
     is_recorded: bool
 
@@ -400,13 +436,13 @@ class OfSpec(Struct, frozen=True):
 class Change(Struct, frozen=True, kw_only=True):
     """One difference between two locks.
 
-    `subject` is a component, a distribution or a key of the spec; `old` and `new` are "" when a lock lacks it. `change` is
-    `added` or `removed`, `upgraded` or `downgraded`, `tightened` or `loosened`, or `changed`. `aspect` is the property of a
-    package that `old` and `new` are: its `version`, or, if the version is the same, its `content` (sha256), `file`, `index`,
-    `place` (URL or path), `attestations`, `requires-python`, `variants` or what it `requires`. `platforms` are the platforms
-    with this difference. `lost` and `gained` are the removed and added members of a set. `is_breaking` means that a host that
-    met the old lock may not meet the new one or is used otherwise, or that the content of a file was replaced under the same
-    name.
+    `section` is one of `SECTIONS`; `subject` is a component, a distribution or a key of the spec; `old` and `new` are "" when a
+    lock lacks it. `change` is `added` or `removed`, `upgraded` or `downgraded`, `tightened` or `loosened`, or `changed`.
+    `aspect` is the property of a package that `old` and `new` are: its `version`, or, if the version is the same, its `content`
+    (sha256), `file`, `index`, `place` (URL or path), `attestations`, `requires-python`, `variants` or what it `requires`.
+    `platforms` are the platforms with this difference. `lost` and `gained` are the removed and added members of a set.
+    `is_breaking` means that a host that met the old lock may not meet the new one or is used otherwise, or that the content of
+    a file was replaced under the same name.
     """
 
     section: str
@@ -424,7 +460,10 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class Held(Struct, frozen=True, kw_only=True):
-    """A package of an answer that is older than the newest release that fits the environment, and the causes."""
+    """A package of an answer that is older than the newest release that fits the environment, and the causes.
+
+    `uploaded` is the upload day of the newest release, "" when unknown.
+    """
 
     name: str
     version: str
@@ -435,13 +474,13 @@ class Held(Struct, frozen=True, kw_only=True):
 
 
 class OtherProgram(Struct, frozen=True):
-    """Another program wrote these lock files, so only packages are compared."""
+    """Lock files that another program wrote, so that only packages are compared."""
 
     files: tuple[str, ...]
 
 
 class EditedByHand(Struct, frozen=True):
-    """The digest of a lock does not match its content."""
+    """A lock file whose digest does not match its content."""
 
     file: str
 
@@ -449,8 +488,8 @@ class EditedByHand(Struct, frozen=True):
 class Comparison(Struct, frozen=True, kw_only=True):
     """Every change between two locks, in the order of a review.
 
-    `platforms` are the platforms of both locks; `unchanged` counts the packages that are the same in both; `notes` are limits
-    of the comparison.
+    `platforms` are the platforms that both locks have; `unchanged` counts the packages that are the same in both; `notes` are
+    limits of the comparison.
     """
 
     changes: tuple[Change, ...]

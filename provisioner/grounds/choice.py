@@ -10,11 +10,11 @@ from provisioner.places import Place  # noqa: TC001 - as above
 
 
 class AskedFor(Struct, frozen=True):
-    """The upgrade was requested by name."""
+    """The user's request to upgrade the package or component by name."""
 
 
 class NoLongerOffered(Struct, frozen=True, kw_only=True):
-    """A locked version is no longer offered by any index, or is not in the matrix."""
+    """A locked version that no index offers any more, or, unless `is_distribution`, that the matrix does not list."""
 
     name: str
     label: str
@@ -22,7 +22,7 @@ class NoLongerOffered(Struct, frozen=True, kw_only=True):
 
 
 class NotInstallable(Struct, frozen=True, kw_only=True):
-    """A locked version was withdrawn, or has no file that can be installed."""
+    """A locked version that was withdrawn or has no file that can be installed; `problem` says which."""
 
     name: str
     label: str
@@ -30,9 +30,10 @@ class NotInstallable(Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(Struct, frozen=True, kw_only=True):
-    """A requirement of the answer rules a version out.
+    """A requirement in the answer that excludes a version.
 
-    `has` is "" unless the version itself has the requirement: then it is the version in the answer that does not meet it.
+    `has` is "" unless the excluded version itself has the requirement: then it is the version in the answer that does not meet
+    it.
     """
 
     ground: Ground
@@ -40,7 +41,7 @@ class RuledOut(Struct, frozen=True, kw_only=True):
 
 
 class NothingHolds(Struct, frozen=True, kw_only=True):
-    """No solution keeps the locked version, or, with `is_newer`, has a newer one."""
+    """The fact that no solution has the locked version or, if `is_newer`, a newer one."""
 
     is_newer: bool
 
@@ -49,9 +50,9 @@ MoveReason = AskedFor | NoLongerOffered | NotInstallable | RuledOut | NothingHol
 
 
 class Move(Struct, frozen=True, kw_only=True):
-    """The new version of a package or component of an earlier lock after an upgrade of some; `before` may equal `after`.
+    """What an upgrade did to one package or component of an earlier lock: its versions `before` and `after`, and the reason.
 
-    `reason` says why.
+    The versions are equal if it should have been upgraded and no newer version is possible.
     """
 
     name: str
@@ -61,9 +62,10 @@ class Move(Struct, frozen=True, kw_only=True):
 
 
 class HeldBack(Struct, frozen=True, kw_only=True):
-    """A framework in an older release than the spec, the hosts and the matrix allow.
+    """A framework in an older release than the spec, the hosts and the matrix allow, because packages require that.
 
-    `by` is the requirement of a package that rules the newest release out; `more` is the number of other such packages.
+    `newest` is the newest release they allow, `by` the requirement of a package that excludes it, and `more` the number of
+    further such requirements.
     """
 
     component: str
@@ -74,10 +76,10 @@ class HeldBack(Struct, frozen=True, kw_only=True):
 
 
 class StepReason(Struct, frozen=True, kw_only=True):
-    """Why a step of a plan is needed, or has its position: `ground` would be violated otherwise.
+    """The requirement because of which a step of a plan is needed, or has its position: `ground` would be violated otherwise.
 
-    `is_stop`: the step is an intermediate version; `changed_first` is the part of the machine that would otherwise change
-    earlier.
+    `is_stop`: the step is to an intermediate version. `changed_first` is the part of the machine that would otherwise change
+    earlier, "" for a step that is needed in any order.
     """
 
     ground: Ground
@@ -86,7 +88,7 @@ class StepReason(Struct, frozen=True, kw_only=True):
 
 
 class InstallDriver(Struct, frozen=True, kw_only=True):
-    """A driver of GPUs must be installed on a host that states none; `module` is the flavour of its modules, "" for none."""
+    """A GPU driver to install on a host that states none; `module` is the flavour of its kernel modules, "" for none."""
 
     component: str
     version: str
@@ -95,14 +97,14 @@ class InstallDriver(Struct, frozen=True, kw_only=True):
 
 
 class LockKeeps(Struct, frozen=True, kw_only=True):
-    """The earlier lock has another version, which is preferred."""
+    """The version in the earlier lock, which is preferred to a newer one."""
 
     name: str
     label: str
 
 
 class PolicyPrefers(Struct, frozen=True, kw_only=True):
-    """The policy prefers or avoids a range of a component or distribution; `table` is `prefer` or `avoid`."""
+    """An entry of the policy that prefers or avoids a range of a component or distribution; `table` is `prefer` or `avoid`."""
 
     table: str
     name: str
@@ -111,13 +113,17 @@ class PolicyPrefers(Struct, frozen=True, kw_only=True):
 
 
 class StrategyIsOldest(Struct, frozen=True, kw_only=True):
-    """The policy's strategy is `oldest`."""
+    """The strategy `oldest` of the policy, which prefers older releases."""
 
     place: Place
 
 
 class ComesFirst(Struct, frozen=True, kw_only=True):
-    """A component or distribution that is chosen earlier would change from `before` to `after`, "" if it would be left out."""
+    """A component or distribution that is chosen earlier and that a newer release of this one would change.
+
+    `before` is its version in the answer, "" if the answer lacks it; `after` the one beside the newer release, "" if it would
+    be left out.
+    """
 
     name: str
     before: str
@@ -125,18 +131,18 @@ class ComesFirst(Struct, frozen=True, kw_only=True):
 
 
 class NotFirst(Struct, frozen=True):
-    """The order of preference takes another solution first."""
+    """The order of preference, which takes another release first; the two answers differ in nothing else."""
 
 
 class BundledVersion(Struct, frozen=True, kw_only=True):
-    """The version in question is the one that a distribution bundles."""
+    """The distribution that bundles the version in question."""
 
     distribution: str
     version: str
 
 
 class CannotTell(Struct, frozen=True, kw_only=True):
-    """Whether the version would work is unknown, because an index cannot be reached; `problem` is the error message."""
+    """An index that cannot be reached, so that it is unknown whether the version would work; `problem` is the error message."""
 
     problem: str
 
@@ -145,7 +151,7 @@ PassedOver = LockKeeps | PolicyPrefers | StrategyIsOldest | ComesFirst | NotFirs
 
 
 class Yanked(Struct, frozen=True, kw_only=True):
-    """A chosen version is yanked, for the `reason` that its index gives, "" for none."""
+    """A chosen version that its index has yanked (PEP 592), for the `reason` that the index gives, "" for none."""
 
     name: str
     version: str
@@ -175,7 +181,7 @@ class IndexLeftOut(Struct, frozen=True, kw_only=True):
 
 
 class ShownByDriver(Struct, frozen=True, kw_only=True):
-    """The driver that a host runs shows that facts which the host does not state are good enough for that driver."""
+    """Facts that a host does not state, but that must be good enough for the driver, because the host runs it."""
 
     host: str
     driver: str
@@ -183,14 +189,14 @@ class ShownByDriver(Struct, frozen=True, kw_only=True):
 
 
 class Unread(Struct, frozen=True, kw_only=True):
-    """A host states facts, by the keys of its profile, on which no requirement of the stack depends."""
+    """Facts that a host states, by the keys of its profile, and on which no requirement of the stack depends."""
 
     host: str
     keys: tuple[str, ...]
 
 
 class LoweredTarget(Struct, frozen=True, kw_only=True):
-    """A GPU (`device`) is compiled for as an older architecture (`target`), for the compiler does not know the GPU."""
+    """A GPU (`device`) for which code of an older architecture (`target`) is compiled, because `nvcc` does not know the GPU."""
 
     device: str
     target: str
@@ -198,7 +204,7 @@ class LoweredTarget(Struct, frozen=True, kw_only=True):
 
 
 class UnlistedRelease(Struct, frozen=True, kw_only=True):
-    """An index has releases of a component, newest first, that the matrix does not list yet."""
+    """Releases of a component, newest first, that an index has and the matrix does not list yet."""
 
     component: str
     versions: tuple[str, ...]

@@ -1,6 +1,7 @@
 """A minimal conflict as data: its members, its conclusion, and the fixes.
 
-A member is a request, a fact, or a group of rules; without any one of the members the others could hold together.
+A member is a request of the spec, a fact of a host, or a group of rules; without any one of the members the others could hold
+together.
 """
 
 from __future__ import annotations
@@ -36,7 +37,10 @@ class Subjects(Struct, frozen=True, kw_only=True):
 
 
 class Statement(Struct, frozen=True, kw_only=True):
-    """A predicate that several candidates share; `subjects` is empty when the predicate names its own subject."""
+    """A predicate (a consequence of a choice) that several candidates of the component or distribution `name` share.
+
+    `subjects` are these candidates, () when the predicate names its own subject.
+    """
 
     name: str
     subjects: tuple[Subjects, ...]
@@ -52,7 +56,7 @@ class Statement(Struct, frozen=True, kw_only=True):
 
 
 class NotOffered(Struct, frozen=True, kw_only=True):
-    """A requested name is offered by no index, or by no row of the matrix for an accelerator and platform.
+    """A requested name that no index offers, or that no row of the matrix lists for an accelerator and platform.
 
     `until` is the last upload day that counts, "" when there is none.
     """
@@ -65,10 +69,10 @@ class NotOffered(Struct, frozen=True, kw_only=True):
 
 
 class Offered(Struct, frozen=True, kw_only=True):
-    """The versions that are offered of a name, none of which is requested; `more` counts those that are not listed.
+    """The available versions of a component or distribution, `name`, none of which meets the request.
 
-    `name` is the component or distribution. `by` is `index`, `matrix`, or `spec` for the file that the spec names at `place`;
-    `accelerator` is "" for CUDA. `until` is the last upload day that counts, "" when there is none.
+    `more` counts the versions that are not listed. `by` is `index`, `matrix`, or `spec` for the file that the spec names at
+    `place`; `accelerator` is "" for CUDA. `until` is the last upload day that counts, "" when there is none.
     """
 
     name: str
@@ -81,7 +85,7 @@ class Offered(Struct, frozen=True, kw_only=True):
 
 
 class Withdrawn(Struct, frozen=True, kw_only=True):
-    """The requested version is withdrawn, so it is offered only to a request that names it; `problem` says why."""
+    """The requested version, which is withdrawn, so that it is offered only to a request that names it; `problem` says why."""
 
     name: str
     version: str
@@ -89,7 +93,7 @@ class Withdrawn(Struct, frozen=True, kw_only=True):
 
 
 class Unlisted(Struct, frozen=True, kw_only=True):
-    """The requested versions that an index has and the matrix does not list, newest first, so that their needs are unknown."""
+    """The requested versions, newest first, that an index has and the matrix does not list; their requirements are unknown."""
 
     name: str
     versions: tuple[str, ...]
@@ -102,9 +106,9 @@ class Member(Struct, frozen=True, kw_only=True):
     """One member of a conflict: a request, a fact, or the predicates that the candidates of a rule share.
 
     `clauses` form one sentence; `more` counts the subjects whose clauses are left out. `sources` has each source once. `offer`
-    is what is offered in place of a request that nothing meets. `assumed_glibc` is the glibc version that was assumed for a
-    rule about files, None when no version was assumed; `is_assumed_of_image`: it was assumed for the base image, not for the
-    host.
+    says which versions are available, if the member is a request that none of them meets. `assumed_glibc` is the glibc version
+    that was assumed for a rule about files, None when no version was assumed; `is_assumed_of_image`: it was assumed for the
+    base image, not for the host.
     """
 
     kind: str
@@ -127,10 +131,10 @@ def member_of(ground: Ground) -> Member:
 class Conclusion(Struct, frozen=True, kw_only=True):
     """The conclusion of a conflict: a release that cannot be chosen or a component without candidates, and for which hosts.
 
-    `question` is the release that the user asked about; `requests` has the main one first; `name` is a component
-    without candidates; `refused` is a line of the spec that names no version; `facts` are the facts that exclude each other.
-    `hosts` are the labels of the hosts whose facts are members; `platform` is the platform of the target, "" when it is no
-    member.
+    `question` is the release that the user asked about; `requests` are those that cannot be met together, the main one first;
+    `name` is a component without candidates; `refused` is a line of the spec that names no version; `facts` are the facts that
+    exclude each other. `hosts` are the labels of the hosts whose facts are members, and `is_one_host` means that the target has
+    only one. `platform` is the platform of the target, "" when it is no member.
     """
 
     question: Ground | None = None
@@ -144,11 +148,11 @@ class Conclusion(Struct, frozen=True, kw_only=True):
 
 
 class Fix(Struct, frozen=True, kw_only=True):
-    """A set of edits that was solved again and works, with the versions that it gives.
+    """A set of edits that was solved again and works; `gives` are the versions in its answer, by component or distribution.
 
-    `is_unverified`: the answer that it gives is not verified. `hosts` maps the host label of an edit to all hosts that the edit
-    stands for; it is empty for a target of one host. `requested` are components that the spec requests, too: an edit of one
-    changes the host, not the spec.
+    `is_unverified`: the answer is not verified. `hosts` maps the host label of an edit to all hosts that the edit stands for;
+    it is empty for a target of one host. `requested` are components that the spec requests, too: an edit of one changes the
+    host, not the spec.
     """
 
     edits: tuple[Edit, ...]

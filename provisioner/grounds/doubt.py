@@ -16,7 +16,7 @@ class Doubt(Struct, frozen=True):
     """The base of all doubts."""
 
     is_of_choice: ClassVar[bool] = False
-    """Whether it is about what was chosen, which nobody measured or supports, so that another choice may be without it."""
+    """Whether the doubt is about the chosen release, which nobody measured or supports, so that another choice may avoid it."""
 
     @property
     def component(self) -> str:
@@ -25,9 +25,10 @@ class Doubt(Struct, frozen=True):
 
     @property
     def is_assumption(self) -> bool:
-        """Whether it is listed as an assumption, and does not make an answer unverified.
+        """Whether the doubt is listed as an assumption, and does not make an answer unverified.
 
-        If it is wrong, the stack fails at once and by name, or the machine shows by running that it is right.
+        A wrong assumption makes the stack fail at once with an error that names it, or the machine shows by running that it is
+        right.
         """
         return False
 
@@ -38,7 +39,7 @@ class Doubt(Struct, frozen=True):
 
 
 class NeededBy(Struct, frozen=True, kw_only=True):
-    """A requirement on an unstated fact (`needs`), of a candidate (`subject`) or of a rule by its name."""
+    """A requirement on `needs`, a component that a host does not state, of the candidate `subject` or the rule named `rule`."""
 
     needs: str
     bound: Bound
@@ -47,7 +48,7 @@ class NeededBy(Struct, frozen=True, kw_only=True):
 
 
 class Undecided(Struct, frozen=True, kw_only=True):
-    """A row of the matrix whose condition cannot be evaluated without a fact."""
+    """A row of the matrix whose condition cannot be evaluated without the unstated fact; `because` is the row's reason."""
 
     table: str
     name: str
@@ -55,7 +56,10 @@ class Undecided(Struct, frozen=True, kw_only=True):
 
 
 class Unstated(Doubt, frozen=True, kw_only=True):
-    """A host does not state a fact; `profile_key` is the key of a host profile that states it, "" when there is none."""
+    """A fact that a host does not state; `profile_key` is the key of a host profile that states it, "" when there is none.
+
+    `reason` is a requirement or condition that depends on the fact, None when none is cited.
+    """
 
     fact: str
     host: str
@@ -72,7 +76,7 @@ class Unstated(Doubt, frozen=True, kw_only=True):
 
 
 class UnstatedGpus(Doubt, frozen=True, kw_only=True):
-    """A host does not state its GPUs, so they were not compared with compiled targets."""
+    """The GPUs of a host that does not state them, so that they were not compared with compiled targets."""
 
     component: ClassVar[str] = "gpu"
     host: str
@@ -80,7 +84,7 @@ class UnstatedGpus(Doubt, frozen=True, kw_only=True):
 
 
 class NamelessGpu(Doubt, frozen=True, kw_only=True):
-    """A GPU of a host states neither its name nor its compute capability; `index` is its index in the host profile."""
+    """A GPU of a host without a stated name or compute capability; `index` is its index in the host profile."""
 
     component: ClassVar[str] = "gpu"
     of_host: ClassVar[str] = ""  # the other GPUs of the host may be known
@@ -89,28 +93,28 @@ class NamelessGpu(Doubt, frozen=True, kw_only=True):
 
 
 class MissingToolkit(Doubt, frozen=True, kw_only=True):
-    """A host has no NVIDIA Container Toolkit, which containers need for access to a GPU."""
+    """A host without the NVIDIA Container Toolkit, which containers need for access to a GPU."""
 
     component: ClassVar[str] = "container_toolkit"
     host: str
 
 
 class UnknownImage(Doubt, frozen=True, kw_only=True):
-    """The matrix does not know a base image, so its glibc and Python were not compared."""
+    """A base image that the matrix does not list, so that its glibc and Python were not compared."""
 
     component: ClassVar[str] = "glibc"
     reference: str
 
 
 class UnpinnedImage(Doubt, frozen=True, kw_only=True):
-    """A base image is not pinned by digest."""
+    """A base image that is not pinned by digest."""
 
     component: ClassVar[str] = "image"
     reference: str
 
 
 class UnmeasuredTargets(Doubt, frozen=True, kw_only=True):
-    """The compiled targets of a build were never read from its artefact, so the GPUs that it supports are unknown."""
+    """A build whose compiled targets were never read from its artefact, so that the GPUs that it supports are unknown."""
 
     is_of_choice: ClassVar[bool] = True
     component: ClassVar[str] = "gpu"
@@ -118,7 +122,7 @@ class UnmeasuredTargets(Doubt, frozen=True, kw_only=True):
 
 
 class SilentRows(Doubt, frozen=True, kw_only=True):
-    """No row of the matrix says which releases of a component (`object`) go with a chosen release."""
+    """A chosen release for which no row of the matrix says which releases of a component (`object`) it works with."""
 
     subject: Subject
     object: str
@@ -129,7 +133,7 @@ class SilentRows(Doubt, frozen=True, kw_only=True):
 
 
 class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
-    """The GPU code of a distribution's wheel was never read, but other versions of the distribution have some."""
+    """A wheel whose GPU code was never read, while wheels of other versions of the distribution have some."""
 
     is_of_choice: ClassVar[bool] = True
     subject: Subject
@@ -140,7 +144,10 @@ class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
 
 
 class MissingLibraries(Doubt, frozen=True, kw_only=True):
-    """A wheel needs shared libraries of CUDA that nothing chosen is known to provide; `providers` are distributions that do."""
+    """A wheel that needs shared libraries of CUDA (`sonames`), which nothing chosen is known to provide.
+
+    `providers` are distributions that provide them; `in_container`: the stack runs in a container, so the host's are not used.
+    """
 
     is_of_choice: ClassVar[bool] = True
     subject: Subject
@@ -154,9 +161,10 @@ class MissingLibraries(Doubt, frozen=True, kw_only=True):
 
 
 class ShadowedLibrary(Doubt, frozen=True, kw_only=True):
-    """The loader of a host finds a copy of a library in a directory of the host before that of the chosen wheels.
+    """A copy of a library on a host that the loader finds before the copy in the chosen wheels.
 
-    `stated` is the version of the host's copy, `chosen` that of the wheels, `variables` those that name the directory.
+    `stated` is the version of the host's copy, `chosen` that of the wheels; `variables` are the environment variables that name
+    the directory of the host's copy.
     """
 
     component: ClassVar[str] = "libraries"
@@ -168,9 +176,9 @@ class ShadowedLibrary(Doubt, frozen=True, kw_only=True):
 
 
 class NothingAccelerated(Doubt, frozen=True, kw_only=True):
-    """The spec asks for an accelerator and nothing chosen is known to compute on it.
+    """An accelerator that the spec asks for and on which nothing chosen is known to compute.
 
-    `instead` has each chosen distribution for the CPU that has a twin for GPUs, with that twin.
+    `instead` has each chosen distribution that runs on the CPU only and has a counterpart for GPUs, with that counterpart.
     """
 
     component: ClassVar[str] = "accelerator"
@@ -179,10 +187,11 @@ class NothingAccelerated(Doubt, frozen=True, kw_only=True):
 
 
 class Unrealised(Doubt, frozen=True, kw_only=True):
-    """The spec asks for CUDA or a library for it, and neither the base image nor the lock is known to have it.
+    """CUDA or a CUDA library that the spec asks for and neither the base image nor the lock is known to contain.
 
-    `distribution` is the one of NVIDIA's that has it, "" when none is known; `is_version`: its version is that of the release.
-    `base` is a keyword of `image.base` for an image that has it, "" for none.
+    `subject` is the chosen release of it. `distribution` is NVIDIA's Python distribution of it for the chosen CUDA, "" when
+    none is known; `is_version`: the distribution's version is that of the release. `base` is a value of `image.base` for an
+    image that contains it, "" for none.
     """
 
     subject: Subject
@@ -197,7 +206,7 @@ class Unrealised(Doubt, frozen=True, kw_only=True):
 
 
 class FromSource(Doubt, frozen=True, kw_only=True):
-    """A build is compiled from source: no binary is published."""
+    """A build that is compiled from source, because no binary is published; `part` is its component."""
 
     is_of_choice: ClassVar[bool] = True
     part: str
@@ -209,7 +218,10 @@ class FromSource(Doubt, frozen=True, kw_only=True):
 
 
 class UnlistedBundle(Doubt, frozen=True, kw_only=True):
-    """A distribution bundles a release of a component that the matrix does not list, so that release's needs are unknown."""
+    """A release of a component (`bundled`) that a distribution (`carrier`) bundles and the matrix does not list.
+
+    The requirements of such a release are unknown.
+    """
 
     is_of_choice: ClassVar[bool] = True
     bundled: str
@@ -221,7 +233,7 @@ class UnlistedBundle(Doubt, frozen=True, kw_only=True):
 
 
 class UnreadLine(Doubt, frozen=True, kw_only=True):
-    """A line of the spec about a framework has a marker on Python, and was not evaluated because no packages were solved.
+    """A line of the spec about a framework (`part`) whose marker depends on Python, left out because no packages were solved.
 
     `python` is the chosen Python to which the line applies, "" when none was chosen.
     """
@@ -236,7 +248,11 @@ class UnreadLine(Doubt, frozen=True, kw_only=True):
 
 
 class UnsupportedOverride(Doubt, frozen=True, kw_only=True):
-    """AMD GPUs run code that is compiled for another target, by settings that are not supported."""
+    """AMD GPUs that run code compiled for another target, `runs_as`, through settings that are not supported.
+
+    `devices` are the GPUs' own targets, `settings` are environment variables with their values, and `because` is the reason of
+    the matrix.
+    """
 
     is_of_choice: ClassVar[bool] = True
     component: ClassVar[str] = "gpu"
@@ -247,7 +263,7 @@ class UnsupportedOverride(Doubt, frozen=True, kw_only=True):
 
 
 class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
-    """A build has code for a GPU, but AMD does not list the GPU as supported by the release of ROCm."""
+    """A GPU for which a build has code, but which AMD does not list as supported by the release of ROCm."""
 
     is_of_choice: ClassVar[bool] = True
     component: ClassVar[str] = "gpu"
@@ -256,9 +272,10 @@ class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
 
 
 class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
-    """A host runs a driver on a Linux kernel version that is not documented for it, so it was patched or the document is old.
+    """A driver that a host runs on a Linux kernel version not documented for it; it was patched, or the documentation is old.
 
-    `documented` are the documented kernel versions, None when there are none; `kernel` is then "", for no kernel would do.
+    `documented` are the documented kernel versions, None when there are none; `kernel` is then "", because no version would be
+    documented.
     """
 
     component: ClassVar[str] = "kernel"
@@ -270,9 +287,10 @@ class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
 
 
 class Unexpected(Doubt, frozen=True, kw_only=True):
-    """A chosen version is not what `subject` is expected to need, though no source states the need.
+    """A chosen version that differs from what `subject` is expected to need, though no source states the need.
 
-    `because` is the reason of the rule that expects it, "" for what the row of the release itself expects.
+    `needs` is the needed component and `bound` the expected range. `because` is the reason of the rule that expects it, "" when
+    the matrix row of `subject` itself expects it.
     """
 
     subject: Subject
@@ -287,7 +305,7 @@ class Unexpected(Doubt, frozen=True, kw_only=True):
 
 
 class OtherMinorNvcc(Doubt, frozen=True, kw_only=True):
-    """The nvcc has another minor release than the framework's CUDA, about which PyTorch warns."""
+    """An nvcc of another minor release than the framework's CUDA, about which PyTorch warns."""
 
     is_of_choice: ClassVar[bool] = True
     component: ClassVar[str] = "nvcc"
@@ -298,7 +316,7 @@ class OtherMinorNvcc(Doubt, frozen=True, kw_only=True):
 
 
 class AssumedMacosBuild(Doubt, frozen=True, kw_only=True):
-    """A host does not state its build of macOS, and one was assumed."""
+    """The build of macOS that was assumed for a host that does not state one."""
 
     component: ClassVar[str] = "macos"
     host: str
@@ -306,10 +324,10 @@ class AssumedMacosBuild(Doubt, frozen=True, kw_only=True):
 
 
 class UnlistedSeries(Doubt, frozen=True, kw_only=True):
-    """A host has a version of a component of whose series the matrix has no release, so that no row speaks of it.
+    """A host's version of a component for whose release series the matrix has no release, so that no row covers it.
 
-    `newest` is the newest release of the matrix if the version is newer than that, "" if it is not. The version was then judged
-    as that release, where `is_judged` is set, and by its number alone where it is not.
+    `newest` is the newest release of the matrix if the version is newer than that, otherwise "". `is_judged`: the version was
+    treated as that release; otherwise only its number was compared.
     """
 
     name: str
@@ -324,9 +342,10 @@ class UnlistedSeries(Doubt, frozen=True, kw_only=True):
 
 
 class StatedSeries(Doubt, frozen=True, kw_only=True):
-    """A host states the series of a component (`nvcc 12.4`) and not the release, and some releases of it would not do.
+    """A release series that a host states for a component (`nvcc 12.4`) in place of a release, if some of its releases fail.
 
-    `assumed` is the release that was taken, `failing` are the releases of the matrix that would not do, () if none is known.
+    `assumed` is the release that was taken. `failing` are the releases of the matrix that would not do, () if the matrix lists
+    none of the component.
     """
 
     name: str
@@ -342,7 +361,7 @@ class StatedSeries(Doubt, frozen=True, kw_only=True):
 
 
 class BroughtFramework(Doubt, frozen=True, kw_only=True):
-    """A framework is installed as a dependency of other packages, without its GPU build."""
+    """A framework that is installed as a dependency of other packages only, and without its GPU build."""
 
     framework: str
     version: str
@@ -353,7 +372,7 @@ class BroughtFramework(Doubt, frozen=True, kw_only=True):
 
 
 class AssumedDriver(Doubt, frozen=True, kw_only=True):
-    """A host has a driver and does not state its version, and one was assumed."""
+    """The version that was assumed for the driver of a host that does not state it."""
 
     driver: str
     host: str
@@ -366,7 +385,7 @@ class AssumedDriver(Doubt, frozen=True, kw_only=True):
 
 
 class NamelessForward(Doubt, frozen=True, kw_only=True):
-    """A host does not state the names of its GPUs, and forward compatibility works on data-centre GPUs only."""
+    """A host that does not state the names of its GPUs, while forward compatibility works on data-centre GPUs only."""
 
     component: ClassVar[str] = "gpu_kind"
     host: str
@@ -374,7 +393,10 @@ class NamelessForward(Doubt, frozen=True, kw_only=True):
 
 
 class SkippedClause(Doubt, frozen=True, kw_only=True):
-    """A clause of an image's NVIDIA_REQUIRE_CUDA names a property that container runtimes do not know."""
+    """A clause of an image's NVIDIA_REQUIRE_CUDA about a property that container runtimes do not know.
+
+    One runtime skips such a clause, another refuses it.
+    """
 
     component: ClassVar[str] = "image"
     clause: str
@@ -382,7 +404,7 @@ class SkippedClause(Doubt, frozen=True, kw_only=True):
 
 
 class UndecidedGate(Doubt, frozen=True, kw_only=True):
-    """An image's NVIDIA_REQUIRE_CUDA may or may not admit a host, depending on unknown properties of the host."""
+    """An image's NVIDIA_REQUIRE_CUDA that may or may not admit a host, depending on unknown `properties` of the host."""
 
     component: ClassVar[str] = "image"
     reference: str
@@ -392,7 +414,7 @@ class UndecidedGate(Doubt, frozen=True, kw_only=True):
 
 
 class UndatedRelease(Doubt, frozen=True, kw_only=True):
-    """The release date is unknown, so the release may be too recent for the policy (less than a week old)."""
+    """A release without a known date, so that it may be too recent for the policy (less than a week old)."""
 
     name: str
     label: str
@@ -403,7 +425,7 @@ class UndatedRelease(Doubt, frozen=True, kw_only=True):
 
 
 class UndatedFile(Doubt, frozen=True, kw_only=True):
-    """The upload time of a version is unknown, so the version may be too recent for the policy (less than a week old)."""
+    """A version without a known upload time, so that it may be too recent for the policy (less than a week old)."""
 
     name: str
     label: str
@@ -415,14 +437,14 @@ class UndatedFile(Doubt, frozen=True, kw_only=True):
 
 
 class UndesignatedBranch(Doubt, frozen=True, kw_only=True):
-    """No source says whether a driver branch is a production branch or a feature branch."""
+    """A driver branch of which no source says whether it is a production branch or a feature branch."""
 
     component: ClassVar[str] = "driver"
     branch: str
 
 
 class BuiltMetadata(Doubt, frozen=True, kw_only=True):
-    """The requirements of a source distribution were found by building it on one machine; elsewhere they may differ."""
+    """A source distribution whose requirements were found by building it on one machine; on another, they may differ."""
 
     name: str
     filename: str

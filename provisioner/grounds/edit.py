@@ -95,7 +95,7 @@ def _with_lines_about(request: Request, distribution: str, change: Callable[[Req
 
 
 class SetDistribution(Edit, frozen=True, kw_only=True):
-    """Request one version of a distribution in `packages:`; `name` is its component, if the distribution is one."""
+    """Request one version of a distribution in `packages:`; `name` is its component, or its own name if it is no component."""
 
     name: str
     distribution: str
@@ -119,7 +119,7 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
 
 
 class DropRequest(Edit, frozen=True, kw_only=True):
-    """The base of the edits that drop the `requests` of a component, or of a distribution that is none: `name`."""
+    """The base of edits that drop the `requests` for `name`, a component or a distribution that is not one."""
 
     gives_up: ClassVar[bool] = True
     name: str
@@ -278,7 +278,10 @@ class SetRuns(Edit, frozen=True, kw_only=True):
 
 
 class SetExtras(Edit, frozen=True, kw_only=True):
-    """Require a distribution in `packages:` with other extras than before, "" for none, in both cases as `cuda12,opt`."""
+    """Require a distribution in `packages:` with other extras.
+
+    `extras` and `before` are the new and the former extras, as `cuda12,opt`, "" for none.
+    """
 
     name: str
     distribution: str
@@ -301,7 +304,7 @@ class SetExtras(Edit, frozen=True, kw_only=True):
 
 
 class SetArchitecture(Edit, frozen=True, kw_only=True):
-    """Replace one architecture in the spec's list, `before`, by another."""
+    """Replace one architecture, `before`, in the spec's list of those to compile for."""
 
     component: ClassVar[str] = "arch_list"
     before: str
@@ -320,7 +323,7 @@ class SetArchitecture(Edit, frozen=True, kw_only=True):
 
 
 class AddPlatform(Edit, frozen=True, kw_only=True):
-    """Add a platform, the last of `platforms`, to those of the spec."""
+    """Add a platform to the spec; `platforms` are all platforms of the spec afterwards, the added one last."""
 
     component: ClassVar[str] = "platform"
     platforms: tuple[str, ...]
@@ -336,9 +339,10 @@ class AddPlatform(Edit, frozen=True, kw_only=True):
 class SetFact(Edit, frozen=True, kw_only=True):
     """Change a fact of a host: another driver, kernel or GPU.
 
-    `value` is the nearest value that works. `sign` is `==`, or `>=` and `<=` if values beyond it work, too; `last` is then the
-    last of these, "" if there is no end. `today` is the value that the host states now; `products` are the names of the GPUs
-    whose device is `today`; `shown_by` is the component that shows that the value is installed already, "" if none does.
+    `value` is the working value nearest to the present one. `sign` is `==`, or `>=` and `<=` if values beyond it work, too;
+    `last` is then the last of these, "" if there is no end. `today` is the value that the host states now; `products` are the
+    names of the GPUs whose device is `today`; `shown_by` is the component that shows that the value is installed already, "" if
+    none does.
     """
 
     name: str
@@ -363,7 +367,7 @@ class SetFact(Edit, frozen=True, kw_only=True):
 
     @property
     def ends(self) -> tuple[str, ...]:
-        """The values at the ends of the range that are known to work."""
+        """The two ends of the range of values, each known to work; `value` alone for an open range or a single value."""
         return (self.value, self.last) if self.last else (self.value,)
 
     @property
@@ -412,7 +416,7 @@ class LeaveWsl1(Edit, frozen=True, kw_only=True):
 
 
 class DropHost(Edit, frozen=True, kw_only=True):
-    """Remove a host from the target."""
+    """Remove a host from the target of the request."""
 
     component: ClassVar[str] = "target"
     host: str

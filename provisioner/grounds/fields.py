@@ -42,18 +42,18 @@ _VALUES = ("value", "label", "device")
 
 
 class PredicateFields(Struct, frozen=True, kw_only=True):
-    """The object of a predicate, and the alternatives that the predicate allows of the object."""
+    """The object of a predicate (a component, distribution or target), and the alternatives that the predicate allows of it."""
 
     object: str = ""
     ranges: tuple[str, ...] = ()
 
 
 class GroundFields(Struct, frozen=True, kw_only=True):
-    """A ground as plain text.
+    """The plain-text fields of a ground, the statement that justifies a requirement.
 
     `type` is the kind of statement (`needs`, `compiled-for`, `host-fact`); `subject` is the candidate that makes it, `object`
-    the component, distribution or target that it is about, `ranges` the alternatives that it allows of the object; `source` is
-    a row of the matrix, a document, an index or a distribution's metadata; `place` is a line of a file.
+    the component, distribution or target that it is about, `ranges` the alternative version ranges of the object that it
+    allows; `source` is a row of the matrix, a document, an index or a distribution's metadata; `place` is a line of a file.
     """
 
     type: str

@@ -40,7 +40,7 @@ Command = Solve | Render | CheckWithHosts
 
 
 class RequiredBy(Struct, frozen=True):
-    """A requirement that the metadata of a locked package states."""
+    """A requirement in the metadata of a locked package, `package`."""
 
     package: Subject
     requirement: str
@@ -50,10 +50,11 @@ Reason = Ground | RequiredBy
 
 
 class FileDrift(Struct, frozen=True, kw_only=True):
-    """A difference between a locked file and its index's listing of today.
+    """A difference between a locked file and what its index lists today.
 
     `kind` is `vanished` (no longer listed), `exchanged` (listed with another sha256), `yanked` (withdrawn, but still served:
-    PEP 592) or `redated` (another upload time with the same content). `locked` and `offered` are the two values.
+    PEP 592) or `redated` (another upload time with the same content). `locked` and `offered` are the two differing values; for
+    `yanked`, `offered` is the index's reason and `locked` is "".
     """
 
     kind: str
@@ -72,8 +73,8 @@ class FileDrift(Struct, frozen=True, kw_only=True):
 class Finding(Struct, frozen=True, kw_only=True):
     """The base of all findings.
 
-    `verdict` is `no`, `unverified`, `warning` (which is no reason against a yes) or `yes`; `is_stale`: solving again would
-    change the lock.
+    `verdict` is what the check answers because of it: `no`, `unverified`, `warning` (which is no reason against a yes) or
+    `yes`; `is_stale`: solving again would change the lock.
     """
 
     code: ClassVar[str]
@@ -88,7 +89,7 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class EditedLock(Finding, frozen=True, kw_only=True):
-    """The digest of a lock does not match its content."""
+    """A lock whose digest does not match its content."""
 
     code: ClassVar[str] = "edited-lock"
 
@@ -98,7 +99,7 @@ class EditedLock(Finding, frozen=True, kw_only=True):
 
 
 class NoSpec(Finding, frozen=True, kw_only=True):
-    """The spec of a lock does not exist."""
+    """A lock whose spec, the file `object`, does not exist."""
 
     code: ClassVar[str] = "no-spec"
     verdict: ClassVar[str] = "unverified"
@@ -106,7 +107,7 @@ class NoSpec(Finding, frozen=True, kw_only=True):
 
 
 class MissingTarget(Finding, frozen=True, kw_only=True):
-    """A target of the spec has no lock file."""
+    """A target of the spec that has no lock file."""
 
     code: ClassVar[str] = "missing-target"
     object: str
@@ -117,7 +118,7 @@ class MissingTarget(Finding, frozen=True, kw_only=True):
 
 
 class MissingPlatform(Finding, frozen=True, kw_only=True):
-    """A platform of the spec is not in the lock."""
+    """A platform of the spec (`needed`) that is not in the lock."""
 
     code: ClassVar[str] = "missing-platform"
     is_stale: ClassVar[bool] = True
@@ -126,7 +127,7 @@ class MissingPlatform(Finding, frozen=True, kw_only=True):
 
 
 class OtherAccelerator(Finding, frozen=True, kw_only=True):
-    """The spec and its hosts call for another accelerator."""
+    """An accelerator that the spec and its hosts call for (`needed`), in place of the lock's (`locked`)."""
 
     code: ClassVar[str] = "stale-accelerator"
     is_stale: ClassVar[bool] = True
@@ -135,7 +136,7 @@ class OtherAccelerator(Finding, frozen=True, kw_only=True):
 
 
 class Unverified(Finding, frozen=True, kw_only=True):
-    """The lock relies on an unknown fact."""
+    """An unknown fact that the lock relies on."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
@@ -143,7 +144,7 @@ class Unverified(Finding, frozen=True, kw_only=True):
 
 
 class UnpinnedBase(Finding, frozen=True, kw_only=True):
-    """A base image is locked without its digest, so that another build of its tag may be another image."""
+    """A base image that is locked by tag without a digest, so the tag may later mean another image."""
 
     code: ClassVar[str] = "unpinned-image"
     verdict: ClassVar[str] = "warning"
@@ -151,14 +152,14 @@ class UnpinnedBase(Finding, frozen=True, kw_only=True):
 
 
 class RefusedUnpinnedBase(UnpinnedBase, frozen=True, kw_only=True):
-    """A base image is locked without its digest, in a check that takes nothing for granted."""
+    """A base image that is locked without its digest, in a check with `--strict` or `policy.strict`."""
 
     verdict: ClassVar[str] = "no"
     is_stale: ClassVar[bool] = True
 
 
 class MissingOutput(Finding, frozen=True, kw_only=True):
-    """A rendered file does not exist."""
+    """A rendered file that does not exist; `output` is its format."""
 
     code: ClassVar[str] = "missing-output"
     lock: str
@@ -171,14 +172,14 @@ class MissingOutput(Finding, frozen=True, kw_only=True):
 
 
 class EditedOutput(MissingOutput, frozen=True, kw_only=True):
-    """A rendered file differs from what its lock renders, first at `place`; `is_foreign`: provision did not render it."""
+    """A rendered file that differs from what its lock renders, first at `place`; `is_foreign`: provision did not render it."""
 
     code: ClassVar[str] = "edited-output"
     is_foreign: bool
 
 
 class OverwrittenFile(Finding, frozen=True, kw_only=True):
-    """Wheels contain the same file with different content, and `others` more such files."""
+    """A file that several wheels contain with different content; `others` counts further such files of these wheels."""
 
     code: ClassVar[str] = "shared-file"
     subjects: tuple[Subject, ...]
@@ -187,13 +188,13 @@ class OverwrittenFile(Finding, frozen=True, kw_only=True):
 
 
 class KnownOverwrittenFile(OverwrittenFile, frozen=True, kw_only=True):
-    """Wheels contain the same file with different content, which the matrix lists and does not refuse."""
+    """A file that several wheels contain with different content, which the matrix lists and does not refuse."""
 
     verdict: ClassVar[str] = "yes"
 
 
 class UnreadWheel(Finding, frozen=True, kw_only=True):
-    """The list of files in a wheel could not be read."""
+    """A wheel, `object`, whose list of files could not be read."""
 
     code: ClassVar[str] = "unread-wheel"
     verdict: ClassVar[str] = "unverified"
@@ -202,7 +203,10 @@ class UnreadWheel(Finding, frozen=True, kw_only=True):
 
 
 class UnknownChanges(Finding, frozen=True, kw_only=True):
-    """The changes that solving again would make are unknown, because an index cannot be reached."""
+    """An index that cannot be reached, so that the changes that solving again would make are unknown.
+
+    `problem`, `causes` and `hints` are those of the error.
+    """
 
     code: ClassVar[str] = "unverified-changes"
     verdict: ClassVar[str] = "unverified"
@@ -212,7 +216,7 @@ class UnknownChanges(Finding, frozen=True, kw_only=True):
 
 
 class StaleStack(Finding, frozen=True, kw_only=True):
-    """The locked stack conflicts with the spec, the matrix or the hosts."""
+    """A conflict of the locked stack with the spec, the matrix or the hosts."""
 
     code: ClassVar[str] = "stale-stack"
     is_stale: ClassVar[bool] = True
@@ -220,14 +224,14 @@ class StaleStack(Finding, frozen=True, kw_only=True):
 
 
 class NoLongerSolvable(Finding, frozen=True, kw_only=True):
-    """No stack satisfies the spec, the matrix and the indexes of today."""
+    """A conflict because of which no stack satisfies the spec, the matrix and the indexes of today."""
 
     code: ClassVar[str] = "no-longer-solvable"
     conflict: Conflict
 
 
 class UnlistedRelease(Finding, frozen=True, kw_only=True):
-    """The matrix does not list a locked release, or no longer does."""
+    """A locked release that the matrix does not list, or no longer lists."""
 
     code: ClassVar[str] = "unknown-release"
     is_stale: ClassVar[bool] = True
@@ -235,7 +239,7 @@ class UnlistedRelease(Finding, frozen=True, kw_only=True):
 
 
 class OtherImage(Finding, frozen=True, kw_only=True):
-    """The spec asks for another base image."""
+    """A base image that the spec asks for (`needed`) in place of the locked one."""
 
     code: ClassVar[str] = "unknown-release"
     is_stale: ClassVar[bool] = True
@@ -244,7 +248,7 @@ class OtherImage(Finding, frozen=True, kw_only=True):
 
 
 class OtherHostRequirement(Finding, frozen=True, kw_only=True):
-    """A host requirement of the lock differs from that of the same stack today."""
+    """A host requirement of the lock, on `object`, that differs from the one that its stack has when it is solved again."""
 
     code: ClassVar[str] = "stale-host-requirements"
     is_stale: ClassVar[bool] = True
@@ -254,7 +258,7 @@ class OtherHostRequirement(Finding, frozen=True, kw_only=True):
 
 
 class OtherVariable(Finding, frozen=True, kw_only=True):
-    """An environment variable of the lock differs from that of the same stack today."""
+    """An environment variable of the lock, `object`, that differs from the one that its stack has when it is solved again."""
 
     code: ClassVar[str] = "stale-environment"
     is_stale: ClassVar[bool] = True
@@ -264,7 +268,7 @@ class OtherVariable(Finding, frozen=True, kw_only=True):
 
 
 class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
-    """A differing host requirement or variable when the spec has no hosts: hosts on the command line may explain it."""
+    """A host requirement or variable that differs while the spec has no hosts: hosts on the command line may explain it."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
@@ -276,7 +280,7 @@ class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
 
 
 class OtherGate(Finding, frozen=True, kw_only=True):
-    """NVIDIA_REQUIRE_CUDA of the lock admits other hosts to the image than the stack runs on."""
+    """An NVIDIA_REQUIRE_CUDA in the lock that admits other hosts to the image than the stack runs on."""
 
     code: ClassVar[str] = "stale-gate"
     is_stale: ClassVar[bool] = True
@@ -285,7 +289,7 @@ class OtherGate(Finding, frozen=True, kw_only=True):
 
 
 class MissingPackage(Finding, frozen=True, kw_only=True):
-    """A required distribution is not locked."""
+    """A required distribution, `object`, that is not locked; `by` is the requirement."""
 
     code: ClassVar[str] = "missing-package"
     is_stale: ClassVar[bool] = True
@@ -294,34 +298,34 @@ class MissingPackage(Finding, frozen=True, kw_only=True):
 
 
 class StalePackage(Finding, frozen=True, kw_only=True):
-    """The base of findings that a locked package does not satisfy the spec, the matrix or the hosts."""
+    """The base of findings on a locked package that does not satisfy the spec, the matrix or the hosts."""
 
     code: ClassVar[str] = "stale-package"
     is_stale: ClassVar[bool] = True
 
 
 class OtherVersion(StalePackage, frozen=True, kw_only=True):
-    """A requirement or bound rules the locked version out."""
+    """A locked version that a requirement, constraint or override (`by`) excludes."""
 
     subject: Subject
     by: Reason
 
 
 class OtherFile(StalePackage, frozen=True, kw_only=True):
-    """A requirement names another file than the locked one."""
+    """A locked package from another file than the one that a requirement (`by`) names."""
 
     subject: Subject
     by: Reason
 
 
 class OtherHash(StalePackage, frozen=True, kw_only=True):
-    """A locked file has none of the hashes that the spec gives."""
+    """A locked package with a file that has none of the hashes in the spec."""
 
     subject: Subject
 
 
 class MissingExtras(StalePackage, frozen=True, kw_only=True):
-    """A distribution is locked without extras that the spec requires."""
+    """A distribution that is locked without `extras` that the spec requires."""
 
     subject: Subject
     extras: tuple[str, ...]
@@ -329,7 +333,7 @@ class MissingExtras(StalePackage, frozen=True, kw_only=True):
 
 
 class UnrecordedExtras(Finding, frozen=True, kw_only=True):
-    """A lock of an earlier version of this program does not record whether it has extras that the spec requires."""
+    """A lock by an earlier version of this program, which does not say if it covers the `extras` that the spec requires."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
@@ -339,34 +343,34 @@ class UnrecordedExtras(Finding, frozen=True, kw_only=True):
 
 
 class UnneededExtras(StalePackage, frozen=True, kw_only=True):
-    """A distribution is locked with extras that nothing requires any more."""
+    """A distribution that is locked with `extras` that nothing requires any more."""
 
     subject: Subject
     extras: tuple[str, ...]
 
 
 class ForbiddenRelease(StalePackage, frozen=True, kw_only=True):
-    """A locked package is a `prerelease` or an `sdist`, and the policy forbids the word."""
+    """A locked package that is a `prerelease` or an `sdist`, the `word` that the policy forbids."""
 
     subject: Subject
     word: str
 
 
 class SourceDistribution(StalePackage, frozen=True, kw_only=True):
-    """A locked package is a source distribution, and the policy does not allow any."""
+    """A locked package that is a source distribution, which the policy does not allow."""
 
     subject: Subject
 
 
 class LateUpload(StalePackage, frozen=True, kw_only=True):
-    """A locked file was uploaded after the last day of the policy."""
+    """A locked file that was uploaded after `until`, the last day that the policy allows."""
 
     subject: Subject
     until: str
 
 
 class NewerGlibc(StalePackage, frozen=True, kw_only=True):
-    """A locked wheel needs a newer glibc than the target has; `by` is the fact of the host that states it, None without one."""
+    """A locked wheel that needs a newer glibc than the target has; `by` is the host fact giving the target's glibc, or None."""
 
     subject: Subject
     file: str
@@ -376,7 +380,7 @@ class NewerGlibc(StalePackage, frozen=True, kw_only=True):
 
 
 class NotInstallable(StalePackage, frozen=True, kw_only=True):
-    """The tags of a locked wheel do not fit the target; `problem` is the index part's error message."""
+    """A locked wheel whose tags do not fit the target; `problem` is the error message that says why."""
 
     subject: Subject
     file: str
@@ -384,7 +388,7 @@ class NotInstallable(StalePackage, frozen=True, kw_only=True):
 
 
 class UnknownGlibc(Finding, frozen=True, kw_only=True):
-    """A locked wheel needs a glibc, and the glibc of the target is not known."""
+    """A locked wheel that needs a version of glibc (`needed`), while that of the target is unknown."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
@@ -394,7 +398,7 @@ class UnknownGlibc(Finding, frozen=True, kw_only=True):
 
 
 class FileClash(StalePackage, frozen=True, kw_only=True):
-    """Locked distributions write the same files, by a row of the matrix."""
+    """Locked distributions that write the same files, according to a row of the matrix with the reason `because`."""
 
     subjects: tuple[Subject, ...]
     file: str
@@ -402,7 +406,10 @@ class FileClash(StalePackage, frozen=True, kw_only=True):
 
 
 class UnmetNeed(StalePackage, frozen=True, kw_only=True):
-    """A locked release has a requirement in the matrix that the lock does not meet; `locked` is "" when `object` is missing."""
+    """A requirement of a locked release, stated by the matrix, that the lock does not meet.
+
+    `object` is the required component or distribution, `locked` its locked version, "" for none.
+    """
 
     subject: Subject
     object: str
@@ -412,7 +419,10 @@ class UnmetNeed(StalePackage, frozen=True, kw_only=True):
 
 
 class OtherAbi(StalePackage, frozen=True, kw_only=True):
-    """A locked wheel needs a build of PyTorch of the other C++ ABI than the locked `build`."""
+    """A locked wheel that needs a build of PyTorch of the other C++ ABI than the locked `build` has.
+
+    `needs_new`: the wheel needs the new ABI.
+    """
 
     subject: Subject
     needs_new: bool
@@ -420,7 +430,7 @@ class OtherAbi(StalePackage, frozen=True, kw_only=True):
 
 
 class OtherRuns(Finding, frozen=True, kw_only=True):
-    """The spec runs in a container and the lock on the host itself, or vice versa."""
+    """A lock for running in a container, while the spec asks to run on the host itself (`needed`), or vice versa."""
 
     code: ClassVar[str] = "stale-runs"
     is_stale: ClassVar[bool] = True
@@ -429,13 +439,13 @@ class OtherRuns(Finding, frozen=True, kw_only=True):
 
 
 class UnlistedIndex(Struct, frozen=True):
-    """The spec does not list the index."""
+    """An index that the spec does not list."""
 
     index: str
 
 
 class DedicatedIndex(Struct, frozen=True, kw_only=True):
-    """The spec has another index, `dedicated`, for the packages alone; `is_by_pattern`: its `packages` list them."""
+    """An index in place of `dedicated`, to which the spec pins the packages; `is_by_pattern`: its `packages` match them."""
 
     index: str
     dedicated: str
@@ -443,14 +453,14 @@ class DedicatedIndex(Struct, frozen=True, kw_only=True):
 
 
 class IndexOfOthers(Struct, frozen=True):
-    """The spec has the index for packages that match `patterns`, and these do not."""
+    """An index that the spec uses only for packages that match `patterns`, while the locked packages do not."""
 
     index: str
     patterns: tuple[str, ...]
 
 
 class MovedIndex(Struct, frozen=True, kw_only=True):
-    """The spec has another URL for the index."""
+    """An index for which the spec has another URL than the lock."""
 
     index: str
     locked: str
@@ -461,7 +471,7 @@ IndexDifference = UnlistedIndex | DedicatedIndex | IndexOfOthers | MovedIndex
 
 
 class OtherIndex(Finding, frozen=True, kw_only=True):
-    """Packages are locked from an index that the spec does not allow for them."""
+    """Packages that are locked from an index that the spec does not allow for them; `difference` says why."""
 
     code: ClassVar[str] = "stale-index"
     is_stale: ClassVar[bool] = True
@@ -470,7 +480,7 @@ class OtherIndex(Finding, frozen=True, kw_only=True):
 
 
 class UnneededPackages(Finding, frozen=True, kw_only=True):
-    """Packages are locked that nothing in the spec requires."""
+    """Locked packages that nothing in the spec requires."""
 
     code: ClassVar[str] = "unasked-package"
     is_stale: ClassVar[bool] = True
@@ -478,7 +488,7 @@ class UnneededPackages(Finding, frozen=True, kw_only=True):
 
 
 class MissingArtefact(Finding, frozen=True, kw_only=True):
-    """A local file of a lock does not exist."""
+    """A local file of a lock that does not exist."""
 
     code: ClassVar[str] = "missing-artefact"
     subject: Subject
@@ -486,7 +496,7 @@ class MissingArtefact(Finding, frozen=True, kw_only=True):
 
 
 class ChangedArtefact(Finding, frozen=True, kw_only=True):
-    """A local file of a lock has another sha256."""
+    """A local file of a lock with another sha256: `found` in place of `locked`."""
 
     code: ClassVar[str] = "changed-artefact"
     file: str
@@ -495,7 +505,7 @@ class ChangedArtefact(Finding, frozen=True, kw_only=True):
 
 
 class ResizedArtefact(Finding, frozen=True, kw_only=True):
-    """A local file of a lock has another size, in bytes."""
+    """A local file of a lock with another size in bytes: `found` in place of `locked`."""
 
     code: ClassVar[str] = "changed-artefact"
     file: str
@@ -504,7 +514,7 @@ class ResizedArtefact(Finding, frozen=True, kw_only=True):
 
 
 class VanishedFile(Finding, frozen=True, kw_only=True):
-    """An index no longer lists a locked file."""
+    """A locked file that its index no longer lists."""
 
     code: ClassVar[str] = "vanished-file"
     drift: FileDrift
@@ -515,7 +525,7 @@ class VanishedFile(Finding, frozen=True, kw_only=True):
 
 
 class ExchangedFile(Finding, frozen=True, kw_only=True):
-    """An index lists a locked file with other content."""
+    """A locked file that its index lists with other content."""
 
     code: ClassVar[str] = "exchanged-file"
     drift: FileDrift
@@ -529,7 +539,7 @@ class Contradiction(Finding, frozen=True, kw_only=True):
 
 
 class OtherComponent(Contradiction, frozen=True, kw_only=True):
-    """The stack has another version of a component than the locked package of the component."""
+    """A component, `object`, whose version in the stack (`needed`) is not that of its locked package, `subject`."""
 
     subject: Subject
     object: str
@@ -537,7 +547,7 @@ class OtherComponent(Contradiction, frozen=True, kw_only=True):
 
 
 class OtherBuild(Contradiction, frozen=True, kw_only=True):
-    """The locked wheel of PyTorch is not that of the build in the stack."""
+    """A locked wheel of PyTorch that is not the wheel of the stack's build."""
 
     subject: Subject
     needed: str
@@ -545,27 +555,27 @@ class OtherBuild(Contradiction, frozen=True, kw_only=True):
 
 
 class NoPython(Contradiction, frozen=True, kw_only=True):
-    """A stack with packages names no Python."""
+    """A stack with packages that names no Python."""
 
     platform: str
 
 
 class PythonNotAdmitted(Contradiction, frozen=True, kw_only=True):
-    """`requires-python` does not admit the Python of the stack."""
+    """A Python of the stack (`needed`) that the lock's `requires-python` (`locked`) excludes."""
 
     needed: str
     locked: str
 
 
 class EnvironmentsRefuse(Contradiction, frozen=True, kw_only=True):
-    """The markers in `environments` exclude a platform and Python that the lock was solved for."""
+    """A platform and Python that the lock was solved for and that the markers in its `environments` exclude."""
 
     platform: str
     python: str
 
 
 class EnvironmentsAdmit(Contradiction, frozen=True, kw_only=True):
-    """`environments` or `requires-python` (`key`) admits platforms and Pythons that the lock was not solved for.
+    """Platforms and Pythons that the lock was not solved for and that its `environments` or `requires-python` (`key`) admits.
 
     `pythons` are the first and the last such Python series.
     """
@@ -576,7 +586,10 @@ class EnvironmentsAdmit(Contradiction, frozen=True, kw_only=True):
 
 
 class MarkerDisagrees(Contradiction, frozen=True, kw_only=True):
-    """The marker of a package selects it on a platform that it is not locked for, or vice versa; "" selects it everywhere."""
+    """A package whose marker selects it on a platform that it is not locked for, or not on one that it is locked for.
+
+    `is_locked`: it is locked for the platform. The marker "" selects it everywhere.
+    """
 
     subject: Subject
     platform: str
@@ -585,7 +598,7 @@ class MarkerDisagrees(Contradiction, frozen=True, kw_only=True):
 
 
 class PackagePython(Contradiction, frozen=True, kw_only=True):
-    """The Requires-Python of a package excludes the Python of the stack."""
+    """A package whose Requires-Python (`needed`) excludes the Python of the stack (`locked`)."""
 
     subject: Subject
     platform: str
@@ -594,7 +607,7 @@ class PackagePython(Contradiction, frozen=True, kw_only=True):
 
 
 class NoFileForPlatform(Contradiction, frozen=True, kw_only=True):
-    """No file of a package is for a platform that it is locked for."""
+    """A package without a file for a platform that it is locked for."""
 
     subject: Subject
     platform: str
@@ -602,7 +615,7 @@ class NoFileForPlatform(Contradiction, frozen=True, kw_only=True):
 
 
 class TooManyFiles(Contradiction, frozen=True, kw_only=True):
-    """A package has more files than platforms."""
+    """A package with more files than platforms, though one for each was solved."""
 
     subject: Subject
     platforms: tuple[str, ...]
@@ -610,27 +623,27 @@ class TooManyFiles(Contradiction, frozen=True, kw_only=True):
 
 
 class UnusableAddress(Contradiction, frozen=True, kw_only=True):
-    """The URL of a file is not one that other machines can download."""
+    """A URL of a file from which other machines cannot download it."""
 
     subject: Subject
     url: str
 
 
 class LoginInAddress(Contradiction, frozen=True, kw_only=True):
-    """The URL of a file contains a login."""
+    """A URL of a file that contains a login."""
 
     subject: Subject
 
 
 class OtherWheel(Contradiction, frozen=True, kw_only=True):
-    """The wheel of a direct URL or path is of another distribution or version."""
+    """A wheel, locked by direct URL or path, that is of another distribution or version than its package."""
 
     subject: Subject
     file: str
 
 
 class LockedTwice(Contradiction, frozen=True, kw_only=True):
-    """Two package entries of one distribution are for the same platform."""
+    """A distribution, `object`, with two package entries for the same platform."""
 
     object: str
     platform: str
@@ -638,14 +651,14 @@ class LockedTwice(Contradiction, frozen=True, kw_only=True):
 
 
 class UnlockedDependency(Contradiction, frozen=True, kw_only=True):
-    """A dependency of a package is not locked."""
+    """A dependency, `object`, of the package `subject` that is not locked."""
 
     subject: Subject
     object: str
 
 
 class OtherPin(Contradiction, frozen=True, kw_only=True):
-    """The reasons for a component are about another version than the stack has."""
+    """A component whose recorded reasons are about another version (`locked`) than the stack has (`needed`)."""
 
     platform: str
     object: str

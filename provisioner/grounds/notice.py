@@ -10,26 +10,26 @@ from provisioner.places import Place  # noqa: TC001 - part of types that are mat
 
 
 class UnusedEarlierLock(Struct, frozen=True):
-    """The earlier lock was written by provision, but cannot be read, so it is not used."""
+    """An earlier lock that provision wrote but cannot read, so that it is not used; `problem` is the error message."""
 
     problem: str
 
 
 class EndsHere(Struct, frozen=True):
-    """A dry run continues after an error that would end a run that writes files."""
+    """An error after which only a dry run continues; a run that writes files would end."""
 
     problem: str
 
 
 class UnknownUpgrade(Struct, frozen=True):
-    """A name to upgrade is in no stack; `nearest` is the name that may be meant, "" for none."""
+    """A name to upgrade that is in no stack; `nearest` is the name that may be meant, "" for none."""
 
     name: str
     nearest: str
 
 
 class UnusedPreference(Struct, frozen=True):
-    """A name under `policy.prefer`, `policy.avoid` or `policy.accept` (`table`) is in no stack."""
+    """A name under `policy.prefer`, `policy.avoid` or `policy.accept` (`table`) that is in no stack, so it has no effect."""
 
     table: str
     name: str
@@ -37,14 +37,14 @@ class UnusedPreference(Struct, frozen=True):
 
 
 class NoDigest(Struct, frozen=True):
-    """The digest of a base image is unknown, because of a `problem` with its registry, "" when the run is offline."""
+    """A base image without a known digest, because of a `problem` with its registry, "" when the run is offline."""
 
     reference: str
     problem: str = ""
 
 
 class MissingDetails(Struct, frozen=True, kw_only=True):
-    """The lock lacks the size, or the attestation identities, of some files."""
+    """A `detail` of files that the lock lacks, `size` or `attestations` (identities); `files` is the number of these files."""
 
     detail: str
     files: int
@@ -52,7 +52,10 @@ class MissingDetails(Struct, frozen=True, kw_only=True):
 
 
 class MovedIndex(Struct, frozen=True, kw_only=True):
-    """Packages are taken from another index than in the earlier lock; the URL of `before` is "" when the lock records none."""
+    """Packages that are taken from another index than in the earlier lock, `before`.
+
+    The URL of `before` is "" when the lock records none.
+    """
 
     packages: tuple[str, ...]
     index: IndexName
@@ -78,10 +81,10 @@ class BuildWheels(Struct, frozen=True):
 
 
 class TakenElsewhere(Struct, frozen=True, kw_only=True):
-    """Another tool takes packages from another source than the indexes; `instead` is the change of the spec that does the same.
+    """Packages that another tool takes from another source than the indexes; `instead` is the equivalent change of the spec.
 
     `lines` are the lines of the tool's file that name the packages. `kind` is `git`, `url`, `path`, `workspace` or `index`;
-    `address` is the URL or the path, "" for none, and `index` the name of an index.
+    `address` is the URL or the path, "" for none, and `index` the name of an index, "" for another source.
     """
 
     tool: str

@@ -1,4 +1,4 @@
-"""Predicates: consequences of choosing a candidate, which is the subject of each: a release, a build or a distribution.
+"""Predicates: consequences of choosing a candidate (a release, build or version of a distribution), which is their subject.
 
 Equal predicates of several candidates are merged in a conflict. `words` turns predicates into English.
 """
@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 
 class Needs(Struct, frozen=True):
-    """The candidate needs a component in one of the ranges in `bounds`; `because` is the reason in the matrix, "" for none."""
+    """A need of the candidate for a component in one of the ranges in `bounds`.
+
+    `because` is the reason in the matrix, "" for none.
+    """
 
     component: str
     bounds: tuple[Bound, ...]
@@ -28,7 +31,7 @@ class Needs(Struct, frozen=True):
 
 
 class NeedsOutside(Struct, frozen=True):
-    """The candidate needs a component outside a range, for the reason that a limit of the matrix gives."""
+    """A need of the candidate for a component outside the range `excluded`, for the reason that a limit of the matrix gives."""
 
     component: str
     excluded: Range
@@ -36,7 +39,7 @@ class NeedsOutside(Struct, frozen=True):
 
 
 class NeedsDriver(Struct, frozen=True):
-    """A CUDA release needs an NVIDIA driver.
+    """A need of a CUDA release for an NVIDIA driver; `bounds` say which drivers run the release.
 
     `is_minor_version_forbidden`: an older driver would work if the spec allowed minor-version compatibility.
     `is_compat_harmful`: an older driver would work without the image's cuda-compat, which the GPUs of the host do not support.
@@ -48,28 +51,29 @@ class NeedsDriver(Struct, frozen=True):
 
 
 class NeedsCudaCompat(Struct, frozen=True):
-    """A CUDA release runs on a host's driver only through the cuda-compat of a base image."""
+    """A need of a CUDA release for the cuda-compat of a base image, without which the host's `driver` does not run it."""
 
     driver: str
 
 
 class NeedsNativeDriver(Struct, frozen=True):
-    """The build runs on some GPUs only through PTX, so the driver must support its CUDA release, `cuda`."""
+    """A need of a build for a driver that supports its CUDA release, `cuda`, as some `gpus` run the build only through PTX."""
 
     gpus: tuple[str, ...]
     cuda: Range
 
 
 class BuildsOn(Struct, frozen=True):
-    """A driver builds on some Linux kernel versions; `bounds` is empty when none is documented."""
+    """The Linux kernel versions that a driver builds on; `bounds` is empty when none is documented."""
 
     bounds: tuple[Kernels, ...]
 
 
 class Requires(Struct, frozen=True):
-    """The candidate's metadata, or the matrix instead, requires a distribution; `name` has the spelling of the requirement.
+    """A requirement on a distribution in the candidate's metadata, or one that the matrix states in place of the metadata.
 
-    `is_final_only`: other requirements ask for a prerelease of the distribution; this one names none, so does not accept one.
+    `name` has the spelling of the requirement; `because` is the reason of the matrix, "" for metadata. `is_final_only`: other
+    requirements ask for a prerelease of the distribution; this one names none, so does not accept one.
     """
 
     name: str
@@ -79,10 +83,10 @@ class Requires(Struct, frozen=True):
 
 
 class RequiresFile(Struct, frozen=True, kw_only=True):
-    """The candidate's metadata requires a distribution from a direct URL.
+    """A requirement on a distribution from a direct URL in the candidate's metadata.
 
-    `problem` says why that file is unavailable, "" when it is available; `instead` is the file that the spec names at `place`.
-    `is_for_specs`: the distribution is that of a framework, for which only a spec may name a file.
+    `problem` says why that file is unavailable, "" if it is available; `instead` is the file that the spec gives at `place`, ""
+    for none. `is_for_specs`: the distribution is a framework's, whose file only a spec may name.
     """
 
     name: str
@@ -94,24 +98,24 @@ class RequiresFile(Struct, frozen=True, kw_only=True):
 
 
 class BuiltFor(Struct, frozen=True):
-    """The candidate is published for some platforms; `is_all`: each of several merged builds is for one of them."""
+    """The platforms that the candidate is published for; `is_all`: each of several merged builds is for one of them."""
 
     platforms: tuple[str, ...]
     is_all: bool = False
 
 
 class CompiledFor(Struct, frozen=True):
-    """The build has machine code, or PTX, for some compiled targets."""
+    """The compiled targets for which the build has machine code, or PTX."""
 
     targets: tuple[str, ...]
 
 
 class Unmeasured(Struct, frozen=True):
-    """The compiled targets of the build are unknown, because they were never read from its artefact."""
+    """The unknown compiled targets of a build whose artefact was never read."""
 
 
 class CompiledForOthers(Struct, frozen=True, kw_only=True):
-    """The builds are compiled for other GPUs than the target has (`missing`); `example` is one such build with its targets.
+    """Builds compiled for other GPUs than the target's (`missing`); `example` is one such build, and `targets` are its targets.
 
     `or_unmeasured`: the compiled targets of some of the builds are unknown.
     """
@@ -123,14 +127,14 @@ class CompiledForOthers(Struct, frozen=True, kw_only=True):
 
 
 class KnowsTarget(Struct, frozen=True):
-    """An nvcc can compile for an architecture, or cannot."""
+    """Whether an nvcc can compile for the architecture `target`."""
 
     target: str
     is_known: bool
 
 
 class AdmitsHosts(Struct, frozen=True):
-    """A base image admits hosts by its NVIDIA_REQUIRE_CUDA; `refusals` say why it refuses one."""
+    """The NVIDIA_REQUIRE_CUDA of a base image (`expression`), by which it admits hosts; `refusals` say why it refuses one."""
 
     reference: str
     expression: str
@@ -138,9 +142,10 @@ class AdmitsHosts(Struct, frozen=True):
 
 
 class WritesFile(Struct, frozen=True):
-    """The candidate's wheel contains a file that other distributions contain, too.
+    """A file in the candidate's wheel that wheels of other distributions contain, too.
 
-    `through` is the distribution with the file that a CUDA release installs, `framework` the framework that needs it.
+    If the candidate is a CUDA release, `through` is the distribution with the file that it brings, and `framework` the
+    framework that has this release for itself; both are "" otherwise.
     """
 
     path: str
@@ -149,28 +154,32 @@ class WritesFile(Struct, frozen=True):
 
 
 class WrittenBySeveral(Struct, frozen=True):
-    """Several packages would write the same file."""
+    """A file that several packages would write."""
 
     path: str
 
 
 class CompiledAgainst(Struct, frozen=True):
-    """The wheel is compiled for the PyTorch build of its index; `or_with_cuda`: a CPU build also fits one with CUDA."""
+    """The PyTorch build of an index, for which the wheel is compiled.
+
+    `or_with_cuda`: a wheel that is compiled for a CPU build also fits one with CUDA.
+    """
 
     index: str
     or_with_cuda: bool = False
 
 
 class CompiledForLocal(Struct, frozen=True):
-    """The wheel is compiled for the PyTorch build that its local version names."""
+    """The PyTorch build for which the wheel is compiled, as its local version (`local`) names it."""
 
     local: str
 
 
 class CompiledForNamed(Struct, frozen=True):
-    """The file name or address of the wheel says for which PyTorch it is compiled.
+    """The PyTorch build for which the wheel is compiled, according to its file name or URL.
 
-    `cuda` is its CUDA release, "" for a CPU build; `is_new_abi` is None when the name does not say which C++ ABI it has.
+    `series` is the release series of PyTorch; `cuda` is its CUDA release, "" for a CPU build; `is_new_abi` is None when the
+    name does not say which C++ ABI it has.
     """
 
     series: str
@@ -179,13 +188,13 @@ class CompiledForNamed(Struct, frozen=True):
 
 
 class NeedsAbi(Struct, frozen=True):
-    """The wheel's libraries call PyTorch's functions by their names in the new C++ ABI, or in the old one."""
+    """The C++ ABI in which the wheel's libraries call PyTorch's functions, so that PyTorch must be built with it, too."""
 
     is_new: bool
 
 
 class BundlesCuda(Struct, frozen=True):
-    """The candidate bundles a CUDA runtime of a major release, which has requirements on the host (`needs`)."""
+    """A CUDA runtime that the candidate bundles; `major` is its major release, and `needs` its requirement on the host."""
 
     major: str
     needs: Predicate
@@ -193,9 +202,10 @@ class BundlesCuda(Struct, frozen=True):
 
 
 class NeedsLibraries(Struct, frozen=True):
-    """The candidate needs shared libraries, by their sonames, which `bearers` have; () when nothing of the answer has them.
+    """Shared libraries that the candidate needs, by their `sonames`; `bearers` are the distributions that have them.
 
-    `is_inferred`: nobody measured the candidate, and the measured versions next to it need them.
+    `bearers` is () when nothing in the answer has them. `is_inferred`: the candidate was never measured, and the measured
+    versions next to it need them.
     """
 
     sonames: tuple[str, ...]
@@ -204,14 +214,17 @@ class NeedsLibraries(Struct, frozen=True):
 
 
 class IsOfCuda(Struct, frozen=True):
-    """The candidate is a library for CUDA of a series or a major version (`cuda`), which has requirements on the host."""
+    """The CUDA series or major version (`cuda`) that the candidate, a library, is for.
+
+    `needs` is the requirement of that CUDA on the host.
+    """
 
     cuda: str
     needs: Predicate
 
 
 class BundlesCompiler(Struct, frozen=True):
-    """The candidate contains the compiler of a CUDA release, with which it compiles for the GPU that it runs on.
+    """The compiler of a CUDA release in the candidate, which compiles with it for the GPU that it runs on.
 
     `newest` is the newest compute capability that the compiler knows.
     """
@@ -221,7 +234,7 @@ class BundlesCompiler(Struct, frozen=True):
 
 
 class Bundles(Struct, frozen=True):
-    """The candidate bundles one version of a component; `needs` are its requirements on the host, None for none."""
+    """A version of a component that the candidate bundles; `needs` is that version's requirement on the host, None for none."""
 
     component: str
     version: str
@@ -229,26 +242,27 @@ class Bundles(Struct, frozen=True):
 
 
 class IsExtraOf(Struct, frozen=True):
-    """A distribution with extras is that distribution, at the same version."""
+    """The distribution `name`, which the candidate is with extras; both have the same version."""
 
     name: str
 
 
 class InstalledAs(Struct, frozen=True):
-    """A build of a framework is installed by a requirement such as `jax[cuda12]==0.6.0`; `name` has the extras."""
+    """The requirement by which a build of a framework is installed, such as `jax[cuda12]==0.6.0`; `name` has the extras."""
 
     name: str
     bounds: tuple[Specifier, ...]
 
 
 class InstalledFromWheel(Struct, frozen=True):
-    """A build of PyTorch is installed from its own wheel."""
+    """The rule that a build of PyTorch is installed from its own wheel."""
 
 
 class NoFile(Struct, frozen=True):
-    """No file of the candidate can be installed on the target; `problem` is the index's error message.
+    """The lack of a file of the candidate that can be installed on the target; `problem` is the index's error message.
 
-    `component` is the part of the target that excludes the files, `allowance` the word of `policy.allow` that would admit one.
+    `component` is the part of the target that excludes the files, `allowance` the word of `policy.allow` that would admit one;
+    each is "" for none.
     """
 
     problem: str
@@ -257,52 +271,52 @@ class NoFile(Struct, frozen=True):
 
 
 class LacksExtra(Struct, frozen=True):
-    """The candidate has not the extra that the spec requests, which the newer version `since` has."""
+    """An extra that the spec requests and that the candidate lacks, while the newer version `since` has it."""
 
     extra: str
     since: str
 
 
 class NoWheel(Struct, frozen=True):
-    """The wheel of a framework's build is unavailable."""
+    """The wheel of a framework's build, which is unavailable; `problem` is the error message."""
 
     problem: str
 
 
 class Unpublished(Struct, frozen=True):
-    """The build is published as source only, so there is no binary to lock."""
+    """A build that is published as source only, so that there is no binary to lock."""
 
 
 class IsForHolders(Struct, frozen=True):
-    """A file that only metadata names may be used only with a candidate whose metadata names it."""
+    """The rule that a file which only metadata names requires one of the candidates whose metadata names it."""
 
 
 class NamesFile(Struct, frozen=True):
-    """The candidate's metadata names the file in question."""
+    """A candidate whose metadata names the file in question."""
 
 
 class Ended(Struct, frozen=True):
-    """The candidate is past its end of life on the policy's day; `branch` is the driver branch that ended, "" for others."""
+    """A candidate past its end of life on the policy's day; `branch` is the ended branch of a driver, "" for anything else."""
 
     end: str
     branch: str = ""
 
 
 class IsPrerelease(Struct, frozen=True):
-    """The candidate is an alpha, beta or release candidate; `stage` is its publisher's term, "" when there is none."""
+    """A candidate that is an alpha, beta or release candidate; `stage` is its publisher's term, "" when there is none."""
 
     stage: str = ""
 
 
 class IsOfBranch(Struct, frozen=True):
-    """A driver is of a branch that is not designated for production; `designation` is "" when no source has one."""
+    """A driver of a branch that is not designated for production; `designation` is "" when no source has one."""
 
     branch: str
     designation: str = ""
 
 
 class IsRecent(Struct, frozen=True):
-    """The candidate was released after the policy's day (`is_after`), or within the week before."""
+    """A candidate that was released after the policy's day (`is_after`), or within the week before."""
 
     released: str
     day: str
@@ -310,14 +324,17 @@ class IsRecent(Struct, frozen=True):
 
 
 class BuildsPatched(Struct, frozen=True):
-    """A driver builds on a kernel only with the patches that some distributions carry."""
+    """A driver that builds on a Linux kernel version only with patches; `carriers` are the parties that publish them."""
 
     kernel: str
     carriers: tuple[str, ...]
 
 
 class NeedsWithin(Struct, frozen=True, kw_only=True):
-    """Many releases need ranges of a component that lie within one span; `otherwise` is the predicate of the others."""
+    """The needs of many releases for ranges of a component that all lie within one span, from `first` to `last`.
+
+    `otherwise` is the predicate of the other releases, None when there are none.
+    """
 
     component: str
     first: str
@@ -326,7 +343,7 @@ class NeedsWithin(Struct, frozen=True, kw_only=True):
 
 
 class NoToolkit(Struct, frozen=True):
-    """Containers reach the GPU through the NVIDIA Container Toolkit, and none is installed."""
+    """The lack of the NVIDIA Container Toolkit, through which containers reach the GPU."""
 
 
 Predicate = (
@@ -408,5 +425,5 @@ def joined(predicates: Sequence[Predicate]) -> Predicate:
 
 
 def without_reason(predicate: Predicate) -> Predicate:
-    """Return a predicate without its reason, for the row of a distribution that bundles its subject states its own."""
+    """Return a predicate without its reason in the matrix, for a subject that another distribution bundles or is for."""
     return replace(predicate, because="") if isinstance(predicate, Needs) else predicate

@@ -23,10 +23,11 @@ class Relaxation(Struct, frozen=True, kw_only=True):
 
 
 class DriverWay(Relaxation, frozen=True, kw_only=True):
-    """A CUDA release runs on a driver that does not support it natively: `way` is `minor-version` or `forward-compat`.
+    """A CUDA release on a driver that does not support it natively: `way` is `minor-version` or `forward-compat`.
 
-    `native` is the CUDA release of the driver, "" when the matrix lists none; `slot` is the framework that has this CUDA for
-    itself, and `distribution` the one that bundles it.
+    `native` is the CUDA release that the driver supports natively, "" when the matrix lists none; `slot` is the framework that
+    has this CUDA for itself, "" for the CUDA of the whole environment, and `distribution` the distribution that bundles it,
+    None if none does.
     """
 
     way: str
@@ -42,7 +43,7 @@ class DriverWay(Relaxation, frozen=True, kw_only=True):
 
 
 class ThroughPtx(Relaxation, frozen=True, kw_only=True):
-    """A GPU runs a build through its PTX, which the driver compiles at start."""
+    """A GPU that runs a build through its PTX, which the driver compiles at start."""
 
     device: str
     subject: Subject
@@ -54,7 +55,7 @@ class ThroughPtx(Relaxation, frozen=True, kw_only=True):
 
 
 class Lifecycle(Relaxation, frozen=True, kw_only=True):
-    """A release is a prerelease, or past its end of life."""
+    """A chosen release that is a prerelease, or past its end of life."""
 
     subject: Subject
     predicate: Ended | IsPrerelease
@@ -65,7 +66,7 @@ class Lifecycle(Relaxation, frozen=True, kw_only=True):
 
 
 class PatchedDriver(Relaxation, frozen=True, kw_only=True):
-    """A driver builds on a kernel only with the patches that some distributions carry."""
+    """A driver that builds on the host's Linux kernel only with patches; `carriers` are the parties that publish them."""
 
     driver: str
     kernel: str
@@ -77,7 +78,7 @@ class PatchedDriver(Relaxation, frozen=True, kw_only=True):
 
 
 class GateReplaced(Relaxation, frozen=True, kw_only=True):
-    """A base image's own NVIDIA_REQUIRE_CUDA would refuse a host; that of the stack replaces it."""
+    """A base image's own NVIDIA_REQUIRE_CUDA, which would refuse a host and which the stack's value replaces."""
 
     reference: str
     host: str
@@ -89,7 +90,7 @@ class GateReplaced(Relaxation, frozen=True, kw_only=True):
 
 
 class FromSdist(Relaxation, frozen=True, kw_only=True):
-    """A package is built from a source distribution."""
+    """A package that is built from a source distribution."""
 
     subject: Subject
     filename: str
@@ -100,7 +101,7 @@ class FromSdist(Relaxation, frozen=True, kw_only=True):
 
 
 class MixedCuda(Relaxation, frozen=True, kw_only=True):
-    """One environment has CUDA runtimes of several major releases, each with the packages that install it."""
+    """CUDA runtimes of several major releases in one environment, each with the packages that install it."""
 
     majors: tuple[tuple[str, tuple[str, ...]], ...]
 
@@ -110,9 +111,9 @@ class MixedCuda(Relaxation, frozen=True, kw_only=True):
 
 
 class CpuOnly(Relaxation, frozen=True, kw_only=True):
-    """A package runs on the CPU although its `gpu_twin`, another distribution of the same modules, would use a GPU.
+    """A package that runs on the CPU although its `gpu_twin`, another distribution of the same modules, would use a GPU.
 
-    `gpu_twin` is "" where the package's own wheels for other platforms or in other versions would. `needed_by` is the dependent
+    `gpu_twin` is "" if the package's own wheels would, for other platforms or in other versions. `needed_by` is the dependent
     that requires the package, "" for none.
     """
 
@@ -126,7 +127,7 @@ class CpuOnly(Relaxation, frozen=True, kw_only=True):
 
 
 class FrameworkOnCpu(Relaxation, frozen=True, kw_only=True):
-    """A framework runs on the CPU of a Mac, because the matrix has no build of it for `accelerator`."""
+    """A framework that runs on the CPU of a Mac, because the matrix has no build of it for `accelerator`."""
 
     subject: Subject
     accelerator: str
@@ -137,7 +138,7 @@ class FrameworkOnCpu(Relaxation, frozen=True, kw_only=True):
 
 
 class SharedFiles(Relaxation, frozen=True, kw_only=True):
-    """Packages write the same file, and the one installed last is in effect."""
+    """Packages that write the same file, so that the one installed last is in effect."""
 
     subjects: tuple[Subject, ...]
     path: str
@@ -149,7 +150,7 @@ class SharedFiles(Relaxation, frozen=True, kw_only=True):
 
 
 class BuiltHere(Relaxation, frozen=True, kw_only=True):
-    """The requirements of a source distribution were found by building it on this machine."""
+    """A source distribution whose requirements were found by building it on this machine."""
 
     filename: str
 
@@ -159,7 +160,7 @@ class BuiltHere(Relaxation, frozen=True, kw_only=True):
 
 
 class DirectUrl(Relaxation, frozen=True, kw_only=True):
-    """A package is installed from a direct URL in the metadata of another package."""
+    """A package that is installed from a direct URL in the metadata of another package, `holder`."""
 
     distribution: str
     url: str
@@ -171,7 +172,7 @@ class DirectUrl(Relaxation, frozen=True, kw_only=True):
 
 
 class FromSource(Relaxation, frozen=True, kw_only=True):
-    """A build is compiled from source: no binary is published."""
+    """A build that is compiled from source, because no binary is published."""
 
     subject: Subject
 
@@ -181,7 +182,11 @@ class FromSource(Relaxation, frozen=True, kw_only=True):
 
 
 class Overridden(Relaxation, frozen=True, kw_only=True):
-    """The spec overrides a requirement of metadata; `has` is the version that was chosen instead, "" for none."""
+    """A requirement in metadata that the spec overrides; `subject` is the package with the metadata.
+
+    `distribution` is the required one, `has` its chosen version, "" when it is not chosen, and `override` the requirement in
+    the spec.
+    """
 
     subject: Subject
     requirement: str
@@ -195,7 +200,10 @@ class Overridden(Relaxation, frozen=True, kw_only=True):
 
 
 class Avoided(Relaxation, frozen=True, kw_only=True):
-    """A chosen version that the spec avoids; `is_stated`: it is a fact of a host, not a choice."""
+    """A chosen version that the spec avoids, by a `range` of the name `avoided`.
+
+    `is_stated`: the version is a fact of a host, not a choice.
+    """
 
     subject: Subject
     avoided: str

@@ -48,7 +48,7 @@ class Relation(Struct, frozen=True):
 
 
 class SameChoice(Struct, frozen=True):
-    """Two names of one choice: a distribution with extras is that distribution."""
+    """Two names that stand for one choice: a distribution with extras, and that distribution."""
 
     subject: str
     object: str
@@ -73,7 +73,7 @@ EXPECTATION = "expectation"
 
 
 class Fixed(Struct, frozen=True):
-    """A requirement that a caller adds to the inputs: for a question, a lock to check, or the Python of one attempt."""
+    """A requirement that a caller adds to the inputs, for a question, a lock to check, or an attempt with one Python (`by`)."""
 
     by: str
     name: str = ""
@@ -125,7 +125,7 @@ class Ground(Struct, frozen=True):
 
 
 class NamedGround(Ground, frozen=True, kw_only=True):
-    """The base of the grounds that are listed under a `name`: of a component, or of a distribution that is none."""
+    """The base of the grounds that are listed under a `name`, that of a component or of a distribution that is not one."""
 
     name: str
 
@@ -135,7 +135,7 @@ class NamedGround(Ground, frozen=True, kw_only=True):
 
 
 class RequiresComponent(NamedGround, frozen=True, kw_only=True):
-    """A line of `requires:`; `attempt` is the version of Python if an attempt fixes it, otherwise ""."""
+    """A line of `requires:`; `attempt` is the version of Python, if an attempt with one Python fixes it, otherwise ""."""
 
     range: str
     place: Place
@@ -147,7 +147,7 @@ class RequiresComponent(NamedGround, frozen=True, kw_only=True):
 
 
 class RequiresDistribution(NamedGround, frozen=True, kw_only=True):
-    """A line of `packages:`, as spelled there; `is_unlisted`: a framework's wheel of a build that is not in the matrix."""
+    """A line of `packages:`, as spelled there; `is_unlisted`: it is for a framework's wheel of a build not in the matrix."""
 
     distribution: str
     requirement: str
@@ -259,7 +259,10 @@ class AsksImage(Ground, frozen=True, kw_only=True):
 
 
 class Forbids(Ground, frozen=True, kw_only=True):
-    """A word that `policy.forbid` or `strategy: stable` forbids, on the date `day`, "" if the word is not about dates."""
+    """A word of `policy.forbid`, or one that `strategy: stable` forbids (`is_by_strategy`).
+
+    `day` is the date for which the rule is evaluated, "" if the word is not about dates.
+    """
 
     component: ClassVar[str] = "policy"
     word: str
@@ -347,7 +350,7 @@ class AsksFor(NamedGround, frozen=True, kw_only=True):
 
 
 class Supposes(Ground, frozen=True):
-    """A choice that is made on trial."""
+    """A choice that the solver makes on trial."""
 
     component: ClassVar[str] = ""
     group: ClassVar[Group] = Fixed("tried")
@@ -365,7 +368,7 @@ class LockHas(NamedGround, frozen=True, kw_only=True):
 
 
 class LockedPackagesRequire(NamedGround, frozen=True, kw_only=True):
-    """The packages of a lock include a framework, as a distribution."""
+    """A framework that the packages of a lock include, as `distribution`."""
 
     distribution: str
 
@@ -438,7 +441,7 @@ class HostGpu(Ground, frozen=True, kw_only=True):
 
 
 class NoGpu(Ground, frozen=True, kw_only=True):
-    """A host has no GPU; `host` is "" when no host of the target has one."""
+    """A host without a GPU; `host` is "" when no host of the target has one."""
 
     kind: ClassVar[str] = "fact"
     component: ClassVar[str] = "gpu"
@@ -451,7 +454,7 @@ class NoGpu(Ground, frozen=True, kw_only=True):
 
 
 class NeedsSomeDriver(NamedGround, frozen=True, kw_only=True):
-    """A host needs a driver and states none; `is_there`: it has a driver, but does not state the version."""
+    """A host that needs a driver and states none; `is_there`: it has a driver, but does not state the version."""
 
     kind: ClassVar[str] = "fact"
     host: str
@@ -467,7 +470,7 @@ class NeedsSomeDriver(NamedGround, frozen=True, kw_only=True):
 
 
 class LacksFact(NamedGround, frozen=True, kw_only=True):
-    """A host does not state a fact that a plan needs."""
+    """A fact that a plan needs and a host does not state."""
 
     kind: ClassVar[str] = "fact"
     host: str
@@ -492,7 +495,7 @@ class FleetCallsFor(Ground, frozen=True, kw_only=True):
 
 
 class OtherDriver(NamedGround, frozen=True, kw_only=True):
-    """The GPU driver of a host is that of another vendor."""
+    """A GPU driver of a host that is not for the stack's accelerator but for GPUs of another vendor."""
 
     kind: ClassVar[str] = "fact"
     driver: str

@@ -22,7 +22,7 @@ class MatrixRow(Struct, frozen=True):
 
 
 class Hazard(Struct, frozen=True):
-    """A row of the matrix about files that several distributions contain, and the reason it gives."""
+    """A row of the matrix about files that several distributions contain; `because` is the reason that it gives."""
 
     place: Place
     because: str
@@ -42,7 +42,7 @@ class Index(Struct, frozen=True):
 
 
 class Question(Struct, frozen=True):
-    """A question of the user on the command line."""
+    """The command line, on which the user asked a question."""
 
 
 class Attempts(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""The steps of a plan: what each does, how to carry it out and to undo it, and notes on the plan of a machine."""
+"""The steps of a plan: their actions, how to carry these out and undo them, and notes on the plan of a machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from provisioner.grounds.requirement import Ground  # noqa: TC001 - part of type
 
 
 class ComponentChange(NamedTuple):
-    """A component with its values before and after a step, "" if it has none."""
+    """A component with its values before and after a step, each "" if it has none."""
 
     component: str
     before: str
@@ -41,8 +41,8 @@ class ChangeComponent(Action, frozen=True, kw_only=True):
 class ChangeDriver(Action, frozen=True, kw_only=True):
     """Install a release of the NVIDIA driver, or only another flavour of its kernel modules.
 
-    `module` is the flavour, "" if it depends on GPUs that are not known. `before` and `module_before` are those of today, ""
-    for none. `followers` are the components that the same installation brings to the version of the driver.
+    `module` is the flavour, "" if it depends on unknown GPUs. `before` and `module_before` are the installed ones, "" for none.
+    `followers` are the components that the same installation moves to the driver's version.
     """
 
     before: str
@@ -59,7 +59,7 @@ class ChangeDriver(Action, frozen=True, kw_only=True):
 
 
 class ChangeWindowsDriver(Action, frozen=True, kw_only=True):
-    """Install a driver of a branch on Windows, for WSL; `before` is today's driver, "" for none."""
+    """Install a driver of a branch on Windows, for WSL; `before` is the installed driver, "" for none."""
 
     before: str
     branch: str
@@ -70,7 +70,7 @@ class ChangeWindowsDriver(Action, frozen=True, kw_only=True):
 
 
 class InstallLock(Action, frozen=True, kw_only=True):
-    """Build and roll out the image of the new lock, or install its packages; `changes` are the main ones."""
+    """Build and roll out the image of the new lock, or install its packages; `changes` are the main changes of versions."""
 
     is_image: bool
     changes: tuple[ComponentChange, ...]
@@ -93,7 +93,7 @@ class DoTogether(Action, frozen=True, kw_only=True):
 
 
 class FindOut(Action, frozen=True, kw_only=True):
-    """Find a fact that the profile of the machine does not state; the machine stays as it is."""
+    """Find out a fact that the profile of the machine does not state; the machine is not changed."""
 
     component: str
 
@@ -103,26 +103,26 @@ class FindOut(Action, frozen=True, kw_only=True):
 
 
 class NotAlwaysNeeded(Struct, frozen=True):
-    """No profile states a driver, so that the step is unneeded if one that meets the requirements is installed already."""
+    """A condition on a step: as no profile states a driver, the step is unneeded if the installed one meets the needs."""
 
 
 class BringsKernel(Struct, frozen=True):
-    """The release of the operating system has a kernel of its own."""
+    """A new release of the operating system that has a kernel of its own."""
 
 
 class InstallHeaders(Struct, frozen=True, kw_only=True):
-    """The headers of a kernel are needed to build modules; `packages` are their names in the distribution."""
+    """The headers of a kernel, which are needed to build modules; `packages` are their names in the Linux distribution."""
 
     kernel: str
     packages: tuple[str, ...]
 
 
 class ExpectKernel(Struct, frozen=True):
-    """An inspection must then report the new kernel, and the driver as before."""
+    """The expected result of a step: an inspection reports the new kernel, and the driver as before."""
 
 
 class ExpectDriver(Struct, frozen=True, kw_only=True):
-    """An inspection must then report a driver; `module` is the flavour of its kernel modules, "" if unknown."""
+    """The expected result of a step: an inspection reports `driver`; `module` is its kernel module flavour, "" if unknown."""
 
     driver: str
     module: str
@@ -138,7 +138,7 @@ class BranchSupport(Struct, frozen=True, kw_only=True):
 
 
 class UsePackage(Struct, frozen=True, kw_only=True):
-    """A package with which the operating system ships the driver, of the matrix.
+    """A package of the operating system that contains the driver, as listed by the matrix.
 
     `is_signed` is None when it is undocumented whether its modules are signed; `headers` are the kernel headers that it needs.
     """
@@ -150,7 +150,7 @@ class UsePackage(Struct, frozen=True, kw_only=True):
 
 
 class SolveAndValidate(Struct, frozen=True):
-    """The new lock is made and tried by commands before it is rolled out."""
+    """The commands that make the new lock, and try it before it is rolled out."""
 
 
 Detail = (
@@ -188,27 +188,27 @@ Undo = BootKernel | ReinstallDriver | ReturnToLock
 
 
 class DependsOnGpus(Struct, frozen=True):
-    """The profile states neither driver nor GPUs, so the steps are not known."""
+    """A profile that states neither driver nor GPUs, so that the steps are unknown."""
 
 
 class UnlistedLock(Struct, frozen=True):
-    """The matrix does not list some `components` of today's lock, such as `pytorch 9.9.9`, so the steps may break that lock."""
+    """Components of today's lock, such as `pytorch 9.9.9`, that the matrix does not list, so the steps may break that lock."""
 
     components: tuple[str, ...]
 
 
 class LockDoesNotRun(Struct, frozen=True):
-    """The stack of today's lock does not run on the machine as it is, so no step has to keep it running."""
+    """A stack of today's lock that does not run on the machine as it is, so that no step has to keep it running."""
 
 
 class BrokenToday(Struct, frozen=True):
-    """A requirement does not hold on the machine before any step."""
+    """A requirement that does not hold on the machine before any step."""
 
     ground: Ground
 
 
 class KeepsEndedDriver(Struct, frozen=True, kw_only=True):
-    """The plan keeps a driver whose branch is past its end of life."""
+    """A driver that the plan keeps although its branch is past its end of life, which was on the day `end`."""
 
     driver: str
     branch: str
@@ -220,9 +220,10 @@ PlanNote = DependsOnGpus | UnlistedLock | LockDoesNotRun | BrokenToday | KeepsEn
 
 
 class LastStackNeeds(Struct, frozen=True, kw_only=True):
-    """What the last stack of an excluded machine needs: `changes` of the machine, and possibly a relaxed spec.
+    """The needs of the best stack that a machine excluded from a plan can ever run: `changes` of it, or a relaxed spec.
 
-    `driver` is the driver it runs on, "" for none, with the support of its branch, None if unknown.
+    `driver` is the driver it runs on, "" for none, and `support` the support of its branch, None if unknown. `is_beyond_spec`:
+    the stack needs a spec without some of its requirements.
     """
 
     changes: tuple[ComponentChange, ...]

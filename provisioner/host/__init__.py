@@ -1,1 +1,1 @@
-"""Input 2: the facts of a machine (host profiles, inventories, inspection)."""
+"""Input 2: the facts of a machine, from host profiles, inventories of many hosts, or inspection."""

@@ -1,4 +1,4 @@
-"""The names that a matrix knows of what hosts have: GPU products and operating systems."""
+"""The names of GPU products and operating systems in a matrix, and the translation of a host profile's names to them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 
 class Catalogue:
-    """Translates the names in a host profile to those of a matrix; `systems` are its releases of systems (`rhel 9`)."""
+    """Translates names in a host profile to those of a matrix; `systems` are its releases of operating systems (`rhel 9`)."""
 
     def __init__(self, gpus: GpuNames | None = None, *, systems: Collection[str] = ()) -> None:
         self.gpus = gpus or GpuNames()
         self._systems = frozenset(systems)
 
     def identify(self, host: Host) -> Host:
-        """Return a host with the GPU names and targets of the matrix; names that are not known stay as they are.
+        """Return a host with the GPU names and targets of the matrix; unknown names are left as they are.
 
-        The system that a system is derived from (`os.like`) is dropped if the matrix knows the system itself.
+        If the matrix has the host's own operating system, `os.like`, the system that it is derived from, is dropped.
         """
         if host.gpus:
             host = replace(host, gpus=tuple(map(self.gpus.identify, host.gpus)))
@@ -34,7 +34,7 @@ class Catalogue:
         return replace(host, os=replace(system, like=None))
 
     def _knows(self, name: str, version: str | None) -> bool:
-        """Return whether a release is listed, itself (`ubuntu 22.04`) or by its major release (`rhel 9` for 9.4)."""
+        """Return whether the matrix has a release, itself (`ubuntu 22.04`) or its major release (`rhel 9` for 9.4)."""
         parts = (version or "").split(".")
         releases = (".".join(parts[:count]) for count in range(len(parts), -1, -1))
         return any(f"{name} {release}".strip() in self._systems for release in releases)

@@ -1,4 +1,4 @@
-"""Read and replace the facts of a host by component.
+"""Read and replace the facts of a host: the value that its profile states for each component.
 
 Most components are a key of the profile of their own, named in the component's row of `provisioner.components`. Components that
 a profile spells otherwise (a driver of a certain kind, an operating system with its release) have a reader and a writer here,
@@ -23,7 +23,10 @@ _HOLDERS = tuple(name.replace("_", "-") for name in GPU_HOLDERS)
 """Kernel modules that occupy an NVIDIA GPU in place of a driver for computing, spelled as in the matrix."""
 
 _HOLDERS_OF_AMD = tuple(name.replace("_", "-") for name in HANDED_ON)
-"""Those that occupy an AMD GPU: nouveau is for another vendor's, and radeon for GPUs that no ROCm runs on."""
+"""Kernel modules that occupy an AMD GPU, spelled as in the matrix.
+
+nouveau is not among them because it drives NVIDIA's GPUs only, nor radeon, because no GPU that it drives runs ROCm.
+"""
 
 
 class Fact(NamedTuple):
@@ -41,7 +44,7 @@ def _under_its_key(key: str) -> Fact:
 
 
 def _driver(kind: str) -> Fact:
-    """Return the access to the version of a driver of one kind; removing the version removes the driver."""
+    """Return the access to the version of a driver of one kind; writing None removes the driver from the host."""
 
     def read(host: Host) -> str | None:
         return host.driver.version if host.driver is not None and host.driver.kind == kind else None
@@ -91,9 +94,9 @@ def _write_secure_boot(host: Host, value: str | None) -> Host:
 
 
 def _read_loaded_modules(host: Host) -> str | None:
-    """Return the first loaded module that occupies a GPU of the host; None if the profile does not list the loaded modules.
+    """Return the first loaded module that occupies a GPU of the host, `free` if none of the loaded modules does.
 
-    `free` if the list has no such module.
+    None if the profile does not list the loaded modules.
     """
     if host.loaded_modules is None:
         return None
@@ -110,7 +113,7 @@ def _write_loaded_modules(host: Host, value: str | None) -> Host:
 
 
 def _read_python_arch(host: Host) -> str | None:
-    """Return the architecture of Python as the matrix spells it: Linux and macOS have different names for the same one."""
+    """Return the architecture of Python as the matrix spells it, because Linux and macOS name the same one differently."""
     return {"aarch64": "arm64", "amd64": "x86_64"}.get(host.python_arch or "", host.python_arch)
 
 
@@ -177,16 +180,16 @@ STATED: dict[str, Fact] = {
 
 
 def stated(host: Host, component: str) -> str | None:
-    """Return the value that a host states of a component.
+    """Return the value that a host's profile states for a component; `none` if the part is known to be missing.
 
-    None if it states nothing or the component is not in profiles; `none` if the part is known to be missing.
+    None if the profile states no value or profiles have no key for the component.
     """
     fact = STATED.get(component)
     return fact.read(host) if fact is not None else None
 
 
 def with_fact(host: Host, component: str, value: str | None) -> Host:
-    """Return the host with another value of a component, or without one (None).
+    """Return the host with another value of a component, or with the value removed (None).
 
     Raises `KeyError` for a component that profiles do not state.
     """

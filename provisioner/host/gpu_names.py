@@ -1,8 +1,9 @@
 """Read the names that people and programs give to GPUs: find the product, or at least the target of its code.
 
-The forms are those of `nvidia-smi` with and without `-L`, of NVML, GPU feature discovery, AMD's node labeller, `lspci` with and
-without `-nn`, `rocm-smi` and `amd-smi`, the vendors' marketing, and the target itself (`sm_90`, `gfx90a`). The products and
-chips are rows of the matrix; this module knows the forms only. A name that fits products of several targets is never guessed.
+The target of a GPU is its compute capability (NVIDIA, `9.0`) or gfx target (AMD, `gfx942`). The forms are those of `nvidia-smi`
+with and without `-L`, of NVML, GPU feature discovery, AMD's node labeller, `lspci` with and without `-nn`, `rocm-smi` and
+`amd-smi`, the vendors' marketing, and the target itself (`sm_90`, `gfx90a`). The products and chips are rows of the matrix;
+this module knows the forms only. A name that fits products with different targets is never guessed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class ChipRow(Protocol):
-    """A chip of the matrix: its name as the PCI ID repository spells it, its target, and the ids of boards with it."""
+    """A chip in the matrix: its name in the PCI ID repository, its target, and the PCI device ids of boards with it.
+
+    Either `compute_capability` or `gfx` is the target; the other is "".
+    """
 
     @property
     def name(self) -> str: ...
@@ -37,25 +41,28 @@ class ChipRow(Protocol):
 
 
 class ProductRow(ChipRow, Protocol):
-    """A product of the matrix; `aliases` are other names of it."""
+    """A product in the matrix, with the fields of a chip; `aliases` are its other names."""
 
     @property
     def aliases(self) -> tuple[str, ...]: ...
 
 
 class NamedGpu(NamedTuple):
-    """The target of a named GPU, and its product as the matrix spells it; None for a family, a chip or a target alone."""
+    """The target of a named GPU, and its product as the matrix spells it.
+
+    `product` is None if the name is that of a family of products, a chip or a target.
+    """
 
     target: str
     product: str | None
 
 
 class UnreadName(NamedTuple):
-    """A name without a single target.
+    """A GPU name that does not determine a single target; `text` is the name as given, `vendor` "" if unknown.
 
-    `candidates` are the products it fits, with targets that differ; `near` is a similar product of the same vendor and
-    generation. `is_newer` is whether its number is above those of all products of its line, `is_slice` whether it names a MIG
-    profile without its GPU, and `is_other` whether it is a device of another vendor than NVIDIA and AMD.
+    `candidates` are the products that it fits, whose targets differ; `near` is a similar product of the same vendor and
+    generation, None if there is none. `is_newer` is whether its number is above those of all products of its line, `is_slice`
+    whether it names a MIG profile without its GPU, and `is_other` whether it is a device of another vendor than NVIDIA and AMD.
     """
 
     text: str
@@ -68,36 +75,36 @@ class UnreadName(NamedTuple):
 
     @property
     def accelerator(self) -> Accelerator:
-        """The accelerator of its vendor's GPUs, CUDA where the vendor is not known."""
+        """The accelerator of its vendor's GPUs, CUDA if the vendor is unknown."""
         return next((row for row in GPU_ACCELERATORS if row.vendor == self.vendor), ACCELERATORS["cuda"])
 
 
 # Patterns are texts, compiled where they are first used: a name that the matrix spells needs none of them.
 
 _UUID = r"(?i)^GPU \d+:\s*|\s*\(UUID:.*$"
-"""The frame of a line of `nvidia-smi -L`: `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5c1e…)`."""
+"""The parts of a line of `nvidia-smi -L` around the name: `GPU 0: NVIDIA A100-SXM4-40GB (UUID: GPU-5c1e…)`."""
 
 _FIELD = (
     r"(?i)^(?:GPU\s*\[?\d+\]?\s*:\s*)?"
     r"(?:(?:card|gpu|product|market|marketing|device|asic)[ _]?(?:series|model|name|sku|id)|name)\s*:\s*"
 )
-"""The field of a line of `rocm-smi` or `amd-smi`: `GPU[0] : Card Series: AMD Instinct MI300X OAM`, `MARKET_NAME: …`."""
+"""The field name before the GPU's name in a line of `rocm-smi` or `amd-smi`: `GPU[0] : Card Series: …`, `MARKET_NAME: …`."""
 
 _SLICE = r"(?i)(?:^|[\s/-])MIG[\s-]+(?:\d+c\.)?\d+g\.\d+gb\S*.*$"
-"""A MIG profile at the end: `NVIDIA A100-SXM4-40GB MIG 1g.5gb`, `NVIDIA-A100-SXM4-80GB-MIG-1g.10gb`, `MIG 1g.5gb` alone."""
+"""A MIG profile at the end of a name (`NVIDIA A100-SXM4-40GB MIG 1g.5gb`, `NVIDIA-A100-SXM4-80GB-MIG-1g.10gb`) or alone."""
 
 _VIRTUAL = r"(?i)-\d{1,3}(?:-\d{1,3})?[QCAB](?:ME)?$"
-"""The profile of a virtual GPU: `NVIDIA A40-48Q`, `GRID A100-3-20C`."""
+"""The profile of a virtual GPU at the end of a name: `NVIDIA A40-48Q`, `GRID A100-3-20C`."""
 
 _GFX = r"(?i)(?<![0-9a-z])gfx[0-9a-f]{3,5}(?![0-9a-z])"
 _SM = r"(?i)(?:sm|compute(?:[ _]capability)?|cc)[ _]?(\d{1,2})\.?(\d)[af]?|(\d{1,2})\.(\d)"
 _PCI = r"(?i)(?<![0-9a-f:])(10de|1002):([0-9a-f]{4})(?![0-9a-f])"
 _HEX = r"(?i)0x([0-9a-f]{4})(10de|1002)?"
-"""A device id alone (`0x740c`, as the card model of `rocm-smi`), or with the vendor below it, as NVML writes `0x233010DE`."""
+"""A PCI device id alone (`0x740c`, the card model of `rocm-smi`) or before the vendor id, as NVML writes it (`0x233010DE`)."""
 
 _BRACKETS = r"\[([^\[\]]+)\]"
 _NO_NAME = r"(?i)[0-9a-f]{4}(?::[0-9a-f]{4})?|AMD/ATI"
-"""What `lspci` writes in brackets besides the name: the class, the ids, the vendor's short name."""
+"""Texts in brackets in the output of `lspci` that are no product name: the class, the ids, the vendor's short name."""
 
 _JOINED = r"(rtx|gtx|gts|gt|rx|mx|titan|jetson|quadro|tesla|geforce|radeon|instinct)(a?\d.*)"
 _SUFFIXED = r"(\d{3,4})(ti|super|xtx|xt|gre|d)"
@@ -123,10 +130,10 @@ _SILENT = frozenset(
         *("gpu", "graphics", "generation", "edition", "design", "with"),
     }
 )
-"""Words that say nothing about the product."""
+"""Words in names that do not identify the product; they are dropped."""
 
 _BRANDS = frozenset({"geforce", "tesla", "quadro", "instinct", "radeon"})
-"""Words that people leave out or mistake: a T4 is a Tesla, an RTX A6000 is no Quadro."""
+"""Brands, which people leave out or confuse: a T4 is a Tesla, an RTX A6000 is no Quadro."""
 
 _OTHERS = frozenset(
     {
@@ -134,17 +141,17 @@ _OTHERS = frozenset(
         *("trainium", "matrox", "aspeed", "virtio", "qxl", "vmware"),
     }
 )
-"""Words of devices of other vendors."""
+"""Words in the names of devices of other vendors than NVIDIA and AMD."""
 
 _PORTABLE = frozenset({"laptop", "maxq", "embedded"})
-"""Words of products that share their number with another chip in a desktop, and are never left out."""
+"""Words that distinguish a product from a desktop one with the same number but another chip; people never leave them out."""
 
 _DETAIL = (
     r"\d+(?:gb|mb)|sxm\d*|pcie|oam|hbm\d?e?|nvl\d*|lc|ac|vf|hf|fhhl|mcm|mba|dgxs|hgx|dgx|ls|mega|mxgpu|accelerator|adapter|superchip|tensor"
     r"|core|card|series|lite|hash|rate|lhr|oem|rev|developer|kit|module|memory"
     r"|grace|hopper|ampere|turing|volta|lovelace|blackwell|rubin"
 )
-"""Words about memory, form and generation, which a product's row may lack."""
+"""Words about memory, form factor and generation, which the matrix may lack in the name of a product."""
 
 _MODEL = r"([a-z]*?)(\d+)([a-z]*)"
 
@@ -165,7 +172,7 @@ def words_of(name: str) -> frozenset[str]:
 
 
 class _Listed(NamedTuple):
-    """A row of the matrix under one of its names, with the words of that name."""
+    """A product of the matrix under one of its names, with the words of that name."""
 
     product: str
     target: str
@@ -180,7 +187,7 @@ class _Listed(NamedTuple):
 class GpuNames:
     """The names of the GPUs of a matrix.
 
-    Names as the matrix spells them are found at once; the tables for others are built when they are first needed.
+    Names spelled as in the matrix are looked up directly; the tables for other spellings are built on first use.
     """
 
     def __init__(self, products: Iterable[ProductRow] = (), chips: Iterable[ChipRow] = ()) -> None:
@@ -192,7 +199,10 @@ class GpuNames:
 
     @cached_property
     def _by_words(self) -> dict[tuple[str, frozenset[str]], _Listed]:
-        """Every product by its target and words; of two names with the same words the one that begins with the vendor."""
+        """Every product by its target and the words of its names.
+
+        If two products with one target have a name with the same words, the one whose name begins with the vendor is used.
+        """
         found: dict[tuple[str, frozenset[str]], _Listed] = {}
         for row in self._products:
             target, vendor = _target(row)
@@ -215,7 +225,7 @@ class GpuNames:
 
     @cached_property
     def _by_id(self) -> dict[tuple[str, str], list[NamedGpu]]:
-        """The products of each vendor and PCI device id, else the chip alone."""
+        """The products with each vendor and PCI device id; for an id of no product, the target of the chip with that id."""
         found: dict[tuple[str, str], list[NamedGpu]] = {}
         for row in self._products:
             target, vendor = _target(row)
@@ -229,29 +239,30 @@ class GpuNames:
 
     @cached_property
     def _chips(self) -> tuple[re.Pattern[str], dict[str, str]]:
-        """A pattern for the names of all chips, with the letters that pci.ids adds to NVIDIA's, and the target of each."""
+        """A pattern that finds chip names, also with letters that pci.ids appends to NVIDIA's, and the target of each chip."""
         targets = {row.name.lower(): _target(row)[0] for row in self._chip_rows}
         names = "|".join(re.escape(name) for name in sorted(targets, key=len, reverse=True))
         return re.compile(rf"(?<![0-9a-z])({names or '(?!)'})[bglm]*(?![0-9a-z])"), targets
 
     def read(self, text: str) -> NamedGpu | UnreadName:
-        """Return the GPU that a text names, or the reason why it names none."""
+        """Return the GPU that a text names, or an `UnreadName` if it determines no single target; results are cached."""
         if text not in self._read:
             self._read[text] = self._parsed(text)
         return self._read[text]
 
     def by_device(self, identity: str, *, vendor: str | None = None) -> NamedGpu | None:
-        """Return the GPU with a PCI device id such as `20B2`; None for an unknown id, and for one of GPUs of two vendors.
+        """Return the GPU with a PCI device id such as `20B2`; None if the id is unknown or belongs to GPUs of several targets.
 
-        Of boards of several names with the id it is the one whose name the others complete (`NVIDIA A100`), else no product.
+        Without `vendor`, the ids of all vendors are searched. If several products have the id, the result is the one whose
+        words the names of all others contain (`NVIDIA A100`); if there is no such product, its `product` is None.
         """
         vendors = [row.vendor for row in GPU_ACCELERATORS if vendor is None or row.vendor == vendor]
         return self._one([one for name in vendors for one in self._by_id.get((name, identity.upper()), ())])
 
     def identify(self, gpu: HostGpu) -> HostGpu:
-        """Return a GPU of a profile with the name of the matrix and its target.
+        """Return a GPU of a profile with its name and target in the matrix.
 
-        A GPU that is not known is returned as it is; so is one whose stated target is another than that of its name.
+        It is returned unchanged if it is unknown, or if the profile states another target than the matrix has for its name.
         """
         if gpu.name is not None:
             read = self.read(gpu.name)
@@ -266,7 +277,10 @@ class GpuNames:
         return replace(gpu, name=found.product, **{accelerator.target_key: found.target})
 
     def _parsed(self, text: str) -> NamedGpu | UnreadName:
-        """Take the name out of its frame, the most telling part first: a target, a PCI id, a name beside a chip, a name."""
+        """Find the GPU in a text, trying the most specific part first.
+
+        The parts are a target, a PCI id, a product name beside the name of its chip, and a product name alone.
+        """
         plain = re.sub(_FIELD, "", re.sub(_UUID, "", text.strip())).strip().removesuffix("-SHARED")
         target = _target_itself(plain)
         if target is not None:
@@ -299,9 +313,10 @@ class GpuNames:
         return self.by_device(number[1], vendor=_VENDOR_OF.get((number[2] or "").upper())) if number is not None else None
 
     def _one(self, found: Iterable[NamedGpu]) -> NamedGpu | None:
-        """Return the one GPU of a list; None for several targets.
+        """Return the one GPU that represents all in `found`; None if they have several targets, or `found` is empty.
 
-        Of several products it is the one whose words all others have, else no product.
+        Of several products with one target it is the one whose words all others contain; if there is none, its `product` is
+        None.
         """
         distinct = set(found)
         if len(distinct) == 1:
@@ -313,7 +328,7 @@ class GpuNames:
         return min(general or [NamedGpu(next(iter(distinct)).target, None)])
 
     def _fitting(self, name: str) -> list[NamedGpu]:
-        """Return the products that a name fits; of `Instinct MI250X/MI250` those of each alternative."""
+        """Return the products that a name fits; for alternatives (`Instinct MI250X/MI250`), those that each of them fits."""
         if "/" not in name:
             return self._of_words(words_of(name))
         first, *others = (part.strip() for part in name.split("/"))
@@ -327,7 +342,10 @@ class GpuNames:
         return found if len({one.target for one in found}) > 1 else [NamedGpu(one.target, None) for one in found[:1]]
 
     def _of_words(self, words: frozenset[str]) -> list[NamedGpu]:
-        """Return the products with these words, by rules that leave out more and more of them."""
+        """Return the products that have `words`; if there are none, words are left out.
+
+        First those about memory and form are left out, then also those for laptops and embedded boards.
+        """
         exact = [one.named for one in self._listed if one.words == words]
         if exact:
             return exact
@@ -340,7 +358,11 @@ class GpuNames:
         return []
 
     def _family(self, words: frozenset[str], *, has_portable: bool) -> list[_Listed]:
-        """Return the rows that have all words besides brands, narrowed by the brands if some row has them."""
+        """Return the products whose words include all of `words` except brands; only those with the brands if there are any.
+
+        Unless `has_portable`, a product for laptops and the like counts only if `words` have the word for that. The result is
+        empty if `words` are brands and lines of products only.
+        """
         needed = words - _BRANDS
         if needed <= _LINES:
             return []
@@ -374,19 +396,19 @@ class GpuNames:
 
 
 _LINES = frozenset({"rtx", "gtx", "gts", "gt", "rx", "mx", "pro", "titan", "jetson", "quadro"})
-"""Words for a line of products, which with a number name one."""
+"""Words for a line of products, which identify a product only together with a number."""
 
 _VENDOR_OF = {row.pci_vendor: row.vendor for row in GPU_ACCELERATORS}
 
 
 def _target(row: ChipRow) -> tuple[str, str]:
-    """Return the target of a row and its vendor."""
+    """Return the target of a product or chip, and its vendor."""
     accelerator = ACCELERATORS["cuda"] if row.compute_capability else ACCELERATORS["rocm"]
     return row.compute_capability or row.gfx, accelerator.vendor
 
 
 def _target_itself(text: str) -> str | None:
-    """Return the target that a text is or holds: `sm_90a` -> `9.0`, `gfx90a:sramecc+:xnack-` -> `gfx90a`."""
+    """Return the target that a text is or contains, else None: `sm_90a` -> `9.0`, `gfx90a:sramecc+:xnack-` -> `gfx90a`."""
     gfx = re.search(_GFX, text)
     if gfx is not None:
         return gfx[0].lower()
@@ -395,10 +417,11 @@ def _target_itself(text: str) -> str | None:
 
 
 def _narrowed(family: list[_Listed], wide: list[_Listed], words: frozenset[str]) -> list[NamedGpu]:
-    """Return the product of a family of one target that says most of what the name says and nothing else.
+    """Return the products that a name with `words` can mean among `family`, the products that fit it.
 
-    `wide` is the family without words about memory and form: `A100 80GB` is two boards, which are both an A100. Without such a
-    product it is the target alone. Of a family of several targets every product is returned.
+    If all have one target, it is the product with most of `words` and no others, or else the target alone. `wide` are the
+    products that fit without the words about memory and form: `A100 80GB` fits two boards, which are both an A100. If the
+    targets differ, every product of `family` is returned.
     """
     targets = {one.target for one in family}
     if len(targets) > 1:
@@ -411,7 +434,7 @@ def _narrowed(family: list[_Listed], wide: list[_Listed], words: frozenset[str])
 
 
 def _vendor(text: str, words: frozenset[str]) -> str:
-    """Return the vendor that a name shows by its words; "" if it shows none."""
+    """Return the vendor that the words of a name reveal, `NVIDIA` or `AMD`; "" if they reveal none."""
     lower = text.lower()
     if re.search(r"\b(?:amd|ati|radeon|instinct|ryzen|firepro|rx|1002:)", lower) or any(
         re.match(r"mi\d{2}", one) for one in words
@@ -423,16 +446,16 @@ def _vendor(text: str, words: frozenset[str]) -> str:
 
 
 def may_be_made_by(vendor: str, name: str) -> bool:
-    """Return whether a GPU of this name may be a vendor's: no word of it says that another one made it."""
+    """Return whether a GPU of this name may be made by `vendor`: no word of the name belongs to another vendor."""
     words = words_of(name)
     return _vendor(name, words) in {"", vendor} and not words & _OTHERS
 
 
 def _generation(words: frozenset[str]) -> tuple[str, int | None]:
-    """Return the line of a product and the number of its generation in it.
+    """Return the line of a product and the number of its generation within the line; ("", None) for a name without a number.
 
-    `RTX 4090` -> rtx, 40. `Quadro RTX 6000` -> rtx 00, 60: workstation cards have round numbers. `Instinct MI300X` -> mi, 3.
-    `H100` -> h, 0: a letter of its own is a generation. ("", None) for a name without a number.
+    `RTX 4090` -> rtx, 40. `Quadro RTX 6000` -> rtx 00, 60, because workstation cards have round numbers. `Instinct MI300X` ->
+    mi, 3. `H100` -> h, 0, because a letter before the number is itself the generation.
     """
     for word in sorted(words):
         model = re.fullmatch(_MODEL, word)
@@ -450,7 +473,10 @@ def _generation(words: frozenset[str]) -> tuple[str, int | None]:
 
 
 def _most_similar(words: frozenset[str], rows: list[_Listed]) -> str | None:
-    """Return the product with the most similar model number, then words, the shortest of equals; None without products."""
+    """Return the product in `rows` with the most similar model number, then the most similar words, then the shortest name.
+
+    None if `rows` is empty.
+    """
     from difflib import SequenceMatcher
 
     def model(of: frozenset[str]) -> str:

@@ -50,7 +50,7 @@ _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_versio
 
 
 class Graphics(Struct, frozen=True, kw_only=True):
-    """The GPUs of a machine and their driver; None stands for unknown, () for no GPU.
+    """The GPUs of a machine and their driver; None means unknown, () no GPU.
 
     `userspace` is the version of libcuda. `remarks` are about facts that could not be determined or are contradictory.
     """
@@ -199,7 +199,7 @@ class _Finder:
     def _without_nvidia(self, devices: tuple[PciDevice, ...] | None, targets: tuple[str, ...]) -> tuple[HostGpu, ...] | None:
         """Return the GPUs of a machine on which neither driver nor PCI bus shows an NVIDIA GPU; None if they are unknown.
 
-        () only if the PCI bus can be read and shows no GPU of NVIDIA or AMD.
+        `targets` are the gfx targets of AMD GPUs. () only if the PCI bus can be read and shows no GPU of NVIDIA or AMD.
         """
         if targets:
             return tuple(HostGpu(gfx=target, count=count) for target, count in Counter(targets).items())

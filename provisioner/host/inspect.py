@@ -51,7 +51,7 @@ _ELF_HEADER_BYTES = 20
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """A host profile, and remarks on facts that could not be determined or that contradict each other."""
+    """A host profile read from a machine, and remarks on facts that could not be determined or that contradict each other."""
 
     host: Host
     remarks: tuple[Remark, ...] = ()
@@ -98,7 +98,7 @@ def _inspect_mac(machine: Machine) -> Host:
 
 
 class _Linux:
-    """The facts of one Linux machine, with a method or property for each, in the order of a profile."""
+    """The facts of one Linux machine, with a method or property for each, in the order of the fields of `Host`."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -259,7 +259,7 @@ class _Linux:
         return Libraries(**found, on_path=("LD_LIBRARY_PATH",) if shadows else ())
 
     def _fabric_manager(self) -> str | None:
-        """Return the version of the Fabric Manager, which must be that of the driver on NVSwitch machines; None if unknown."""
+        """Return the version of the Fabric Manager, which must equal the driver's on NVSwitch machines; None if unknown."""
         packages = self._packages or {}
         named = sorted(name for name in packages if name.startswith("nvidia-fabricmanager") and "dev" not in name)
         version = self._package(named[-1]) if named else None

@@ -20,7 +20,7 @@ _FILE = Path(__file__).parent / "instance_types.yaml"
 
 
 class Source(StrictModel, frozen=True, kw_only=True):
-    """A document that rows cite."""
+    """A document that families cite; `where` is the place in it, `read` the date on which it was read."""
 
     title: str
     where: str
@@ -29,7 +29,10 @@ class Source(StrictModel, frozen=True, kw_only=True):
 
 
 class Family(StrictModel, frozen=True, kw_only=True):
-    """Instance types with the same GPU; `sizes` has the number of GPUs of each."""
+    """Instance types of a cloud with the same GPU; `sizes` maps the name of each to its number of GPUs.
+
+    `source` are the keys of the documents that state this, in `InstanceFile.sources`.
+    """
 
     name: str
     cloud: str
@@ -40,7 +43,7 @@ class Family(StrictModel, frozen=True, kw_only=True):
 
 
 class InstanceFile(StrictModel, frozen=True, kw_only=True):
-    """The table."""
+    """The content of `instance_types.yaml`: the families, and the documents that they cite, by key."""
 
     sources: dict[str, Source]
     families: tuple[Family, ...]
@@ -57,13 +60,13 @@ class InstanceType(NamedTuple):
 def instance_type(name: str) -> InstanceType | None:
     """Return the instance type `p5.48xlarge`, or the largest of a family (`p5`, `ND_H100_v5`); None if it is not listed.
 
-    Case and the `Standard_` of Azure's names may be left out.
+    Case is ignored, and the `Standard_` of Azure's names may be left out.
     """
     return _by_name().get(_key(name))
 
 
 def instance_file() -> InstanceFile:
-    """Return the whole table."""
+    """Return the parsed content of `instance_types.yaml`."""
     text = read_text(_FILE, kind=KIND)
     return parse_model(parse_document(text, file=_FILE.name, kind=KIND), InstanceFile, kind=KIND)
 

@@ -33,14 +33,15 @@ STDIN = Path("-")
 _KIND_OF_LIST = "host list"
 _KEYS_OF_ITEM = ("count", "host", "name")
 _MOST_MISTAKES = 20
-"""Most mistakes reported for one file: a table made by a script may have the same mistake ten thousand times."""
+"""The most mistakes reported for one file: a table made by a script may have the same mistake ten thousand times."""
 
 
 class InventoryHost(Struct, frozen=True, kw_only=True):
     """One host of an inventory, or `count` identical ones; `labels` are its Kubernetes labels, empty for other sources.
 
     `place` is the file with the line or item that lists the host. Hosts with equal facts share one `Host`, and nodes with equal
-    labels one mapping. `remarks` are about the node, such as that it is cordoned, or that no label describes its GPUs.
+    labels one mapping. `remarks` are about the Kubernetes node, such as that it is cordoned, or that no label describes its
+    GPUs.
     """
 
     name: str
@@ -52,11 +53,11 @@ class InventoryHost(Struct, frozen=True, kw_only=True):
 
 
 def read_inventory(paths: Sequence[Path], *, catalogue: Catalogue | None = None) -> tuple[InventoryHost, ...]:
-    """Return the hosts of files and directories, in the order of `paths`.
+    """Return the hosts in files and directories, in the order of `paths`.
 
     A file is a host profile (.yaml, .json), a list of profiles (.json), a table (.csv), or the output of `kubectl get nodes`
     with `-o json` or `-o yaml`; `-` is stdin. A directory stands for all such files in and below it, sorted by name, without
-    hidden ones. `catalogue` has the names of the matrix, into which those of the files are translated.
+    hidden ones. `catalogue` translates the names in the files to those of the matrix.
 
     Raises `FileError` when a file cannot be read, `UsageError` for a directory without hosts or two hosts of one name, and
     `InvalidDocumentError` with the mistakes of all files.
@@ -88,7 +89,7 @@ class _Reader:
             self._file(one, one.relative_to(path).with_suffix("").as_posix())
 
     def inventory(self) -> tuple[InventoryHost, ...]:
-        """Return all hosts; raises `InvalidDocumentError` for all mistakes, `UsageError` for a name given twice."""
+        """Return all hosts; raises `InvalidDocumentError` with all mistakes, `UsageError` if two hosts have one name."""
         if self._mistakes:
             kind = next(iter(self._kinds)) if len(self._kinds) == 1 else "list of hosts"
             raise InvalidDocumentError(kind, tuple(self._mistakes))
@@ -125,7 +126,7 @@ class _Reader:
                 yield InventoryHost(name=name, host=self._shared(host_from_document(document)), place=Place(file))
 
     def _shared(self, host: Host) -> Host:
-        """Return a host as the matrix names it, one value for all equal hosts."""
+        """Return a host with the names of the matrix; for equal hosts the same object."""
         if host not in self._hosts:
             identified = self._catalogue.identify(host)
             self._hosts[host] = self._hosts.setdefault(identified, identified)
@@ -154,7 +155,7 @@ class _Reader:
             raise InvalidDocumentError(_KIND_OF_LIST, (Mistake(source.file, 1, 1, "", "must hold a host, or a list of them"),))
 
     def _items(self, source: _Json, name: str) -> Iterator[InventoryHost]:
-        """Read profiles, each as it is or under `host` beside its `name` and `count`."""
+        """Yield the hosts of a list of profiles, each an item itself, or under `host` beside its `name` and `count`."""
         mistakes: list[Mistake] = []
         for index, item in enumerate(source.data):
             is_named = isinstance(item, Mapping) and "host" in item
@@ -172,7 +173,7 @@ class _Reader:
 
 
 def _form_and_text(path: Path) -> tuple[str, str]:
-    """Return the format of a file (`csv`, `json` or `yaml`), by its suffix, else by its first characters; and its text."""
+    """Return the format of a file (`csv`, `json` or `yaml`), from its suffix or else its first characters, and its text."""
     suffix = path.suffix.lower()
     text = sys.stdin.read() if path == STDIN else read_text(path, kind=KIND_OF_TABLE if suffix == ".csv" else KIND)
     if suffix in SUFFIXES:
@@ -225,7 +226,7 @@ class _Json:
         return self._valid[spelled]
 
     def heading(self, index: int) -> dict[str, Any]:
-        """Return `name` and `count` of an item; raises `InvalidDocumentError` for wrong ones and for unknown keys."""
+        """Return the `name` and `count` of an item; raises `InvalidDocumentError` for wrong values and unknown keys."""
         item = self.data[index]
         known = ", ".join(_KEYS_OF_ITEM)
         wrong = [((index, key), f"unknown key `{key}`; known keys: {known}") for key in item if key not in _KEYS_OF_ITEM]

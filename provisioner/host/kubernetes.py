@@ -1,11 +1,13 @@
-"""Read Kubernetes nodes as hosts, from the facts in node objects and in the labels of feature discovery alone.
+"""Read Kubernetes nodes as hosts, using only the facts in node objects and in the labels of feature discovery.
 
 Labels were read in NVIDIA/k8s-device-plugin v0.20.0 (docs/gpu-feature-discovery/README.md, internal/lm/nvml.go, resource.go,
 mig-strategy.go, vgpu.go), NVIDIA/gpu-operator (controllers/state_manager.go), kubernetes-sigs/node-feature-discovery
-(docs/usage/features.md) and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21, and Google's own label in
-"Run GPUs in GKE Standard node pools", 2026-11-22. A node that offers `nvidia.com/gpu` runs the device plugin with its GPUs in a
-container, so that it has a container toolkit, of an unknown version. A node that shows nothing of a GPU, in a list in which
-others do, has none. No label shows the flavour of the kernel module or the C library: they stay unknown.
+(docs/usage/features.md) and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21, and Google's own label in "Run
+GPUs in GKE Standard node pools", 2026-11-22.
+
+A node that offers `nvidia.com/gpu` runs the device plugin with its GPUs in a container, so it has a container toolkit, of an
+unknown version. If some nodes of a list show GPUs, a node that shows no sign of one has none. No label shows the flavour of the
+kernel module or the C library: these facts stay unknown.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ _MIG_RESOURCE = f"{_NVIDIA}mig-"
 
 
 def product_label(name: str) -> str:
-    """Return the label of a product as internal/lm/resource.go of GPU feature discovery writes it.
+    """Return a product name as GPU feature discovery writes it in the label `nvidia.com/gpu.product` (internal/lm/resource.go).
 
     `NVIDIA A100-SXM4-80GB` -> `NVIDIA-A100-SXM4-80GB`.
     """
@@ -89,7 +91,7 @@ def product_label(name: str) -> str:
 
 
 class Node(Struct, frozen=True, kw_only=True):
-    """One node: its name, its facts, its labels about hardware and software, and remarks on both."""
+    """One Kubernetes node: its name, its facts, its labels about hardware and software, and remarks on both."""
 
     name: str
     host: Host
@@ -117,7 +119,8 @@ class NodeReader:
     def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Node]]:
         """Yield the nodes of `kubectl get nodes -o json`, or a single node, each with its key path in the document.
 
-        Nodes that show nothing of a GPU have none if others of the list show one: what labels those would have labelled these.
+        If some nodes have GPUs, the nodes without any sign of a GPU are given none (`gpus=()`), not unknown ones: the cluster's
+        labellers and device plugins would have shown them.
         """
         found = list(self._listed(data))
         if not any(node.host.gpus for _, node in found):
@@ -191,7 +194,7 @@ class NodeReader:
 
 
 class _Facts:
-    """The facts of one node, read from its labels and its kubelet's report; `mistakes` are messages about wrong labels."""
+    """The facts of one node, from its labels and from what its kubelet reports; `mistakes` are messages about wrong labels."""
 
     def __init__(self, labels: Mapping[str, str], info: Mapping[str, Any], catalogue: Catalogue) -> None:
         self._labels = labels
@@ -234,7 +237,7 @@ class _Facts:
         return next((OperatingSystem(id=name, version=match[1]) for match, name in matches if match), None)
 
     def _driver(self) -> Driver | None:
-        """Return NVIDIA's driver from the current labels, else the deprecated ones, or AMD's driver; None if it is unknown.
+        """Return NVIDIA's driver from its current labels, else its deprecated ones, or AMD's driver; None if it is unknown.
 
         The driver of a Jetson is labelled `unknown`.
         """
@@ -257,9 +260,9 @@ class _Facts:
         return Driver(version=amd, kind="amdgpu")
 
     def _driver_of_some_version(self, *, is_nvidia: bool, is_amd: bool) -> Driver | None:
-        """Return the driver without which the vendor's device plugin finds no GPU to offer; None for a node that offers none.
+        """Return a driver of unknown version for a node that offers GPUs: a device plugin finds none without a driver.
 
-        A Jetson, whose driver is labelled `unknown`, has none of a version of its own.
+        None for a node that offers none, and for a Jetson, whose driver is labelled `unknown`.
         """
         if "unknown" in {self._labels.get(f"{_NVIDIA}cuda.{name}") for name in (*_DRIVER, *_OLD_DRIVER)}:
             return None
@@ -306,7 +309,7 @@ class _Facts:
         return (HostGpu(name=read.product, compute_capability=read.target, count=amount or 1),)
 
     def _of_instance(self, amount: int | None) -> tuple[HostGpu, ...] | None:
-        """Return the GPUs of the instance type, for nodes whose other labels tell no product; None if it is not listed."""
+        """Return the GPUs of a node's instance type, used if no other label names their product; None if it is not listed."""
         found = instance_type(self._labels.get(_INSTANCE_TYPE, ""))
         gpus = found.host.gpus if found is not None else None
         return tuple(replace(gpu, count=min(gpu.count, amount or gpu.count)) for gpu in gpus) if gpus else None
@@ -323,7 +326,11 @@ class _Facts:
         return ".".join(str(int(part)) for part in parts)
 
     def _others(self, amount: int | None, count: int | None, *, is_divided: bool) -> tuple[HostGpu, ...]:
-        """Return the GPUs that kubelet counts and no label describes: the labels of a node describe one product only."""
+        """Return the GPUs that kubelet counts beyond the labelled ones, because labels describe one product of a node only.
+
+        `amount` is the number that kubelet reports, `count` the labelled one; `is_divided` means MIG slices or shared GPUs,
+        whose numbers cannot be compared.
+        """
         strategy = self._labels.get(f"{_NVIDIA}gpu.sharing-strategy", "none")
         if amount is None or count is None or is_divided or strategy not in {"none", ""} or amount <= count:
             return ()
@@ -347,9 +354,9 @@ class _Facts:
         )
 
     def _amd_gpu(self, label: str, *, device: str, count: int) -> HostGpu:
-        """Return one kind of AMD GPU.
+        """Return one kind of AMD GPU from its product label and its PCI device id; "" for a missing one.
 
-        A virtual function has no product name, so that its target is found by its device id.
+        A virtual function has no product label, so its target is found with its device id.
         """
         identity = device.upper() if re.fullmatch(r"[0-9a-fA-F]{4}", device) else None
         read = self._gpus.read(label) if label else None
@@ -359,10 +366,10 @@ class _Facts:
         return HostGpu(name=named.product if named else None, gfx=gfx, pci_device_id=identity, count=count)
 
     def _counted(self, kind: str) -> dict[str, int]:
-        """Return the values of an AMD label with the number of GPUs of each.
+        """Return the values of an AMD label (`kind` is `product-name` or `device-id`) with the number of GPUs of each.
 
         The label is `amd.com/gpu.device-id: 74a1` if all GPUs are alike, else `amd.com/gpu.device-id.74a1: "8"` for each kind.
-        The labeller wrote `beta.amd.com/…` first, and still does.
+        The labeller first wrote `beta.amd.com/…`, and still does.
         """
         for prefix in (f"{_AMD}gpu.{kind}", f"beta.{_AMD}gpu.{kind}"):
             if prefix in self._labels:
@@ -396,7 +403,7 @@ def _says_none(labels: Mapping[str, str], signs: tuple[str, ...]) -> bool:
 
 
 def _is_of_gpus(labels: Mapping[str, str]) -> bool:
-    """Return whether a node has labels about GPUs from which none could be read, or is of an instance type with GPUs."""
+    """Return whether a node has labels about GPUs, even unreadable ones, or is of an instance type with GPUs."""
     is_labelled = any(key.startswith((_NVIDIA, _AMD, f"beta.{_AMD}", _GOOGLE)) for key in labels)
     return is_labelled or instance_type(labels.get(_INSTANCE_TYPE, "")) is not None
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Holds(Enum):
-    """The kind of value of a profile key."""
+    """The kind of value of a profile key, in words for messages."""
 
     TEXT = "text"
     VERSION = "a version"
@@ -44,9 +44,10 @@ VersionOrPresence = Annotated[str, Meta(extra={"holds": Holds.VERSION_OR_PRESENC
 
 
 class OperatingSystem(StrictModel, frozen=True, kw_only=True):
-    """An operating system as /etc/os-release (`id`, `version`) or macOS (`version`, `build`) names it.
+    """An operating system as named by /etc/os-release (`id`, `version`) or macOS (`version`, `build`).
 
-    `like` is the distribution and release it is derived from (`ubuntu 22.04`), which counts where the matrix lacks its own.
+    `like` is the distribution and release that it is derived from (`ubuntu 22.04`), which counts if the matrix has no row of
+    its own release.
     """
 
     id: str
@@ -56,7 +57,7 @@ class OperatingSystem(StrictModel, frozen=True, kw_only=True):
 
 
 class Driver(StrictModel, frozen=True, kw_only=True):
-    """The loaded GPU driver. `module` is the flavour of NVIDIA's kernel module."""
+    """The loaded GPU driver; `module` is the flavour of NVIDIA's kernel module."""
 
     version: VersionText | None = None
     module: Literal["open", "proprietary"] | None = None
@@ -64,7 +65,7 @@ class Driver(StrictModel, frozen=True, kw_only=True):
 
 
 class HostGpu(StrictModel, frozen=True, kw_only=True):
-    """One kind of GPU in the machine, `count` of them."""
+    """The GPUs of one kind in a machine, `count` of them; `compute_capability` (NVIDIA) or `gfx` (AMD) is their target."""
 
     name: str | None = None
     compute_capability: Annotated[str, spelled(f"^{ACCELERATORS['cuda'].target}$")] | None = None
@@ -99,7 +100,7 @@ class SecureBoot(StrictModel, frozen=True, kw_only=True):
 
 
 class Libraries(StrictModel, frozen=True, kw_only=True):
-    """Versions of system libraries that would shadow those in wheels.
+    """The versions of system libraries that would be loaded in place of the ones in wheels.
 
     `on_path` are the environment variables through which the loader finds these libraries.
     """
@@ -152,7 +153,7 @@ class Host(StrictModel, frozen=True, kw_only=True):
 
 
 class ProfileKey(Struct, frozen=True):
-    """One key of a profile with a single value, as a path (`("driver", "version")`), and the kind of its value."""
+    """A key of a profile that has a single value: its path (`("driver", "version")`), and the kind of its value."""
 
     path: tuple[str, ...]
     holds: Holds
@@ -160,7 +161,7 @@ class ProfileKey(Struct, frozen=True):
 
 @cache
 def profile_keys() -> tuple[ProfileKey, ...]:
-    """Return every key of a profile, in its order, except those of the GPUs, which are a list."""
+    """Return every key of a profile, in the order of `Host`, except those of the GPUs, which are a list."""
     return tuple(_keys(Host, ()))
 
 

@@ -33,7 +33,8 @@ class _PciInfo(ctypes.Structure):
 class NvmlAnswer(Struct, frozen=True, kw_only=True):
     """The facts that NVML reports, and its failures.
 
-    `gpus` is None if NVML could not be queried; `is_missing` is whether the library is not installed.
+    `userspace` is the version of the user-space driver. `gpus` is None if NVML could not be queried; `is_missing` is whether
+    the library is not installed.
     """
 
     driver: str | None = None
@@ -44,7 +45,7 @@ class NvmlAnswer(Struct, frozen=True, kw_only=True):
 
 
 def ask_nvml() -> NvmlAnswer:
-    """Load NVML and return the versions of the driver and of its user-space part, and every GPU."""
+    """Load NVML and return the versions of the driver and of its user-space part, every GPU, and failures as `problems`."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError as error:

@@ -1,6 +1,7 @@
 """Parse the files of a machine and the output of its programs; every parser returns a fact or None and never raises.
 
-First the operating system, then the software of NVIDIA and AMD. Each parser shows a sample of its input.
+First come the operating system's, then the software of NVIDIA and AMD. The docstring of a parser shows a sample of its input;
+after `->` follows its result.
 """
 
 from __future__ import annotations
@@ -61,12 +62,12 @@ def kernel_release(text: str) -> str | None:
 
 
 def kernel_banner(text: str) -> str | None:
-    """Read the release out of /proc/version: `Linux version 6.5.0-1017-aws (buildd@lcy02-amd64-036) (…) #17~22.04.2-Ubuntu`."""
+    """Return the kernel release in /proc/version, None without one: `Linux version 6.5.0-1017-aws (…)` -> `6.5.0-1017-aws`."""
     return kernel_release(_found(r"^Linux version (\S+)", text) or "")
 
 
 def kernel_gcc(text: str) -> str | None:
-    """Read the version of the GCC that built the kernel out of /proc/version; None if it was built with clang.
+    """Return the version of the GCC that compiled the kernel, from /proc/version; None if it was compiled with clang.
 
     Ubuntu: `(x86_64-linux-gnu-gcc-11 (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0, GNU ld (…) 2.38)`. Debian: `(gcc-12 (Debian
     12.2.0-14) 12.2.0, …)`. RHEL 8: `(gcc version 8.5.0 20210514 (Red Hat 8.5.0-4) (GCC))`. Plain: `(gcc (GCC) 15.3.0, GNU ld
@@ -91,7 +92,7 @@ def os_release(text: str) -> tuple[str, str | None] | None:
 
 
 def os_like(text: str) -> str | None:
-    """Read the system that a distribution is derived from out of /etc/os-release; None for one that is not, or an unknown base.
+    """Return the system that a distribution is derived from, by /etc/os-release; None if there is none or it is unknown.
 
     Linux Mint: `ID_LIKE="ubuntu debian"`, `UBUNTU_CODENAME=jammy` -> `ubuntu 22.04`. Pop!_OS has `VERSION_ID="22.04"`. Rocky
     Linux: `ID_LIKE="rhel centos fedora"`, `PLATFORM_ID="platform:el9"`, `VERSION_ID="9.4"` -> `rhel 9.4`.
@@ -162,15 +163,15 @@ def elf_machine(content: bytes) -> str | None:
 
 
 def kernel_architecture(release: str) -> str | None:
-    """Read the architecture that some kernel releases end in: `6.1.0-18-amd64`, `5.14.0-362.el9.x86_64`."""
+    """Return the architecture at the end of some kernel releases, else None: `6.1.0-18-amd64`, `5.14.0-362.el9.x86_64`."""
     return _found(r"[.-](x86_64|amd64|aarch64|arm64)$", release.strip())
 
 
 def wsl(release: str) -> Literal["wsl1", "wsl2"] | None:
-    """Read the version of WSL out of a kernel release; None if the machine is not WSL.
+    """Return the version of WSL that a kernel release shows; None if the machine is not WSL.
 
     `5.15.153.1-microsoft-standard-WSL2` -> wsl2, `4.4.0-19041-Microsoft` -> wsl1. WSL1 has no Linux kernel; it reports 4.4.0
-    with a capital M. Source: microsoft/WSL issue 4555.
+    and `Microsoft` with a capital M. Source: microsoft/WSL issue 4555.
     """
     if "microsoft" not in release.lower():
         return None
@@ -201,7 +202,7 @@ def hypervisor(cpuinfo: str) -> bool | None:
 
 
 def cpu_machine(cpuinfo: str) -> str | None:
-    """Read the architecture out of /proc/cpuinfo: x86 lists the flag `lm` (long mode), 64-bit Arm `CPU architecture: 8`."""
+    """Return the architecture that /proc/cpuinfo shows: x86 has the flag `lm` (long mode), Arm `CPU architecture: 8`."""
     flags = _found(r"(?m)^flags\s*:(.*)$", cpuinfo)
     if flags is not None:
         return "x86_64" if "lm" in flags.split() else None
@@ -209,7 +210,7 @@ def cpu_machine(cpuinfo: str) -> str | None:
 
 
 def dpkg_status(text: str) -> dict[str, str]:
-    """Read the installed packages and their versions out of /var/lib/dpkg/status.
+    """Return the installed packages and their versions, from /var/lib/dpkg/status.
 
     A stanza: `Package: nvidia-container-toolkit`, `Status: install ok installed`, …, `Version: 1.17.4-1`. A package that was
     removed but not purged has a stanza with another status, and is left out.
@@ -223,7 +224,7 @@ def dpkg_status(text: str) -> dict[str, str]:
 
 
 def package_version(text: str) -> str | None:
-    """Drop the packager's part of a Debian version: `1:12.3.0-1ubuntu1~22.04` -> `12.3.0`, `6.2+b77` -> `6.2`."""
+    """Return a Debian version without the packager's part: `1:12.3.0-1ubuntu1~22.04` -> `12.3.0`, `6.2+b77` -> `6.2`."""
     return _found(r"^(?:\d+:)?(\d+(?:\.\d+)*)", text.strip())
 
 
@@ -246,7 +247,7 @@ def plist_string(text: str, key: str) -> str | None:
 
 
 def web_driver(text: str) -> str | None:
-    """Read NVIDIA's Web Driver out of its bundle's information: `NVDAStartupWeb 10.3.10 387.10.10.10.40.105`."""
+    """Return the version of NVIDIA's Web Driver in its bundle's information: `NVDAStartupWeb 10.3.10 387.10.10.10.40.105`."""
     return _found(r"(?:^|\s)(\d{3}\.\d+(?:\.[\w.]+)?)\s*$", text)
 
 
@@ -344,17 +345,17 @@ def _product(text: str) -> str | None:
 
 
 def _device_id(text: str) -> str | None:
-    """Read the device id out of `pci.device_id`, which is device and vendor in one number: `0x233010DE` -> `2330`."""
+    """Return the device id in nvidia-smi's `pci.device_id`, the device and vendor in one number: `0x233010DE` -> `2330`."""
     match = re.fullmatch(r"0x([0-9a-fA-F]{4})10[dD][eE]", text)
     return match[1].upper() if match else None
 
 
 def smi_banner(text: str) -> tuple[str, str | None] | None:
-    """Read the driver and the newest CUDA it runs (None if not printed) out of nvidia-smi's header, in both of its forms.
+    """Return the driver and the newest CUDA that it supports (None if not printed), from the header of nvidia-smi's table.
 
     Up to R595: `| NVIDIA-SMI 535.104.05 Driver Version: 535.104.05 CUDA Version: 12.2 |`. From R610: `| NVIDIA-SMI 610.57.04
-    KMD Version: 610.57.04 CUDA UMD Version: 13.3 |`. The CUDA version is the newest that the driver supports, not an installed
-    toolkit; drivers before R410 do not print it.
+    KMD Version: 610.57.04 CUDA UMD Version: 13.3 |`. The CUDA version is not that of an installed toolkit; drivers before R410
+    do not print it. None if the text has no such header.
     """
     driver = re.search(rf"(?:Driver|KMD) Version:\s*({_VERSION})", text)
     if driver is None:
@@ -364,7 +365,7 @@ def smi_banner(text: str) -> tuple[str, str | None] | None:
 
 
 def nvml_version(text: str) -> str | None:
-    """Read the user-space driver out of `nvmlSystemGetNVMLVersion`: `12.550.54.14` -> `550.54.14` (12 is CUDA's major)."""
+    """Return the user-space driver in `nvmlSystemGetNVMLVersion`: `12.550.54.14` -> `550.54.14` (12 is the CUDA major)."""
     return _whole(rf"(?:\d{{1,2}}\.)?(\d{{3,4}}(?:\.\d+){{1,2}}|{_VERSION})", text)
 
 
@@ -404,13 +405,13 @@ def fabric_manager(text: str) -> str | None:
 
 
 def tegra_release(text: str) -> str | None:
-    """Read Linux for Tegra's release out of /etc/nv_tegra_release: `# R36 (release), REVISION: 4.3, GCID: …` -> `36.4.3`."""
+    """Return the release of Linux for Tegra in /etc/nv_tegra_release: `# R36 (release), REVISION: 4.3, GCID: …` -> `36.4.3`."""
     match = re.search(r"#\s*R(\d+) \(release\), REVISION:\s*(\d+(?:\.\d+)*)", text)
     return f"{match[1]}.{match[2]}" if match else None
 
 
 def tegra_model(text: str) -> str | None:
-    r"""Read the product out of /proc/device-tree/model: `NVIDIA Jetson AGX Orin Developer Kit\0` -> `Jetson AGX Orin`.
+    r"""Return the product in /proc/device-tree/model: `NVIDIA Jetson AGX Orin Developer Kit\0` -> `Jetson AGX Orin`.
 
     Boards add words that are not part of the product name (`Engineering Reference Developer Kit Super`).
     """
@@ -419,10 +420,11 @@ def tegra_model(text: str) -> str | None:
 
 
 def kfd_target(text: str) -> str | None:
-    """Read an AMD GPU's target out of /sys/class/kfd/kfd/topology/nodes/*/properties: `gfx_target_version 90402` -> `gfx942`.
+    """Return the target of an AMD GPU, from its node's `properties` file: `gfx_target_version 90402` -> `gfx942`.
 
-    The number is major, minor and stepping with two digits each, and the last two are printed in hexadecimal: 90010 is
-    gfx90a. A processor's node says 0 and is no GPU.
+    The file is /sys/class/kfd/kfd/topology/nodes/*/properties. The number is major, minor and stepping with two digits each,
+    and the last two are printed in hexadecimal: 90010 is gfx90a. The node of a processor has the number 0, for which the result
+    is None.
     """
     match = re.search(r"(?m)^gfx_target_version (\d{1,6})\s*$", text)
     number = int(match[1]) if match else 0
@@ -439,6 +441,6 @@ def _found(pattern: str, text: str) -> str | None:
 
 
 def _whole(pattern: str, text: str) -> str | None:
-    """Return the first group of a pattern that matches the whole text except white space around it; None if it does not."""
+    """Return the first group of a pattern that must match the whole text, ignoring surrounding white space; else None."""
     match = re.fullmatch(pattern, text.strip())
     return match[1] if match else None

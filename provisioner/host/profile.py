@@ -37,7 +37,10 @@ _NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "nu
 
 
 class Profile(Struct, frozen=True, kw_only=True):
-    """A shipped profile of one kind of machine, without the facts that differ between machines of this kind."""
+    """A shipped profile of one kind of machine, without the facts that differ between machines of this kind.
+
+    `description` is its first line, a comment.
+    """
 
     name: str
     description: str
@@ -50,7 +53,10 @@ def profile_names() -> tuple[str, ...]:
 
 
 def load_profile(name: str) -> Profile:
-    """Return a shipped profile, or that of an instance type; raises `UsageError` with the nearest name for another name."""
+    """Return a shipped profile, or that of an instance type of a cloud.
+
+    Raises `UsageError`, with the most similar known name as a hint, for an unknown name.
+    """
     known = profile_names()
     if name not in known:
         found = instance_type(name)
@@ -76,7 +82,7 @@ def host_from_document(document: Document) -> Host:
 
 
 def host_document(host: Host) -> str:
-    """Return a profile as YAML in the order of its keys, without unknown facts; `host_from_document` reads it back."""
+    """Return a host as the YAML of a profile, without unknown facts; `host_from_document` parses it to the same host."""
     lines = []
     for key, value in plain_data(host).items():
         if key == "gpus" and value:
@@ -106,7 +112,7 @@ def _scalar(text: str) -> str:
 
 
 def _mistakes(document: Document) -> Iterator[Mistake]:
-    """Yield the mistakes that the types of `Host` do not show; values of a wrong type are left to `parse_model`."""
+    """Yield the mistakes that the types of `Host` cannot express; values of a wrong type are reported by `parse_model`."""
     data = document.data
     if not isinstance(data, dict):
         return
@@ -140,17 +146,17 @@ _WORDS_FOR_VERSION = {
     Holds.VERSION_OR_ABSENT: {ABSENT: "known to be missing"},
     Holds.VERSION_OR_PRESENCE: {ABSENT: "known to be missing", PRESENT: "installed in an unknown version"},
 }
-"""The words that may stand in place of a version, with their meanings."""
+"""The words that may be written in place of a version, with their meanings, by kind of value."""
 
 
 @cache
 def _version_keys() -> tuple[ProfileKey, ...]:
-    """Return every key with a version."""
+    """Return every key of a profile whose value is a version, or a word in place of one."""
     return tuple(key for key in profile_keys() if key.holds in _WORDS_FOR_VERSION)
 
 
 def _wrong_gpus(document: Document, gpus: object, *, kind: str | None) -> Iterator[Mistake]:
-    """Yield mistakes about GPUs of two vendors at once, or of another vendor than the driver's.
+    """Yield mistakes about a GPU with targets of two vendors, or of another vendor than that of the driver.
 
     `kind` is the kind of the driver, None if the profile states no driver.
     """

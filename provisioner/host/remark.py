@@ -1,4 +1,4 @@
-"""Remarks on a machine: why a fact could not be determined, facts that contradict each other, and what a reader may miss."""
+"""Remarks on a machine: why a fact could not be determined, facts that contradict each other, and facts easily overlooked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class GpusUnknown(Struct, frozen=True):
-    """The GPUs of the machine could not be determined.
+    """The remark that the GPUs of the machine could not be determined.
 
     `cause` is `macos`: GPUs are not read on macOS; `wsl`: WSL hides them, and the driver's library did not answer; `pci`: the
     PCI bus cannot be read; `amdgpu`: an AMD GPU is on the PCI bus, but its driver does not offer it for computing.
@@ -18,64 +18,64 @@ class GpusUnknown(Struct, frozen=True):
 
 
 class AmdGpusLeftOut(Struct, frozen=True):
-    """The profile has the NVIDIA GPUs of the machine alone, without its `count` AMD GPUs."""
+    """The remark that the profile lists only the NVIDIA GPUs of the machine, without its `count` AMD GPUs."""
 
     count: int
 
 
 class GpusNotRun(Struct, frozen=True):
-    """NVIDIA's driver runs none of the `count` NVIDIA GPUs on the PCI bus."""
+    """The remark that NVIDIA's driver runs none of the `count` NVIDIA GPUs on the PCI bus."""
 
     count: int
 
 
 class UnknownGpus(Struct, frozen=True):
-    """The PCI device ids of GPUs whose product is unknown."""
+    """The remark that the products of some GPUs are unknown; `devices` are their PCI device ids."""
 
     devices: tuple[str, ...]
 
 
 class DriverNotLoaded(Struct, frozen=True):
-    """The version of an NVIDIA driver that is installed for the running kernel, but not loaded; `kernel` is None if unknown."""
+    """The remark that an NVIDIA driver is installed for the running kernel, but not loaded; `kernel` is None if unknown."""
 
     version: str
     kernel: str | None
 
 
 class WindowsDriver(Struct, frozen=True):
-    """The driver version that was found is that of the Windows driver, which serves Linux under WSL."""
+    """The remark that the driver version found is that of the Windows driver, which serves Linux under WSL."""
 
     version: str
 
 
 class SeveralLibcuda(Struct, frozen=True):
-    """The versions of several installed user-space drivers, of which the one in use is unknown."""
+    """The remark that user-space drivers of several versions are installed, of which the one in use is unknown."""
 
     versions: tuple[str, ...]
 
 
 class DriverMismatch(Struct, frozen=True):
-    """The versions of the user-space driver (libcuda) and of the loaded kernel module, which differ."""
+    """The remark that the versions of the user-space driver (libcuda) and of the loaded kernel module differ."""
 
     userspace: str
     module: str
 
 
 class NvmlNotLoadable(Struct, frozen=True):
-    """The management library of NVIDIA's driver cannot be loaded; `problem` is the message of the dynamic loader."""
+    """The remark that NVIDIA's management library cannot be loaded; `problem` is the message of the dynamic loader."""
 
     problem: str
 
 
 class NvmlFailed(Struct, frozen=True):
-    """NVML could not be initialised, or could not count the GPUs; `code` is its return code (nvmlReturn_t)."""
+    """The remark that NVML could not be initialised, or could not count the GPUs; `code` is its return code (nvmlReturn_t)."""
 
     step: Literal["initialise", "count"]
     code: int
 
 
 class GpuSilent(Struct, frozen=True):
-    """NVML returned the error `code` (nvmlReturn_t) for the GPU at `index`, of `count`."""
+    """The remark that NVML returned the error `code` (nvmlReturn_t) for the GPU at `index`, of `count`."""
 
     index: int
     count: int
@@ -83,39 +83,39 @@ class GpuSilent(Struct, frozen=True):
 
 
 class UnlabelledGpus(Struct, frozen=True):
-    """A Kubernetes node has GPUs of a vendor, and no label that names their product."""
+    """The remark that a Kubernetes node has GPUs of a vendor, but no label that names their product."""
 
     vendor: Literal["nvidia", "amd"]
 
 
 class MigSlices(Struct, frozen=True):
-    """The GPUs of a node are divided into MIG slices of one profile, such as `1g.10gb`, and its labels count the slices."""
+    """The remark that a node's GPUs are divided into MIG slices of one profile (`1g.10gb`), and its labels count the slices."""
 
     profile: str
 
 
 class VirtualGpu(Struct, frozen=True):
-    """A Kubernetes node has a virtual GPU; `host_driver` is the version of its hypervisor's driver, "" if unknown."""
+    """The remark that a Kubernetes node has a virtual GPU; `host_driver` is its hypervisor's driver version, "" if unknown."""
 
     host_driver: str
 
 
 class UnknownAcceleratorLabel(Struct, frozen=True):
-    """The value of a GKE accelerator label (`label` is its name) that is no GPU of the matrix."""
+    """The remark that the value of a GKE accelerator label (`label` is its name) is no GPU of the matrix."""
 
     label: str
     value: str
 
 
 class MoreGpusThanLabelled(Struct, frozen=True):
-    """The kubelet of a node counts more GPUs than the labels of the node describe."""
+    """The remark that a node's kubelet counts more GPUs (`counted`) than the node's labels describe (`labelled`)."""
 
     counted: int
     labelled: int
 
 
 class NodeUnavailable(Struct, frozen=True):
-    """A Kubernetes node is not ready, or takes no new pods because it is cordoned."""
+    """The remark that a Kubernetes node is not ready, or takes no new pods because it is cordoned."""
 
     cause: Literal["not-ready", "cordoned"]
 

@@ -1,1 +1,1 @@
-"""Input 4: where artefacts are: package indexes and image registries."""
+"""Input 4: package indexes and image registries, which offer the artefacts (wheels, source distributions, images)."""

@@ -1,4 +1,4 @@
-"""Progress of an index client: how many projects and files were read, and the requests in flight; thread-safe."""
+"""Progress of an index client: how many projects and files it has read, and its requests in flight; thread-safe."""
 
 from __future__ import annotations
 

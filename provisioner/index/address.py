@@ -75,9 +75,10 @@ def require_clear_login(url: str, where: str) -> None:
 
 
 def as_url(text: str) -> str:
-    """Return the URL of an index or find-links location: a path becomes a `file:` URL, with `~` expanded.
+    """Return the URL of an index or find-links location given as a URL or a path; `~` in a path is expanded.
 
-    Raises `AddressError` for a URL of another scheme than http, https and file: taken for a path, its login would be shown.
+    A path becomes a `file:` URL. Raises `AddressError` for a URL of another scheme than http, https and file: if it were
+    treated as a path, messages would show its login.
     """
     try:
         parts = urlsplit(text)

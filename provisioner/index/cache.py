@@ -103,7 +103,7 @@ class Cache:
         self._execute("REPLACE INTO entry VALUES (?, ?, ?)", (key, today(), _checksum(content) + content))
 
     def body(self, url: str) -> bytes | None:
-        """Return the cached response body of a URL; None when there is none. The caller must verify its hash."""
+        """Return the cached response body of a URL; None when it is not cached. The caller must verify its hash."""
         try:
             return (self._bodies / body_name(url)).read_bytes()
         except OSError:
@@ -135,7 +135,7 @@ class Cache:
     def _execute(self, statement: str, values: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """Run one SQL statement and return its first row; None when there is no row or the statement fails.
 
-        A damaged file is deleted and created anew.
+        A damaged file is deleted, and an empty one created.
         """
         with self._lock:
             try:

@@ -117,7 +117,7 @@ class PackageIndex:
 
     @property
     def skipped(self) -> tuple[IndexSkipped, ...]:
-        """The packages that were taken from find-links alone, because their index was unreachable."""
+        """The packages whose files are taken from find-links alone, because their index was unreachable."""
         return tuple(self._skipped)
 
     def url_of(self, index: str) -> str:
@@ -155,7 +155,7 @@ class PackageIndex:
         return self._direct.get((name, url), lambda: self._direct_files.release(name, url))
 
     def named_files(self, name: NormalizedName, filenames: Collection[str], *, index: str = "") -> tuple[IndexFile, ...]:
-        """Return the files of a project that are named in `filenames`, for whatever platform; raises as `releases` does."""
+        """Return the files of a project, for any platform, that are named in `filenames`; raises as `releases` does."""
         found = route(name, index, self._settings)
         local = self._find_links.files(name, local_label=found.local_label) if found.takes_find_links else ()
         page = self._first_page(name, found, has_local=bool(local))
@@ -221,7 +221,11 @@ class PackageIndex:
             self._prefetcher.start(names)
 
     def unpinned(self, files: Mapping[NormalizedName, IndexFile]) -> dict[NormalizedName, IndexLocation]:
-        """Return the projects that are neither pinned to an index nor were requested from a named one, with their index."""
+        """Return the projects in `files` that may come from any configured index, each with the index of its file.
+
+        Left out are projects that a pattern under `indexes[].packages` pins to an index, and those requested from an index by
+        name.
+        """
         requested = {name for name, file in files.items() if (name, file.index) in self._releases}
         return unpinned({name: file.index for name, file in files.items() if name not in requested}, self._settings)
 
@@ -230,8 +234,8 @@ class PackageIndex:
     ) -> tuple[ConfusionNotice, ...]:
         """Return notices about possible dependency confusion; requests project pages of the other indexes.
 
-        `chosen` are unpinned projects with the index that their files are from. The projects in `reported` get no further
-        notice that their index is not the default one.
+        `chosen` are unpinned projects with the index that their files are from. Projects in `reported` get no notice that this
+        index is not the default one, because it was given before, but still one about different files in other indexes.
         """
         comparison = PageComparison(self._pages, self._cache, self._parsing)
 
@@ -345,7 +349,8 @@ class PackageIndex:
     def _is_at_hand(self, name: NormalizedName) -> bool:
         """Return whether the releases of a project can be read without a network request.
 
-        Also True when the project is pinned to two indexes: the solver raises that error itself.
+        The result is also True when the project is pinned to two indexes, which is an error: the solver raises it when it needs
+        the project.
         """
         try:
             locations = route(name, "", self._settings).locations

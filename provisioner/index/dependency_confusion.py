@@ -1,9 +1,9 @@
 """The dependency-confusion check: notices about projects whose files may come from the wrong index.
 
-The files of an unpinned project come from the first index that has a page for it, and whoever may upload there could have put
-them there. So a project is reported when its files are not from the default index, or when another index has other files of
-the same name; only the user can say which index is meant (`indexes[].packages` pins the project). The other indexes are
-requested only for projects of the solution.
+An unpinned project is one that no pattern under `indexes[].packages` ties to an index. Its files come from the first index that
+has a page for it, and whoever may upload there could have put them there. So a project is reported when its files are not from
+the default index, or when another index lists different files under its name; only the user can say which index is meant (by
+pinning the project). The other indexes are requested only for projects of the solution.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     HasOtherFiles = Callable[[IndexLocation, NormalizedName], bool]
 
 COMPARED = 16
-"""The largest number of files compared between two indexes; an unrelated project of the same name shares none of the hashes."""
+"""The most files compared between two indexes; an unrelated project of the same name shares none of the hashes."""
 
 
 class PageComparison:
@@ -51,7 +51,7 @@ class PageComparison:
         self._parsing = parsing
 
     def has_other_files(self, index: IndexLocation, name: NormalizedName, owner: ProjectPage) -> bool:
-        """Return whether `index` has files of a project and is no mirror of `owner`, the page that its files are taken from.
+        """Return whether `index` lists files of a project and is no mirror of `owner`, the page that its files are taken from.
 
         The result is cached until one of the two pages changes. Raises `UnavailableError` when the index cannot be read.
         """
@@ -68,7 +68,7 @@ class PageComparison:
         return known
 
     def _state(self, index: IndexLocation, name: NormalizedName, page: ProjectPage | None = None) -> str:
-        """Return a hash that changes with a project's page, "" when it has no page.
+        """Return a hash that changes with a project's page in an index; "" when the index has no page for the project.
 
         For a local directory, the hash is of the filenames and sizes, so that no file has to be read.
         """
@@ -83,9 +83,10 @@ class PageComparison:
 
 
 def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
-    """Return a hash of a project's index.html in a local index, or else of its filenames and sizes; "" when there is neither.
+    """Return a hash of a project's index.html in a local index or, without that file, of the names and sizes of its files.
 
-    Raises `UnavailableError` when the index does not exist or cannot be read.
+    "" when the project has no directory there, or an empty one. Raises `UnavailableError` when the index does not exist or
+    cannot be read.
     """
     directory = local_root(index) / name
     try:
@@ -103,9 +104,10 @@ def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
 
 
 def is_mirror(theirs: Listing, ours: Listing) -> bool:
-    """Return whether two pages have files in common and all known hashes of these are equal.
+    """Return whether two pages have files in common, and equal hashes for all of these for which both list one.
 
-    If neither page gives hashes for a common file, one local file is hashed; equal sizes alone prove nothing.
+    If both list a hash for none of them, the first common file is compared by its content, which is read if it is local;
+    without it, the result is False: equal sizes alone prove nothing. At most `COMPARED` files are compared.
     """
     by_name = {file.filename: file for file in ours.files}
     common = [(file, by_name[file.filename]) for file in theirs.files if file.filename in by_name][:COMPARED]
@@ -128,9 +130,9 @@ def _sha256(file: IndexFile) -> str:
 
 
 class _Survey(Struct, frozen=True, kw_only=True):
-    """The result of comparing one index with the projects that were taken from indexes before it.
+    """The result of looking up projects in `index` that were taken from indexes requested before it.
 
-    `known` are the projects of which this index has other files. `unknown` are the projects that could not be compared, and
+    `known` are the projects of which `index` lists different files. `unknown` are the projects that could not be compared, and
     `problem` is the error message; "" when there are none, or when the run is offline.
     """
 
@@ -141,7 +143,7 @@ class _Survey(Struct, frozen=True, kw_only=True):
 
 
 def unpinned(chosen: Mapping[NormalizedName, str], settings: IndexSettings) -> dict[NormalizedName, IndexLocation]:
-    """Return the projects of `chosen` (name -> index name) that no pattern pins to an index, with their index.
+    """Return the unpinned projects of `chosen` (project -> name of its index), each with its index.
 
     Projects whose file is from find-links or a direct reference are left out.
     """
@@ -157,11 +159,11 @@ def confusion_notices(
     workers: Callable[[], Executor],
     reported: Collection[str] = (),
 ) -> tuple[ConfusionNotice, ...]:
-    """Return notices about the unpinned projects in `chosen`; empty when only one index serves such projects.
+    """Return notices about the unpinned projects in `chosen`; empty when fewer than two indexes serve unpinned projects.
 
-    A project in `reported` gets no notice that it is not from the default index, but still one that other indexes have other
-    files of it, because these may be new. If `has_other_files` raises `UnavailableError`, a notice names the projects that
-    could not be compared.
+    A project in `reported` gets no notice that it is not from the default index, but still one that other indexes list
+    different files of it, because these may be new. If `has_other_files` raises `UnavailableError`, a notice names the projects
+    that could not be compared.
     """
     order = open_indexes(settings)
     default = default_index(settings)
@@ -197,9 +199,9 @@ def index_name(index: IndexLocation) -> IndexName:
 def _earlier(
     index: IndexLocation, chosen: Mapping[NormalizedName, IndexLocation], order: Sequence[IndexLocation]
 ) -> list[NormalizedName]:
-    """Return the projects taken from an index that comes before `index` in `order`.
+    """Return the projects in `chosen` that are taken from an index that comes before `index` in `order`.
 
-    Only these have to be compared: projects from later indexes were requested from `index` and are not there.
+    Only these have to be compared: projects of later indexes were looked up in `index`, which had no page for them.
     """
     before = order[: order.index(index)]
     return [name for name, owner in chosen.items() if owner in before]

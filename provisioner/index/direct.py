@@ -60,9 +60,9 @@ class DirectReader:
     def release(self, name: NormalizedName, url: str) -> PackageRelease:
         """Return the release of the direct reference `name @ url`; its `why_not` is "" when the target can install the file.
 
-        Raises `DirectReferenceError` when the file does not exist or is of another project, `UnavailableError` when it cannot
-        be fetched, `UnusableMetadataError` when its metadata is invalid, and `HashMismatchError` when its hash is another than
-        stated.
+        Raises `DirectReferenceError` when the file does not exist or belongs to another project, `UnavailableError` when it
+        cannot be fetched, `UnusableMetadataError` when its metadata is invalid, and `HashMismatchError` when a local file has
+        another hash than the fragment of `url` states.
         """
         reference = direct_reference(name, url, self._settings.direct_folder)
         file, metadata = self._local(name, reference) if reference.path else self._remote(name, reference)

@@ -126,4 +126,4 @@ class FileSource(Protocol):
         """Return the release of a direct reference (`name @ url`); raises `ProvisionError` when the file cannot be read."""
 
     def is_built(self, file: IndexFile) -> bool:
-        """Return whether a file's requirements were found by building it, so that another machine may get others."""
+        """Return whether a file's requirements were found by building it, so that another machine may get different ones."""

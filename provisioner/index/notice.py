@@ -6,14 +6,14 @@ from msgspec import Struct
 
 
 class IndexName(Struct, frozen=True):
-    """An index by its name and its URL without credentials, "" for an index whose URL is not recorded."""
+    """The name of an index and its URL without credentials; `url` is "" when it is not recorded."""
 
     name: str
     url: str
 
 
 class OtherFilesElsewhere(Struct, frozen=True, kw_only=True):
-    """Packages are taken from one index although `others` have other files under their names."""
+    """The notice that packages are taken from `index` although `others` list different files under their names."""
 
     packages: tuple[str, ...]
     index: IndexName
@@ -21,7 +21,7 @@ class OtherFilesElsewhere(Struct, frozen=True, kw_only=True):
 
 
 class NotFromDefault(Struct, frozen=True, kw_only=True):
-    """Packages are taken from an index that is not the default one."""
+    """The notice that packages are taken from `index`, which is not the default one."""
 
     packages: tuple[str, ...]
     index: IndexName
@@ -29,7 +29,7 @@ class NotFromDefault(Struct, frozen=True, kw_only=True):
 
 
 class NotCompared(Struct, frozen=True, kw_only=True):
-    """Whether an index has other files under the names of some packages is unknown.
+    """The notice that some packages could not be looked up in `index`, which may list different files under their names.
 
     `problem` is the error message, "" when the run is offline and the index is not in the cache.
     """
@@ -40,11 +40,11 @@ class NotCompared(Struct, frozen=True, kw_only=True):
 
 
 ConfusionNotice = OtherFilesElsewhere | NotFromDefault | NotCompared
-"""Possible dependency confusion."""
+"""A notice of possible dependency confusion: that a package may come from an index that the user did not mean."""
 
 
 class IndexSkipped(Struct, frozen=True):
-    """A package is taken from find-links alone, because of a `problem` with its index."""
+    """The notice that a package is taken from find-links alone, because of a `problem` with its index."""
 
     package: str
     problem: str

@@ -25,7 +25,7 @@ class OnceMap(Generic[Value]):
         return key in self._done
 
     def get(self, key: Hashable, make: Callable[[], Value]) -> Value:
-        """Return the value of `key`, calling `make` unless it was computed before or another thread is computing it.
+        """Return the value of `key`, calling `make` to compute it only once; waits while another thread computes it.
 
         Raises the `ProvisionError` that `make` raised, also on every later call.
         """

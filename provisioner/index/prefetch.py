@@ -1,7 +1,8 @@
 """Prefetching: reads, in background threads, the releases and requirements that the solver will probably need.
 
-For each project it guesses the newest release that all requirements seen so far allow, reads its requirements, and goes on with
-the projects these name. The solution does not depend on the guesses: a wrong one only costs a request.
+For each project it guesses that the solver chooses the newest release that all requirements seen so far allow, reads the
+requirements of that release, and goes on with the projects that these name. The solution does not depend on the guesses: a
+wrong one only costs a request.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from provisioner.index.model import PackageRelease
 
 TRIES = 4
-"""The number of versions of one project that the solver tries before older ones are prefetched, twice as many as were tried."""
+"""The number of versions of a project that the solver tries before older ones are prefetched, twice as many as it has tried."""
 
 BATCH = 16
 """The most versions of one project that are prefetched together; the next batch follows after half as many tries."""
@@ -103,7 +104,7 @@ class Prefetcher:
     def record(self, release: PackageRelease, *, has_sent: bool) -> None:
         """Record a release whose requirements the solver has read, and prefetch older versions if it has tried several.
 
-        `has_sent` is True when the run has sent a network request; the first such call starts the recorded projects.
+        `has_sent` is True when the run has sent a network request; the first such call starts reading the recorded projects.
         """
         if not self._is_active:
             self._unrecorded.append(release)
@@ -160,7 +161,7 @@ class Prefetcher:
         self._unrecorded.clear()
 
     def _expect_of(self, release: PackageRelease) -> list[NormalizedName]:
-        """Record the requirements of a release with all extras requested so far; returns the projects to prefetch."""
+        """Record a release's requirements with all extras requested so far; returns the projects they name to prefetch."""
         with self._lock:
             extras = tuple(sorted(self._extras.get(release.name, {""})))
         return self.expect(self._requirements(release, extras))
@@ -196,7 +197,7 @@ class Prefetcher:
                 self._submit(more)
 
     def _visit(self, name: NormalizedName) -> list[NormalizedName]:
-        """Read a project and the requirements of its most likely release; returns the projects that these name.
+        """Read a project and the requirements of its most likely release, and return the projects that these requirements name.
 
         The result is empty when no release is usable or the release is a source distribution, which is too costly for a guess.
         """

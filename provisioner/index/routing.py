@@ -66,12 +66,12 @@ def route(name: str, index: str, settings: IndexSettings) -> Route:
 
 
 def open_indexes(settings: IndexSettings) -> tuple[IndexLocation, ...]:
-    """Return the indexes that are requested for unpinned names, in order.
+    """Return the indexes that are requested, in order, for unpinned names, which no pattern under `packages` matches.
 
     Templates and indexes with `packages` are left out. Indexes of a spec keep its order. Indexes of pip's configuration are
     sorted: extra indexes, the main index, then public hosts (`ASKED_LAST`) and local directories, which mostly hold a part of a
-    mirror. So nobody takes over a private project by registering its name on PyPI. Source: uv documentation, "Package
-    indexes", "`--index-url` and `--extra-index-url`".
+    mirror. So a project that somebody registers on PyPI cannot replace a private project of the same name. Source: uv
+    documentation, "Package indexes", "`--index-url` and `--extra-index-url`".
     """
     found = [one for one in settings.indexes if not one.is_template and not one.packages]
     if settings.main_index:
@@ -84,7 +84,7 @@ def _comes_last(index: IndexLocation) -> bool:
 
 
 def default_index(settings: IndexSettings) -> IndexLocation | None:
-    """Return the index where unpinned names are expected: pip's `index-url`, or the first index of a spec.
+    """Return the index from which unpinned names are expected to come: pip's `index-url`, or the first index of a spec.
 
     None when no index serves unpinned names.
     """
@@ -103,10 +103,10 @@ def normalized_pattern(pattern: str) -> str:
 def locate(index: str, settings: IndexSettings) -> Route:
     """Return the route to the index named `index`: a configured index, or one variant of a template (`pytorch-cu126`).
 
-    With "", the route has all indexes for unpinned names. The template `pytorch` of PyTorch's own indexes is built in; a
-    configured template of that name replaces it, and without any configured index, or where the spec lists its indexes and none
-    of them is PyTorch's, its variants have an empty route. Raises
-    `ProvisionError`, listing the configured indexes, when there is no such index.
+    With "", the route has all indexes for unpinned names. The template `pytorch`, of PyTorch's own indexes, is built in unless
+    a configured template has that name. The route to one of its variants is empty if no index is configured, or if the spec
+    lists its indexes and none of them is PyTorch's. Raises `ProvisionError`, listing the configured indexes, for an unknown
+    name.
     """
     if not index:
         return Route(locations=open_indexes(settings))

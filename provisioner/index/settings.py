@@ -43,7 +43,7 @@ class InstallerConfigurationError(ProvisionError):
 
 
 class IndexLocation(Struct, frozen=True, kw_only=True):
-    """One package index, or a template: a URL with `{variant}` that stands for one index per build variant (`pytorch-cu126`).
+    """One package index, or a template: a URL with `{variant}` that gives one index for each build variant (`pytorch-cu126`).
 
     `packages` are normalized project names or globs (`nvidia-*`) that are pinned to this index; if there are any, the index is
     requested for no other project. With `is_page`, the URL is that of one page, or folder, which lists files of any project, as
@@ -77,12 +77,12 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     how long a page without Cache-Control is used without a new request. `timeout` is in seconds. `prerelease_names` are the
     projects whose pre-releases are allowed although `allow_prerelease` is False, because their requirement names one.
     `main_index` is the name of pip's `index-url`, "" when the indexes are not from pip's configuration. `pytorch_index` is the
-    template of PyTorch's builds where no index of that name is configured, "" where the spec lists its indexes. `allow_build`
-    permits building a source distribution, in isolation, for its requirements. `direct_urls` are the URLs of direct references
-    as written; relative ones are resolved against `direct_folder`. `logins` are the credentials from
-    `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, by `variable_prefix`. `keyring_provider` is pip's option: `auto`,
-    `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` name the setting or variable that
-    configures these files, for error messages.
+    URL template of PyTorch's builds, used when no index named `pytorch` is configured; "" when the spec lists its indexes.
+    `allow_build` permits building a source distribution, in isolation, to find its requirements. `direct_urls` are the URLs of
+    direct references as written; relative ones are resolved against `direct_folder`. `logins` are the credentials from the
+    variables `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, as `logins_from` returns them. `keyring_provider` is pip's
+    option: `auto`, `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` name the setting or
+    variable that configures these files, for error messages.
     """
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
@@ -122,9 +122,9 @@ def variable_prefix(name: str) -> str:
 
 
 def logins_from(environ: Mapping[str, str]) -> dict[str, Login]:
-    """Return the logins in `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, keyed by `variable_prefix`.
+    """Return the logins in `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, keyed by `PROVISION_INDEX_<NAME>`.
 
-    A missing user name or password is "".
+    These keys are those that `variable_prefix` returns for an index. A missing user name or password is "".
     """
     found: dict[str, dict[str, str]] = {}
     for key, value in environ.items():

@@ -50,7 +50,10 @@ _OF_BASE_IMAGES = frozenset(row.name for row in COMPONENTS.values() if row.suppl
 
 
 class InconsistentStackError(ProvisionError):
-    """A stack cannot be locked: a platform has two stacks, or a package or file is malformed or for another platform."""
+    """Raised when stacks cannot be locked.
+
+    There is no stack, a platform has two, or a package or file is malformed or for another platform.
+    """
 
     code = "inconsistent-stack"
     exit_code = 2
@@ -67,10 +70,11 @@ def create_lock(
 ) -> Lock:
     """Return the lock of one stack, or of several stacks for different platforms.
 
-    `installer` is the wheel of the program that installs the lock inside an image: one for all platforms, or a mapping by
-    platform. Raises `UnhashedFileError` when a file has no sha256, `FileError` when a local file cannot be read, and
-    `InconsistentStackError` when there is no stack, when two stacks are for one platform, when a wheel is for another
-    platform, or when the version or a requirement of a package cannot be parsed.
+    `spec_file` is the name of the spec relative to the lock; the digests are those of the matrix and the spec. `installer` is
+    the wheel of the program that installs the lock inside an image: one for all platforms, or a mapping by platform. Raises
+    `UnhashedFileError` when a file has no sha256, `FileError` when a local file cannot be read, and `InconsistentStackError`
+    when there is no stack, when two stacks are for one platform, when a wheel is for another platform, or when the version or a
+    requirement of a package cannot be parsed.
     """
     given = [stacks] if isinstance(stacks, Stack) else list(stacks)
     ordered = sorted(given, key=lambda stack: stack.platform)
@@ -111,7 +115,7 @@ def _requires_python(pythons: list[str]) -> str:
 
 
 def _merge(stacks: Sequence[Stack], platforms: tuple[str, ...]) -> tuple[LockedPackage, ...]:
-    """Return the packages of all stacks; a package that differs between platforms only in its file has one entry for them."""
+    """Return the packages of all stacks; packages that differ between platforms only in their files are one entry."""
     groups: dict[LockedPackage, list[tuple[str, LockedFile]]] = defaultdict(list)
     for stack in stacks:
         known = frozenset(canonicalize_name(package.name) for package in stack.packages)
@@ -234,7 +238,7 @@ def _locked_pins(pins: Iterable[Pin]) -> tuple[LockedPin, ...]:
 
 
 def _host_reasons(stack: Stack) -> dict[str, tuple[Reason, ...]]:
-    """Return the rules behind each host requirement, by host fact, without rules of host facts and of the image."""
+    """Return the rules behind each host requirement, by host fact, without rules of host components themselves or the image."""
     found: dict[str, dict[Reason, None]] = {}
     for pin in stack.pins:
         for reason in pin.reasons:
@@ -264,7 +268,7 @@ def reason_of(ground: Ground) -> Reason:
 
 
 def _lasting(ground: Ground) -> Ground:
-    """Return a ground without line numbers of the matrix, which change often, and without the Python of an attempt."""
+    """Return a ground without what changes too often for a lock: line numbers of the matrix, and the Python of an attempt."""
     if isinstance(ground, Entails):
         return replace(ground, cited=_without_line(ground.cited))
     return replace(ground, attempt="") if isinstance(ground, RequiresComponent) else ground

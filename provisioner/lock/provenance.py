@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 
 def location_of(index: IndexSpec) -> IndexLocation:
-    """Return an index of a spec as the index client knows it, with the patterns of its packages normalized."""
+    """Return an index of a spec as an `IndexLocation`, with the patterns of its packages normalized."""
     packages = tuple(map(normalized_pattern, index.packages))
     return IndexLocation(name=index.name, url=index.url, packages=packages, is_page=index.kind == "find-links")
 
 
 class Origins(Struct, frozen=True, kw_only=True):
-    """What the indexes say about the origin of packages.
+    """The origins of packages, as the indexes state them.
 
     `urls` is the base URL of each index by its name; `identities` are the publishers that attest a file, by the file's sha256.
     """
@@ -99,8 +99,8 @@ def moved_packages(
 def as_before(chosen: Mapping[NormalizedName, IndexLocation], earlier: Lock | None, platform: str) -> frozenset[str]:
     """Return the names of the packages whose index has the same URL now as in an earlier lock of the platform.
 
-    The index was reported to the user when that lock was made. A lock records no URL for an index on this machine, so packages
-    from such an index are never returned.
+    These indexes were reported to the user when the earlier lock was made. A lock records no URL for an index on this machine,
+    so packages from such an index are never returned.
     """
     before = _origins(earlier, platform)
     return frozenset(name for name, index in chosen.items() if (old := before.get(name)) and old[1] and _is_same(index, *old))

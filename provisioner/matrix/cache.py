@@ -21,27 +21,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FORMAT = 12
-"""The version of the encoding, raised when it changes; a new field needs no new one, as YAML with it has a new hash."""
+"""The version of the encoding, raised when it changes; not for a new field, because YAML with it has another hash."""
 
 SHIPPED = "matrix.msgpack"
 """The name of the decoded matrix in the folder of its YAML."""
 
 
 def pack(matrix: Matrix) -> bytes:
-    """Encode a matrix as the content of a cache file: a header line and the matrix as msgpack."""
+    """Return the content of a cache file for a matrix: a header line and the matrix as msgpack."""
     body = msgpack.encode(matrix)
     return _head(matrix.digest, body) + body
 
 
 @lru_cache(maxsize=2)  # programs that solve several times, and the tests, read the same file again
 def unpack(content: bytes, digest: str) -> Matrix | None:
-    """Decode a cache file; None when it is damaged, of another format, or its YAML's hash is not `digest`."""
+    """Return the matrix in a cache file; None when it is damaged, of another format, or its YAML's hash is not `digest`."""
     _, end, body = content.partition(b"\n")
     if not end or content[: -len(body)] != _head(digest, body):
         return None
     try:
         return msgpack.decode(body, type=Matrix)
-    except ValidationError:  # of other structs than those of today
+    except ValidationError:  # encoded with other struct definitions
         return None
 
 

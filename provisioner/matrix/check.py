@@ -1,4 +1,4 @@
-"""Consistency checks of a matrix beyond its schema: dangling references, rules against the order, duplicates, no citation."""
+"""Consistency checks of a matrix beyond its schema: dangling references, rules against the order, duplicates, no citations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def check(files: MatrixFiles) -> tuple[Mistake, ...]:
-    """Return every inconsistency of the matrix files that could be read; empty when there is none."""
+    """Return every inconsistency of the matrix files that could be read; () when there is none."""
     checker = _Checker(files)
     return (*checker.mistakes(), *check_distributions(files, checker.rows))
 
@@ -113,7 +113,10 @@ class _Checker:
             yield at.mistake(f"`{value}` starts with a number, and the values of `{component}` are names")
 
     def _again(self, at: Place, release: Release, place: Place, first: Release) -> Iterator[Mistake]:
-        """Check a repeated release: only another file of the component may repeat it, and only to add builds."""
+        """Yield the mistakes of a repeated release: only another file of the component may repeat it, and only to add builds.
+
+        `first` is the earlier release, at `place`.
+        """
         if place.file is at.file:
             same = f"the same as `{first.version}`" if first.version.text != release.version.text else "given twice"
             yield at.at("version").mistake(f"release `{release.version}` is {same}", first=f"on line {place.line}")
@@ -245,7 +248,7 @@ class _Checker:
 
 
 def _duplicate(at: Place, build: Build, first: dict[tuple[str, str, str], Place]) -> Iterator[Mistake]:
-    """Check that no build in `first` has the name, a platform and a Python of `build`, and add `build` to `first`."""
+    """Yield a mistake if a build in `first` has the name, a platform and a Python of `build`, and add `build` to `first`."""
     python = need_of(build.requires, "python")
     text = need_text(python) if python is not None else ""
     for platform in build.platforms or ("",):

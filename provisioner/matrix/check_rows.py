@@ -1,4 +1,4 @@
-"""Checks shared by all kinds of matrix rows: needs name existing, later components, ranges are valid, facts are cited."""
+"""Checks shared by all kinds of matrix rows: needs name existing, later components, ranges are valid, facts cite sources."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RowChecker:
-    """Checks parts of rows against the components and sources of one matrix."""
+    """Checks parts of rows against the components and sources of one matrix; `at` is the position of the part in its file."""
 
     def __init__(self, files: MatrixFiles) -> None:
         index = files.index.content
@@ -53,9 +53,10 @@ class RowChecker:
             yield from _unread(at, version, Version.parse)
 
     def needs(self, at: Place, needs: Iterable[Need], *, subject: str = "", is_expected: bool = False) -> Iterator[Mistake]:
-        """Yield mistakes in the needs of `subject`, which may only need components below it in the order of the matrix.
+        """Yield mistakes in the needs of `subject`, which may only need components after it in the order of the matrix.
 
-        With "", as for distributions, the position in the order is not checked. No release has to meet what is only expected.
+        With the subject "", as for distributions, the position in the order is not checked. Needs that are only expected
+        (`is_expected`) may be such that no release meets them.
         """
         for need in needs:
             below = at.at(need.component)
@@ -139,7 +140,10 @@ class Named(Protocol):
 
 
 def twice(top: Place, key: str, rows: Iterable[Named], *, kind: str) -> Iterator[Mistake]:
-    """Yield a mistake for each row of the list `key` with the name of an earlier row; `kind` is the noun for messages."""
+    """Yield a mistake for each row of the list `key` with the name of an earlier row; `kind` is the noun for messages.
+
+    `top` is the position of the mapping that contains the list.
+    """
     lines: dict[str, int] = {}
     for at, row in top.each(key, rows):
         if row.name in lines:
@@ -148,7 +152,7 @@ def twice(top: Place, key: str, rows: Iterable[Named], *, kind: str) -> Iterator
 
 
 def unknown(name: str, kind: str, known: Collection[str]) -> str:
-    """Return the error message for an unknown name, with the nearest known name, or all of them if they are few."""
+    """Return the error message for an unknown name: with the nearest known name if there is one, else all if they are few."""
     near = nearest(name, known)
     advice = (
         f"did you mean `{near}`?"

@@ -1,8 +1,8 @@
-"""Families of rows: which rows speak of which releases of one component about another, and where they are silent.
+"""Families: pairs of components, and for each the releases about which rows of the matrix state something, or nothing.
 
-A family is a pair of components, such as ROCm and GPUs, and all rows about it: needs of releases and of their builds, targets
-that builds were compiled for, and rules. The rows tell which pairs there are. Whether silence about a release means "no limit"
-or "not known" they cannot tell, so `families` of `matrix.yaml` lists the pairs of which it means the latter.
+The rows of a family, such as ROCm and GPUs, are needs of releases and of their builds, targets that builds were compiled for,
+and rules. So the pairs follow from the rows. Whether the lack of a row about a release means "no limit" or "not known" does
+not: `families` of `matrix.yaml` declares the pairs for which it means "not known".
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 _CEILINGS = frozenset({"<", "<=", "==", "===", "~="})
 
 Pair = tuple[str, str]
-"""The subject and the object of a family."""
+"""The subject and the object of a family: rows state which releases of the object work with a release of the subject."""
 
 
 class Coverage(Struct, frozen=True, kw_only=True):
-    """What the rows of one family speak of: `releases` is the number of releases of its subject, `silent` those without a row.
+    """How much of one family its rows cover: `releases` counts the releases of `subject`, `silent` are those without a row.
 
-    A release is silent if it has no row, or a build without one, as `7.2.4` or `2.7.1+cu118`. `family` is the family of
-    `matrix.yaml`, None where silence is no limit.
+    If only some builds of a release lack a row, these builds are listed: `2.7.1+cu118`. `family` is the declaration in
+    `matrix.yaml`, None for a pair not listed there, for which the lack of a row means no limit.
     """
 
     subject: str
@@ -43,7 +43,7 @@ class Coverage(Struct, frozen=True, kw_only=True):
 
 
 class Families:
-    """The families of a matrix."""
+    """The families of a matrix: those that `matrix.yaml` declares, and the other pairs of components that rows are about."""
 
     def __init__(self, matrix: Matrix) -> None:
         self._components = matrix.components
@@ -58,11 +58,14 @@ class Families:
                 self._rules.setdefault((rule.when.component, need.component), []).append(rule)
 
     def of(self, subject: str) -> tuple[Family, ...]:
-        """Return the families of `matrix.yaml` about a component."""
+        """Return the families that `matrix.yaml` declares with a component as their subject."""
         return tuple(self._declared.get(subject, ()))
 
     def speaks(self, family: Family, release: Release, build: Build | None) -> bool:
-        """Return whether a row of a family says which releases of its object go with a build of a release, or the release."""
+        """Return whether a row of a family covers a release of its subject, or its `build` if that is not None.
+
+        True for a release that the family itself does not cover.
+        """
         pair = family.subject, family.object
         if not family.releases.allows(release.version):
             return True
@@ -75,7 +78,7 @@ class Families:
         return first is not None and first <= release.version
 
     def _series_with_rows(self, pair: Pair) -> frozenset[tuple[int, ...]]:
-        """Return the series of a component of which some release, or all its builds, have a row about another component."""
+        """Return the series of the first component with a release that has a row about the second, for each of its builds."""
         if pair not in self._series:
             component = self._components[pair[0]]
             self._series[pair] = frozenset(
@@ -86,7 +89,7 @@ class Families:
         return self._series[pair]
 
     def _first_ceilings(self, pair: Pair) -> dict[tuple[int, ...], Version]:
-        """Return, by series, the oldest release of a component with a row that bounds another component from above."""
+        """Return, by series, the oldest release of the first component with a row that bounds the second from above."""
         found = self._ceilings.get(pair)
         if found is None:
             found = self._ceilings[pair] = {}
@@ -109,7 +112,7 @@ class Families:
         return any(rule.when.allows(release.version) for rule in self._rules.get(pair, ()))
 
     def coverage(self) -> tuple[Coverage, ...]:
-        """Return what every family speaks of, those of `matrix.yaml` first; families without any release are left out."""
+        """Return the coverage of every family, those declared in `matrix.yaml` first, without subjects that have no release."""
         declared = {(one.subject, one.object): one for found in self._declared.values() for one in found}
         pairs = dict.fromkeys([*declared, *sorted(self._pairs())])
         return tuple(
@@ -142,7 +145,7 @@ class Families:
 
 
 families_of = once_per_matrix(Families)
-"""Return the families of a matrix, derived once."""
+"""Return the families of a matrix; they are derived once for each matrix."""
 
 
 def _targets(component: Component) -> Iterator[str]:
@@ -167,7 +170,7 @@ def _platforms(family: Family) -> frozenset[str]:
 
 
 def _is_about(family: Family, build: Build) -> bool:
-    """Return whether a family is about a build: one for its accelerators, or for none in particular."""
+    """Return whether a family covers a build: one for its accelerators, or for no particular accelerator."""
     found = need_of(family.on, "accelerator")
     return found is None or not build.accelerator or build.accelerator in {str(one) for one in found.one_of}
 

@@ -68,7 +68,10 @@ class ComponentEntry(StrictModel, frozen=True, kw_only=True):
 
 
 class MatrixFile(SourcedFile, frozen=True, kw_only=True):
-    """`matrix.yaml`: the order of the components, whose rules may only require later ones, the names of all files, families."""
+    """`matrix.yaml`: the order of the components, each of which may only require later ones, the names of all files, families.
+
+    The name of a file is "" if the matrix has no such file.
+    """
 
     order: tuple[str, ...]
     components: dict[str, ComponentEntry]
@@ -105,7 +108,7 @@ class GpuFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class ImageFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of base images; `gates` are the `NVIDIA_REQUIRE_CUDA` values that several of them share, by name."""
+    """The file of base images; `gates` are `NVIDIA_REQUIRE_CUDA` values that several images share, by name."""
 
     gates: dict[str, str] = field(default_factory=dict)
     images: tuple[ImageFacts, ...] = ()
@@ -144,7 +147,7 @@ class DriverPackageFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class WheelFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of the GPU code in the wheels of Python distributions; `surveys` say which ones are measured."""
+    """The file of the GPU code in wheels of Python distributions; `surveys` lists the distributions to measure."""
 
     surveys: tuple[WheelSurvey, ...] = ()
     wheels: tuple[GpuWheel, ...] = ()
@@ -164,7 +167,7 @@ class Parsed(Struct, Generic[Content], frozen=True):
     content: Content
 
     def at(self, *path: str | int) -> Place:
-        """Return the place of the key at a path in this file; of the file itself for an empty path."""
+        """Return the position of the key at a path in this file; that of the file itself for an empty path."""
         return Place(self, path)
 
 
@@ -175,15 +178,15 @@ class Place(Struct, frozen=True):
     path: KeyPath = ()
 
     def at(self, *path: str | int) -> Place:
-        """Return the place at a path below this one."""
+        """Return the position at a path below this one."""
         return Place(self.file, (*self.path, *path))
 
     def each(self, key: str, rows: Iterable[Row]) -> Iterator[tuple[Place, Row]]:
-        """Yield each of `rows`, the list under `key`, with its own place."""
+        """Yield each of `rows`, the list under `key`, with its own position."""
         return ((self.at(key, index), row) for index, row in enumerate(rows))
 
     def mistake(self, text: str, *, first: str = "") -> Mistake:
-        """Return a mistake with this place and a message; `first` is where the first of two equal rows is."""
+        """Return a mistake at this position with a message; `first` is the position of the first of two equal rows."""
         return self.file.document.mistake(self.path, text, first=first)
 
     @property
@@ -193,11 +196,11 @@ class Place(Struct, frozen=True):
 
     @property
     def text(self) -> str | None:
-        """The scalar at this place as written in the file; None when there is no scalar."""
+        """The scalar at this position as written in the file; None when there is no scalar."""
         return self.file.document.texts.get(self.path)
 
     def __str__(self) -> str:
-        """Return `matrices/pytorch.yaml:12`, without the path of the directory."""
+        """Return the position with the name of the directory, without its path: `matrices/pytorch.yaml:12`."""
         return f"{self.file.directory.name}/{self.file.name}:{self.line}"
 
 

@@ -1,7 +1,7 @@
 """Lint of a matrix: the number of its rows, and rows that have no effect.
 
 `check` rejects inconsistent rows. The findings here are consistent but probably mistakes: rules that exclude nothing or that
-another rule implies, and rows that nothing refers to.
+another rule implies, and rows to which nothing refers.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Linter:
                 yield self._of(rule, "idle-rule", f"every release of `{need.component}` is {need}, so it binds nothing")
 
     def _shadowed(self) -> Iterator[Finding]:
-        """Yield a finding for each rule that another rule implies, which applies at least as often and allows no more."""
+        """Yield a finding for each rule that another rule implies: one that applies at least as often and allows no more."""
         by_subject: dict[str, list[tuple[Rule, frozenset[tuple[str, str]]]]] = {}
         for rule in self.matrix.rules:
             guards = frozenset((need.component, str(need)) for need in rule.on)
@@ -138,7 +138,7 @@ class _Linter:
 
 
 def _below(version: Version) -> Version:
-    """Return a version just below: `550.54.15` becomes `550.54.14.999999`; a version of zeros is returned unchanged."""
+    """Return a version just below another: `550.54.15` becomes `550.54.14.999999`; a version of zeros is returned unchanged."""
     numbers = list(version.release)
     place = next((at for at in reversed(range(len(numbers))) if numbers[at]), None)
     if place is None:
@@ -149,7 +149,8 @@ def _below(version: Version) -> Version:
 class Counts(Struct, frozen=True, kw_only=True):
     """The number of rows of a matrix; `kinds` has it by component or type of row (`rules`, `gpus`, `images`).
 
-    A row counts as measured when one of its citations is `measured`: its facts were read from the artefact itself.
+    A row counts as measured when one of its citations is `measured`: its facts were read from the artefact itself. `measured`
+    and `measured_kinds` are the numbers of these.
     """
 
     rows: int

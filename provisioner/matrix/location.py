@@ -14,7 +14,7 @@ PUBLISHED = "published"
 
 
 class MatrixMissingError(ProvisionError):
-    """The directory of a matrix does not exist, cannot be read, or has no YAML file."""
+    """Raised when the directory of a matrix does not exist, cannot be read, or has no YAML file."""
 
     code = "no-matrix"
     exit_code = 2
@@ -28,13 +28,13 @@ def default_directory() -> Path:
 
 
 def content_digest(directory: Path) -> str:
-    """Return the SHA-256 of names, lengths and bytes of all YAML files below a directory, sorted by path.
+    """Return the SHA-256 of names, lengths and bytes of all YAML files below a directory, sorted by path, without `PUBLISHED`.
 
     Raises `MatrixMissingError` when the directory cannot be read or has no YAML file.
     """
     digest = hashlib.sha256()
     try:
-        next(directory.iterdir(), None)  # rglob is silent about a directory that cannot be read
+        next(directory.iterdir(), None)  # rglob does not raise for a directory that cannot be read
         paths = sorted(path for path in directory.rglob("*.yaml") if path.parent.name != PUBLISHED)
         for path in paths:
             content = path.read_bytes()

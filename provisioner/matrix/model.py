@@ -1,7 +1,7 @@
 """Data types of the compatibility matrix, the curated tables of releases, builds and rules that the solver reads.
 
 Each row of the YAML is one frozen struct, whose fields are the keys of the YAML in the order in which generated files write
-them. Consistency of rows with each other is checked in `check`.
+them. `check` verifies that rows are consistent with each other.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ Cited = tuple[str, ...]
 
 
 class Row(SpelledModel, frozen=True, kw_only=True, gc=False, omit_defaults=True):
-    """The base of all rows of matrix files; fields with their default value are not written."""
+    """The base of all rows of matrix files; fields that have their default value are not written."""
 
 
 class Citation(Row, frozen=True, kw_only=True):
-    """The source of facts: a document, the section in it (`where`), and the date it was read.
+    """The source of facts: a document (`title`), the section in it (`where`), and the date on which it was read (`read`).
 
     `measured` is True when the facts were read from the published artefact itself.
     """
@@ -74,10 +74,11 @@ class Build(Row, frozen=True, kw_only=True):
 
     `sass`, `ptx` and `gfx` are the GPU targets it is compiled for (`sm_90`, `compute_90`, `gfx942`); None means not measured,
     an empty tuple means it has none. `cxx11_abi` is True if C++ extensions must use the new ABI of libstdc++, None if unknown.
-    `compiled` is True when no binary is published, so that users compile it. `install` is the PEP 508 requirement that
-    installs it (`jax[cuda12]`), "" for the component's own distribution. `index` is `pypi` or the index of this variant
-    (`pytorch-cu126`). `local` is the local version label of its wheels on that index (`cu126`), "" when they have none.
-    `artefact` is the filename of the measured wheel and `sha256` its hash. An empty `source` means that of the release.
+    `default` is True for the build that is preferred among those of its release. `compiled` is True when no binary is
+    published, so that users compile it. `install` is the PEP 508 requirement that installs it (`jax[cuda12]`), "" for the
+    component's own distribution. `index` is `pypi` or the index of this variant (`pytorch-cu126`). `local` is the local version
+    label of its wheels on that index (`cu126`), "" when they have none. `artefact` is the filename of the measured wheel and
+    `sha256` its hash. An empty `source` means that the sources of the release apply.
     """
 
     name: str
@@ -103,8 +104,8 @@ class DriverMinimum(Row, frozen=True, kw_only=True):
 
     `toolkit` is the driver that the release notes list for the toolkit; older drivers may still run programs. `minor_version`
     is the oldest driver that runs programs of this CUDA major under minor-version compatibility, None before CUDA 11, which
-    lacks it. `forward_compat` are the driver branches that the release's forward-compatibility package supports (data-centre
-    GPUs only).
+    lacks it. `forward_compat` are the driver branches that the release's forward-compatibility package (cuda-compat) supports,
+    on data-centre GPUs only.
     """
 
     toolkit: WrittenVersion | None = None
@@ -113,7 +114,7 @@ class DriverMinimum(Row, frozen=True, kw_only=True):
 
 
 class PatchedKernels(Row, frozen=True, kw_only=True):
-    """Linux kernel versions on which a driver release builds only with the patches of the distribution named in `by`."""
+    """Linux kernel versions on which a driver release builds only with the patches of the Linux distribution named in `by`."""
 
     kernel: WrittenRange
     by: str
@@ -124,8 +125,9 @@ class Release(Row, frozen=True, kw_only=True):
     """One published version of a component, spelled as its vendor spells it; it or each of its builds cites a source.
 
     `platforms` are those of a release without builds, empty for all. `prerelease` is the kind of pre-release (`Vulkan beta`)
-    when the version does not show it, "" otherwise. `expects` are needs that its sources suggest and do not state: a stack that
-    violates one is unverified. When several files of a component have the same release, the later ones only add builds to it.
+    when the version does not show it, "" otherwise. `ptx_isa` is the PTX ISA version of a CUDA release. `expects` are needs
+    that the sources of the row suggest and do not state: a stack that violates one is unverified. When several files of a
+    component have the same release, the later ones only add builds to it.
     """
 
     version: WrittenVersion
@@ -146,7 +148,7 @@ class Rule(Row, frozen=True, kw_only=True):
     """A compatibility rule: if the component in `when` is in its range and the host meets all of `on`, `require` must be met.
 
     `expect` are requirements that no source states: a stack that violates one is not refused but unverified. `because` is the
-    reason as text.
+    reason for the rule, as text for users.
     """
 
     name: str
@@ -159,13 +161,13 @@ class Rule(Row, frozen=True, kw_only=True):
 
 
 class Family(Row, frozen=True, kw_only=True):
-    """A family of rows that say of every release of `subject` which releases of the component `object` go with it.
+    """A pair of components of which rows must state, for each release of `subject`, which releases of `object` work with it.
 
-    What a release goes with of which no row of the family speaks is not known. Of all other pairs of components rows say
-    limits, and silence is none. `releases` are the releases that the family is about, and `on` restricts it to platforms,
-    accelerators, or ways to run. With `is_ceiling` only a row speaks that bounds `object` from above, and a release without one
-    has that of the nearest older release of its series; with `is_by_series` a row speaks of every release of its series.
-    `because` says why silence is no consent.
+    It is unknown what a release of `subject` works with if no row states it. For any other pair, rows state limits, and a
+    release without a row has none. `releases` are the releases of `subject` that the family covers, and `on` restricts it to
+    platforms, accelerators, or ways to run. With `is_ceiling` a row only counts if it bounds `object` from above, and a release
+    without one has that of the nearest older release of its series. With `is_by_series` a row of one release counts for its
+    whole series. `because` is the reason why the absence of a row does not mean that everything works.
     """
 
     subject: str
@@ -178,7 +180,10 @@ class Family(Row, frozen=True, kw_only=True):
 
 
 class DriverBranch(Row, frozen=True, kw_only=True):
-    """One NVIDIA driver branch (`535`): the newest CUDA that it runs natively, whose PTX it compiles, and its end of life."""
+    """One NVIDIA driver branch (`535`): the newest CUDA that it runs natively, whose PTX it compiles, and its end of life.
+
+    `designation` is what NVIDIA calls the branch, such as `Production Branch`; "" when unknown.
+    """
 
     branch: str
     native_cuda: WrittenVersion
@@ -190,8 +195,9 @@ class DriverBranch(Row, frozen=True, kw_only=True):
 class Gpu(Row, frozen=True, kw_only=True):
     """One GPU product: NVIDIA's has a `compute_capability`, AMD's a `gfx` target; the other field is "".
 
-    `kind` decides whether CUDA forward compatibility is supported. `first_driver` is the oldest driver that supports the GPU.
-    `aliases` are other names under which the product is sold or reported.
+    `kind` decides whether CUDA forward compatibility is supported. `first_driver` is the oldest driver that supports the GPU,
+    and `modules` are the flavours of kernel module that do, empty for any. `aliases` are other names under which the product is
+    sold or reported.
     """
 
     name: str
@@ -209,7 +215,7 @@ class Gpu(Row, frozen=True, kw_only=True):
 class Chip(Row, frozen=True, kw_only=True):
     """One GPU chip, named as the PCI ID repository spells it (`GA100`, `Navi 31`), and the PCI ids of all boards with it.
 
-    It has the target of a board that is no row of `gpus`: `compute_capability` for NVIDIA's, `gfx` for AMD's.
+    It gives the target of a board without a row of its own in `gpus`: `compute_capability` for NVIDIA's, `gfx` for AMD's.
     """
 
     name: str
@@ -222,7 +228,7 @@ class Chip(Row, frozen=True, kw_only=True):
 class GfxOverride(Row, frozen=True, kw_only=True):
     """AMD targets (`gfx`) that run code of another target (`runs_as`) if the variables of `set` are set; unsupported by AMD.
 
-    `when` is the range of ROCm releases in whose builds it works, empty for all.
+    `when` is the range of ROCm releases with whose builds it works, empty for all.
     """
 
     name: str
@@ -237,8 +243,9 @@ class GfxOverride(Row, frozen=True, kw_only=True):
 class ImageFacts(Row, frozen=True, kw_only=True):
     """One base image, identified by its full tag (`reference`), and the versions of the software in it.
 
-    `require_cuda` is the value of its variable NVIDIA_REQUIRE_CUDA, by which the container runtime refuses too old drivers. In
-    the YAML, the key `gate` has a name from the file's `gates` instead, because many images share one long value.
+    `python` is the Python in the image, `apt_python` the one that its Linux distribution packages. `require_cuda` is the value
+    of its variable NVIDIA_REQUIRE_CUDA, with which the container runtime refuses too old drivers. In the YAML, the key `gate`
+    has a name from the file's `gates` instead, because many images share one long value.
     """
 
     reference: str
@@ -266,7 +273,10 @@ class PythonBuild(Row, frozen=True, kw_only=True):
 
 
 class Variables(Row, frozen=True, kw_only=True):
-    """Environment variables (`set`) that must be set if the component in `when` is in its range and the host meets `on`."""
+    """Environment variables (`set`) to set if the component in `when` is in its range and the host meets `on`.
+
+    `because` is why.
+    """
 
     name: str
     when: WrittenNeed
@@ -279,7 +289,7 @@ class Variables(Row, frozen=True, kw_only=True):
 class Failure(Row, frozen=True, kw_only=True):
     """A known failure: the texts that it leaves in logs (`symptoms`), the component at fault (`layer`), cause and remedy.
 
-    `when` and `on` restrict it to versions and hosts where it occurs; empty for all.
+    `when` and `on` restrict it to the versions and hosts with which it occurs; empty for all.
     """
 
     name: str
@@ -295,9 +305,9 @@ class Failure(Row, frozen=True, kw_only=True):
 class DriverPackage(Row, frozen=True, kw_only=True):
     """One package with which an operating system ships the NVIDIA driver, and its driver branches and kernels.
 
-    `kind`: `precompiled` modules are built for certain kernels; `dkms` and `akmod` build on the host, which needs headers, a
-    compiler and, under Secure Boot, an enrolled key; `runfile` is NVIDIA's installer. `signed` is True when the kernel modules
-    are signed for Secure Boot, None when undocumented.
+    `kind`: `precompiled` modules are built for certain kernels; `dkms` and `akmod` build on the host, which needs headers (the
+    package `headers`), a compiler and, under Secure Boot, an enrolled key; `runfile` is NVIDIA's installer. `signed` is True
+    when the kernel modules are signed for Secure Boot, None when undocumented. `note` is a remark for readers of the row.
     """
 
     name: str
@@ -313,13 +323,14 @@ class DriverPackage(Row, frozen=True, kw_only=True):
 
 
 class ImpliedNeed(Row, frozen=True, kw_only=True):
-    """Requirements of some versions of a distribution that their metadata does not declare.
+    """Requirements (one row) of some versions of a distribution that their metadata does not declare.
 
     `versions` is a PEP 440 specifier, "" for every version. `require` are requirements on components, `packages` on other
-    distributions (name -> PEP 440 specifier). `brings` is the CUDA runtime that the wheels bundle for themselves, which the
-    driver and GPUs must support too. `cxx11_abi` is the C++ ABI of its Linux wheels on the default index if they pass strings
-    or lists to PyTorch, whose build must have the same ABI; None when unknown or irrelevant. A file of a variant index has the
-    ABI of its PyTorch build. `served_by` restricts the row to files of the `default` or `variant-index`, "" for all files.
+    distributions (name -> PEP 440 specifier). `brings` is the CUDA runtime that the wheels bundle for their own use, which the
+    driver and GPUs must support too. `cxx11_abi` is the C++ ABI of its Linux wheels on the default index if they pass
+    `std::string` or `std::list` to PyTorch, whose build must then have the same ABI; None when unknown or irrelevant. A file of
+    a variant index has the ABI of its PyTorch build. `served_by` restricts the row to files of the `default` or
+    `variant-index`, "" for all files.
     """
 
     versions: str
@@ -335,9 +346,10 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
 class Distribution(Row, frozen=True, kw_only=True):
     """Facts about a Python distribution that its metadata does not declare.
 
-    `compiled_against` is the component whose CUDA build its wheels are compiled for, for the releases in `versions` (a PEP
-    440 specifier, "" for all). `served_by` is `variant-index` when the framework's indexes have wheels of it, else `default`.
-    `gpu_twin` is the distribution with the same modules that uses a GPU, which this one never does.
+    `compiled_against` is the component, such as `pytorch`, against one build of which each wheel is compiled, for the releases
+    in `versions` (a PEP 440 specifier, "" for all). `served_by` is `variant-index` when the framework's indexes have wheels of
+    the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this one never
+    does. `implies` are its undeclared requirements.
     """
 
     name: str
@@ -350,9 +362,10 @@ class Distribution(Row, frozen=True, kw_only=True):
 
 
 class DistributionLimit(Row, frozen=True, kw_only=True):
-    """A limit on a distribution: if `when` is in its range and the platform in `on`, it must match its specifier in `allow`.
+    """A limit on a distribution: if `when` is in its range, on a platform in `on`, only versions in `allow` may be installed.
 
-    `allow` has one entry (name -> PEP 440 specifier). The limit does not require the distribution to be installed.
+    `when` is the need on a component; `on` is empty for all platforms. `allow` has one entry (name -> PEP 440 specifier). The
+    limit does not require the distribution to be installed.
     """
 
     name: str
@@ -364,12 +377,12 @@ class DistributionLimit(Row, frozen=True, kw_only=True):
 
     @property
     def distribution(self) -> str:
-        """The distribution that is bounded."""
+        """The distribution that is limited."""
         return next(iter(self.allow))
 
     @property
     def specifier(self) -> str:
-        """The versions of it that are allowed."""
+        """The PEP 440 specifier of the allowed versions."""
         return self.allow[self.distribution]
 
 
@@ -390,8 +403,7 @@ class FileOwner(Row, frozen=True, kw_only=True):
 class SharedFile(Row, frozen=True, kw_only=True):
     """A path that wheels of several distributions (`owners`) write with different content; the last one installed wins.
 
-    With `refused`, no two owners may be in one environment; otherwise a solution with two is reported, and policy may forbid
-    it.
+    With `refused`, no two owners may be in one environment; otherwise an answer with two reports it, and policy may forbid it.
     """
 
     name: str
@@ -416,23 +428,24 @@ class WheelSurvey(Row, frozen=True, kw_only=True):
 
 
 class GpuWheel(Row, frozen=True, kw_only=True):
-    """The GPU code in the wheels of a Python distribution, and the libraries for GPUs that they need and contain, as measured.
+    """The measured GPU code in wheels of a Python distribution, and the libraries for GPUs that they need and contain.
 
-    `versions` is the PEP 440 specifier of the releases for which it stands: both ends were measured and are equal. The wheels
+    `versions` is the PEP 440 specifier of the releases covered: the oldest and the newest were measured and agree. The wheels
     are those of the default index, without a local version label, for `platforms`. `sass`, `ptx` and `gfx` are the GPU targets
-    as in `Build`: those with at least half of the kernels of a library; None means not measured, an empty tuple means none.
-    `ptx_isa` is the newest PTX ISA of the PTX listed in `ptx`, "" without PTX.
+    as in `Build`, without those for which a library has less than half as many kernels as for its most frequent target; None
+    means not measured, an empty tuple means none. `ptx_isa` is the newest PTX ISA version of the PTX listed in `ptx`, ""
+    without PTX.
 
     `runtime` is the CUDA release of the runtime that the wheel contains, linked statically or as a library, which needs a
-    driver for its major version; "" when it contains none. `compiler` is the CUDA release of the compiler of GPU code (ptxas,
-    NVRTC) that the wheel contains and runs, whose GPUs are the only ones that it serves; "" when it contains none.
+    driver for its major version; "" when it contains none. `compiler` is the CUDA release of the GPU compiler (ptxas, NVRTC)
+    that the wheel contains and runs, and that must support the GPU; "" when it contains none.
 
-    `links` are the shared libraries of CUDA, ROCm and PyTorch that its libraries need to load (DT_NEEDED) and that it does not
-    contain; of several versions of one library it needs any one, because it has a library of its own for each. `opens` are
-    those that it loads when they are used, which are named in its libraries. `provides` are such
-    libraries that it contains under the name by which others link to them. `numpy` is the specifier of the NumPy releases that
-    its compiled modules can be imported with, "" when they show no limit. `artefacts` are the measured wheels of both ends of
-    `versions`, newest first, with their SHA-256.
+    `links` are the shared libraries of CUDA, ROCm and PyTorch that the wheel's libraries need to load (DT_NEEDED) and that it
+    does not contain; of several versions of one library it needs any one, because it has a library of its own for each. `opens`
+    are those that it loads only on use (dlopen), found by their names in its libraries. `provides` are such libraries that it
+    contains under the name with which others link to them. `numpy` is the specifier of the NumPy releases with which its
+    compiled modules can be imported, "" when no limit was found. `artefacts` are the measured wheels of the oldest and newest
+    release in `versions`, newest first, with their SHA-256.
     """
 
     distribution: str
@@ -456,9 +469,9 @@ class Component(Struct, frozen=True, kw_only=True):
     """A part of the software or hardware stack (`cuda`, `pytorch`, `gpu`) and its releases.
 
     `virtual` is True when the host provides it; `named` is True when its values are names instead of versions. `series` is how
-    many leading numbers of a version name its series (1 for a driver, whose branch is `580`), of which rows speak as a whole:
-    what a release of a series without any row can do is not known. It is 0 where rows bind versions of the future, too, as a
-    C library runs what older ones ran.
+    many leading numbers of a version name its series (1 for a driver, whose branch is `580`). What a version of a series
+    without any release can do is then unknown. It is 0 when rows apply to future versions, too, as a newer C library runs what
+    older ones ran.
     """
 
     name: str
@@ -474,7 +487,10 @@ class Component(Struct, frozen=True, kw_only=True):
         return not self.series or any((*release.version.release, 0, 0)[: len(wanted)] == wanted for release in self.releases)
 
     def newest_before(self, version: Version) -> Version | None:
-        """Return the newest release if a version is newer than it and of another series; None if not, or without releases."""
+        """Return the newest release if a version is newer than it and of an unknown series.
+
+        Otherwise None, as without releases.
+        """
         newest = max((release.version for release in self.releases if release.version.release), default=None)
         if newest is None or not version.release or self.has_series_of(version) or version < newest:
             return None
@@ -488,10 +504,11 @@ WHOLE = Place("the matrix")
 class Matrix(Struct, frozen=True, kw_only=True):
     """A validated compatibility matrix: the rows of one directory of YAML files.
 
-    `digest` is the hash of the files. `positions` has the file and line of every rule (`rule:NAME`), release
-    (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit (`limit:NAME`), shared file (`shared-file:NAME`), row of variables
-    (`variables:NAME`), failure (`failure:NAME`), distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some
-    versions imply) and GPU wheel (`wheel:DISTRIBUTION VERSIONS`).
+    `order` are the names of the components; each may only require later ones. `digest` is the hash of the files. `positions`
+    has the file and line of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
+    (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`), failure (`failure:NAME`),
+    distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply) and GPU wheel
+    (`wheel:DISTRIBUTION VERSIONS`).
     """
 
     order: tuple[str, ...]

@@ -31,7 +31,7 @@ NAMED_GUARDS: dict[str, tuple[str, ...]] = {
     "nvswitch": (ABSENT, PRESENT),
     "virtualization": (ABSENT, "wsl1", "wsl2", "vm", "container"),
 }
-"""Facts of the host and the request that a rule may have in `on` although they are no components, with their values.
+"""Facts of the host and the request that are no components but may occur in the `on` of a rule, with their values.
 
 They are known before solving starts. In `on`, the value `none` means that the host does not have or state the fact: a driver
 that is not stated is still to be installed.
@@ -39,7 +39,7 @@ that is not stated is still to be installed.
 
 
 OF_REQUESTS = ("platform", "accelerator", "runs", "build")
-"""The facts among them that are those of a request, not of a host."""
+"""The facts of `NAMED_GUARDS` that belong to a request, not to a host."""
 
 
 class Need(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
@@ -66,11 +66,15 @@ class Need(Struct, frozen=True, kw_only=True, array_like=True, gc=False):
 
 Needs = tuple[Need, ...]
 NeedText = str | tuple[str, ...]
-"""How a file spells a need: a range (`>=12,<13`), a name (`open`), a list of versions or names (one of them), or `same`."""
+"""The spelling of a need in a file: a range (`>=12,<13`), a name (`open`), a list of versions or names (one of them), or
+`same`."""
 
 
 def read_version(text: object) -> Version:
-    """Parse a version, or a name when the text does not start with a number; raises `ValueError` for other types."""
+    """Return the version that a text spells, or the name if it does not start with a number.
+
+    Raises `ValueError` for other types.
+    """
     if not isinstance(text, str):
         raise ValueError("must be text")  # noqa: TRY004 - a mistake of the document
     try:
@@ -80,14 +84,14 @@ def read_version(text: object) -> Version:
 
 
 def read_range(text: object) -> Range:
-    """Parse a version range; raises `ValueError` when it is malformed."""
+    """Return the version range that a text spells; raises `ValueError` when it is malformed."""
     if not isinstance(text, str):
         raise ValueError("must be text")  # noqa: TRY004 - a mistake of the document
     return Range.parse(text)
 
 
 def read_need(mapping: object) -> Need:
-    """Parse a mapping of one component to a `NeedText`; raises `ValueError` for anything else."""
+    """Return the need in a mapping of one component to a `NeedText`; raises `ValueError` for anything else."""
     needs = read_needs(mapping)
     if len(needs) != 1:
         raise ValueError(f"must have one component, it has {len(needs)}")
@@ -95,7 +99,7 @@ def read_need(mapping: object) -> Need:
 
 
 def read_needs(mapping: object) -> Needs:
-    """Parse a mapping of components to `NeedText`s; raises `ValueError` for anything else."""
+    """Return the needs in a mapping of components to `NeedText`s; raises `ValueError` for anything else."""
     if not isinstance(mapping, dict) or not all(isinstance(component, str) for component in mapping):
         raise ValueError("must be a mapping of components to what is needed of them")
     return tuple(_need(component, _text(value)) for component, value in mapping.items())
@@ -112,7 +116,7 @@ def need_text(need: Need) -> NeedText:
 
 
 def need_texts(needs: Iterable[Need]) -> dict[str, NeedText]:
-    """Return the YAML mapping of needs, component -> value."""
+    """Return the YAML mapping of needs: components to values."""
     return {need.component: need_text(need) for need in needs}
 
 

@@ -1,4 +1,4 @@
-"""Tables that are derived from a matrix once, although a command solves many problems with it."""
+"""Tables derived from a matrix that are cached, because a command solves many problems with one matrix."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Table = TypeVar("Table")
 
 
 def once_per_matrix(derive: Callable[[Matrix], Table]) -> Callable[[Matrix], Table]:
-    """Return a function that keeps what `derive` returned for the matrix that it was called with last.
+    """Return a function that caches what `derive` returned for the matrix with which it was last called.
 
-    A matrix is known by its identity: it is immutable, and to compare or hash two takes longer than to derive a table.
+    Matrices are compared by identity: they are immutable, and comparing or hashing two takes longer than deriving a table.
     """
     kept: list[tuple[Matrix, Table]] = []
 

@@ -1,4 +1,4 @@
-"""Measure published artefacts: wheels, shared libraries, GPU code; no wheel is downloaded whole."""
+"""Measure published artefacts: wheels, the shared libraries in them, and their GPU code; no wheel is downloaded whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["UnreadableArtefactError"]
 
 
 class UnreadableArtefactError(ProvisionError):
-    """An artefact is damaged or is not a wheel, so that nothing can be measured in it."""
+    """Raised when an artefact is damaged or is not a wheel, so that nothing can be measured in it."""
 
     code = "unreadable-artefact"
     exit_code = 3

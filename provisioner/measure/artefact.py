@@ -1,4 +1,7 @@
-"""Measure one wheel: what its libraries need, their GPU targets, versions, and the host compilers its headers refuse."""
+"""Measure one wheel: the requirements, GPU targets and versions of its libraries, and the host compilers its headers refuse.
+
+A large library may be read in part only: the sample ends when it has brought no new GPU target for some time.
+"""
 
 from __future__ import annotations
 
@@ -22,38 +25,40 @@ if TYPE_CHECKING:
     from provisioner.measure.wheel import RemoteWheel
 
 VERSION = 5
-"""The version of measurements: a cached measurement of another version is made again."""
+"""The version of measurements, a part of their cache key, so that a wheel measured by another version is measured again."""
 
 MEBIBYTE = 1 << 20
 SMALL = 24 * MEBIBYTE
 """The packed size in bytes up to which a library is always read to its end."""
 
 FIRST = 24 * MEBIBYTE
-"""The packed bytes without any target after which the sample of a larger library ends."""
+"""The number of packed bytes without any GPU target after which the sample of a larger library ends."""
 
 QUIET = 10 * MEBIBYTE
-"""The packed bytes without a new target after which a sample ends."""
+"""The number of packed bytes without a new GPU target after which a sample ends."""
 
 IN_MEMORY = 64 * MEBIBYTE
-"""The size in bytes above which a library is read piece by piece, because several wheels are measured at once."""
+"""The unpacked size in bytes above which a library is read piece by piece, because several wheels are measured at once."""
 
 COMPILERS = frozenset({"ptxas", "ptxas-blackwell"})
-"""Programs in wheels that are measured like libraries."""
+"""Compilers, which are programs but are measured like libraries."""
 
 LARGEST_TEXT = 4 * MEBIBYTE
 """The size in bytes up to which a text member is read."""
 
 
 class Library(Struct, frozen=True, kw_only=True):
-    """One shared library of a wheel. `is_whole`: it was read to its end, so that the counts are complete.
+    """The measurement of one shared library of a wheel.
 
-    `needed` are the libraries that it links to; of a library that was read piece by piece only those of CUDA, PyTorch and ROCm.
-    `named` are all libraries of these that it names, linked or loaded at run time. `has_runtime`: it contains a CUDA runtime,
-    of the release `runtime`. `compiler` is the CUDA release of the compiler that it contains, `tools` those of the compilers
-    that its GPU code names. `ptx_isa` is the newest PTX ISA of each target in `ptx`.
+    `is_whole` is True if it was read to its end, so that the counts are complete. `glibc` and `glibcxx` are the newest symbol
+    versions that it needs. `needed` are the libraries that it links to; for a library that was read piece by piece, only those
+    of CUDA, PyTorch and ROCm. `named` are all libraries of these three that it names, because it links to them or loads them at
+    run time. `has_runtime` is True if it contains a CUDA runtime, whose CUDA release is `runtime`. `compiler` is the CUDA
+    release of the compiler that it contains, `tools` are those of the compilers named in its GPU code. `ptx_isa` is the newest
+    PTX ISA of each target in `ptx`.
 
-    `sass` and `ptx` count the entries for each target (`sm_90` -> 476), `gfx` the bundles; `packed_bundles` is the number of
-    bundles that could not be unpacked.
+    `sass` and `ptx` count the entries of fat binaries for each target (`sm_90` -> 476), `gfx` the offload bundles;
+    `packed_bundles` is the number of bundles that could not be unpacked.
     """
 
     path: str
@@ -80,8 +85,10 @@ class Library(Struct, frozen=True, kw_only=True):
 class Measurement(Struct, frozen=True, kw_only=True):
     """The measurement of one wheel.
 
-    `versions` are those in its own files (`cuda`, `cudnn`, `nccl`, `nccl_cuda`, `torch`), `arch_flags` the targets it was
-    compiled for, `compilers` the first major version of each host compiler that its headers refuse. `fetched` is in bytes.
+    `versions` are the versions recorded in its own files (`cuda`, `cudnn`, `nccl`, `nccl_cuda`, `torch`), `arch_flags` the
+    targets recorded there that it was compiled for, and `compilers` the first major version of each host compiler that its
+    headers refuse. `requires` are its Requires-Dist texts. `rsqrt_noexcept` is the result of `declares_rsqrt_noexcept` for its
+    headers, None without them. `fetched` is the number of bytes read.
     """
 
     filename: str
@@ -100,7 +107,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
 
     @property
     def glibc(self) -> str:
-        """The oldest glibc that all libraries run with."""
+        """The oldest glibc that all its libraries run with, "" when none needs a version."""
         return newest(library.glibc for library in self.libraries if library.glibc)
 
     @property
@@ -111,9 +118,9 @@ class Measurement(Struct, frozen=True, kw_only=True):
 
 
 def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None] = lambda _: None) -> Measurement:
-    """Measure a wheel: all of each library with `is_full`, else of large ones a sample that ends without new targets.
+    """Measure a wheel; with `is_full`, each library is read to its end, else large ones until they bring no new targets.
 
-    `progress` is called with the name of each library. Raises `UnavailableError` and `UnreadableArtefactError`.
+    `progress` is called with the path of each library. Raises `UnavailableError` and `UnreadableArtefactError`.
     """
     versions: dict[str, str] = {}
     flags: tuple[str, ...] = ()
@@ -156,7 +163,7 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
 
 
 class _ReadLibrary(NamedTuple):
-    """A library (None for a member that is no ELF file), the versions in its strings, and the targets of PyTorch's build."""
+    """The result of reading a member as a library: None if it is no ELF file, versions in its texts, and PyTorch's targets."""
 
     library: Library | None = None
     versions: Mapping[str, str] = MappingProxyType({})
@@ -168,7 +175,7 @@ def _text(wheel: RemoteWheel, path: str) -> str:
 
 
 def _read_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadLibrary:
-    """Read a member of a wheel as a library."""
+    """Read a member of a wheel as a library: whole if it is small, else piece by piece."""
     if wheel.packed_size(path) > SMALL or wheel.size(path) > IN_MEMORY:
         return _streamed_library(wheel, path, is_full=is_full)
     content = wheel.read(path)
@@ -197,7 +204,7 @@ def _whole_library(content: bytes, path: str) -> Library:
 
 
 def _streamed_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadLibrary:
-    """Read a large library piece by piece, and stop a sample when no new targets come."""
+    """Read a large library piece by piece; unless `is_full`, stops when it has brought no new targets for some time."""
     reader, bundles, versions_scanner, scanner = FatBinaryReader(), OffloadReader(), VersionScanner(), Scanner()
     last_new, known = wheel.fetched, 0
     versions: dict[str, str] = {}
@@ -248,7 +255,7 @@ def _with_targets(library: Library, reader: FatBinaryReader, bundles: OffloadRea
 
 
 def all_targets(libraries: Iterable[Library], kind: str) -> Mapping[str, int]:
-    """Return the number of entries for each target over all libraries, sorted by architecture."""
+    """Return the number of entries for each target of a kind (`sass`, `ptx`, `gfx`) in all libraries, sorted by target."""
     found: dict[str, int] = {}
     for library in libraries:
         for name, count in getattr(library, kind).items():

@@ -1,4 +1,4 @@
-"""Read what a shared library needs of the system: glibc, other libraries, an executable stack, the C++ ABI."""
+"""Read the requirements of a shared library on the system: glibc, other libraries, an executable stack, and the C++ ABI."""
 
 from __future__ import annotations
 
@@ -26,11 +26,16 @@ PF_X = 1
 """The flag of a segment whose memory is executable. Source: ELF specification, "Segment Permissions"."""
 
 CXX11_MARK = b"NSt7__cxx11"
-"""How the C++ ABI of GCC 5 and later mangles its strings and lists; the older ABI has no such namespace. Source: GCC
-manual of libstdc++, "Dual ABI"."""
+"""The namespace in the mangled names of strings and lists of the C++11 ABI (GCC 5 and later), which the older ABI lacks.
+
+Source: GCC manual of libstdc++, "Dual ABI".
+"""
 
 OLD_STRING = re.compile(rb"\0_ZNK?Ss")
-"""Methods of the older ABI's string, `Ss` when mangled. Source: Itanium C++ ABI, "Compression", abbreviations."""
+"""A pattern for methods of the older ABI's string, whose mangled name is `Ss`.
+
+Source: Itanium C++ ABI, "Compression", abbreviations.
+"""
 
 _GLIBC_NAME = re.compile(rb"(?:GLIBC|GLIBCXX)_(\d+(?:\.\d+)+)\0")
 _OVERLAP = 64
@@ -75,7 +80,7 @@ def read_library(content: bytes, *, name: str) -> SharedLibrary:
 
 
 class VersionScanner:
-    """Finds the glibc and libstdc++ versions that a library needs in its stream of bytes, for libraries too large to keep.
+    """Finds the glibc and libstdc++ versions that a library needs in its stream of bytes, for libraries too large for memory.
 
     The linker puts each version into the table of strings as a name of its own (`GLIBC_2.28`), and a library other than the C
     library itself has such names nowhere else.
@@ -96,7 +101,7 @@ class VersionScanner:
         return newest(self._found["GLIBCXX"])
 
     def feed(self, piece: bytes) -> None:
-        """Read the next bytes."""
+        """Scan the next bytes of the library; `piece` may begin and end anywhere."""
         window = self._rest + piece
         # Looking for the rare word and then at what stands before it is ten times faster than looking for zeros.
         for match in _GLIBC_NAME.finditer(window):

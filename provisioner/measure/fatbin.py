@@ -1,10 +1,10 @@
-"""Count the NVIDIA targets of a library from the headers of its fat binaries, in a stream and without unpacking any code.
+"""Count the NVIDIA GPU targets of a library from the headers of its fat binaries, in a stream, without unpacking any code.
 
 NVIDIA documents no layout. This one was measured with `fatbinary` and `ptxas` of CUDA 13.5 (nvidia-cuda-nvcc 13.5.37): images
-of known kind and target were packed and their headers compared. It agrees with what `cuobjdump --list-elf` names.
+of known kind and target were packed and their headers compared. It agrees with what `cuobjdump --list-elf` prints.
 
-A container is a head of 16 bytes (magic, version 1, length of the head, length of all that follows) and entries. An entry is a
-head of 64 bytes or more (kind, its own length, length of the image, ISA version, target, flags) and an image.
+A container is a header of 16 bytes (magic, version 1, length of the header, length of all that follows) and entries. An entry
+is a header of 64 bytes or more (kind, its own length, length of the image, ISA version, target, flags) and an image.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ ARCHITECTURE_ONLY = 1 << 20
 """Flag of an `a` target: it runs on that GPU only. Measured: `sm_90a` differs from `sm_90` in this bit."""
 
 _KINDS = {1: "compute", 2: "sm", 16: "sm"}
-"""PTX; machine code; machine code of newer compilers that is finished when it is loaded. Other kinds are no code for a GPU."""
+"""Kind of an entry -> the prefix of its targets; other kinds are no code for a GPU.
+
+1 is PTX, 2 machine code, 16 machine code of newer compilers that is finished when it is loaded.
+"""
 
 _PTX = 1
 _ENTRY = struct.Struct("<HHIQIIHHIIIQ")
@@ -38,14 +41,14 @@ _ARCHITECTURES = range(10, 1000)
 
 
 class _Container(Struct):
-    """A container that is being read: the offsets of its end and of its next entry, from the start of the stream."""
+    """A container that is being read: the offsets of its end and of its next entry (`at`) from the start of the stream."""
 
     end: int
     at: int
 
 
 class FatBinaryReader:
-    """Counts the targets in a stream that is fed to it piece by piece, wherever pieces begin and end.
+    """Counts the targets in a stream that is fed to it piece by piece; a piece may begin and end anywhere.
 
     Damaged and random bytes are skipped: bytes that are no entry end their container.
     """
@@ -60,7 +63,7 @@ class FatBinaryReader:
         self._counts: Counter[str] = Counter()
         self._isa: dict[str, tuple[int, int]] = {}
         self.containers = 0
-        """Containers begun so far."""
+        """The number of containers found so far."""
 
     @property
     def position(self) -> int:
@@ -69,23 +72,23 @@ class FatBinaryReader:
 
     @property
     def targets(self) -> Mapping[str, int]:
-        """`sm_90`, `sm_90a` or `compute_90` -> how many entries hold code for it, sorted by architecture."""
+        """The number of entries with code for each target (`sm_90`, `sm_90a`, `compute_90`) so far, sorted by architecture."""
         return {name: self._counts[name] for name in sorted(self._counts, key=target_key)}
 
     @property
     def isa(self) -> Mapping[str, str]:
-        """`compute_90` -> the newest version of the PTX ISA in which it is written (`8.7`)."""
+        """The newest version of the PTX ISA (`8.7`) in which the code for each PTX target (`compute_90`) is written."""
         return {name: ".".join(map(str, self._isa[name])) for name in sorted(self._isa, key=target_key)}
 
     def feed(self, piece: bytes) -> None:
-        """Read the next bytes."""
+        """Scan the next bytes of the library, counting the targets of each entry whose header is complete."""
         self._buffer = self._buffer[self._at :] + piece
         self._start, self._at = self._start + self._at, 0
         while self._scan() if self._container is None else self._entry(self._container):
             pass
 
     def _scan(self) -> bool:
-        """Look for the next container; False when more bytes are wanted."""
+        """Look for the next container; returns False when more bytes are needed."""
         found = self._buffer.find(CONTAINER_MAGIC, self._at)
         if found < 0:
             self._at = max(self._at, len(self._buffer) - len(CONTAINER_MAGIC) + 1)
@@ -101,7 +104,7 @@ class FatBinaryReader:
         return True
 
     def _entry(self, container: _Container) -> bool:
-        """Read the next entry's head; False when more bytes are wanted."""
+        """Read the header of the container's next entry; returns False when more bytes are needed."""
         self._at = min(container.at - self._start, len(self._buffer))
         if container.at > self._start + self._at:
             return False
@@ -130,7 +133,7 @@ def _suffix(flags: int) -> str:
 
 
 def target_key(name: str) -> tuple[str, int, str]:
-    """Return a sort key: machine code and PTX apart, `sm_90` before `sm_90a` before `sm_100`."""
+    """Return a sort key that groups machine code and PTX, and sorts `sm_90` before `sm_90a` before `sm_100`."""
     kind, _, number = name.partition("_")
     digits = number.rstrip("af")
     return kind, int(digits) if digits.isdigit() else 0, number[len(digits) :]

@@ -1,7 +1,7 @@
-"""Count the AMD targets of a library from the offload bundles that Clang puts into it, in a stream.
+"""Count the AMD GPU targets of a library from the offload bundles that Clang puts into it, in a stream.
 
-Source: LLVM, "Clang Offload Bundler", "Bundled Binary File Layout" and "Compressed Bundles"; `CompressedOffloadBundle`
-of llvm-project for the heads of versions 1 to 3.
+Source: LLVM, "Clang Offload Bundler", "Bundled Binary File Layout" and "Compressed Bundles"; `CompressedOffloadBundle` of
+llvm-project for the headers of versions 1 to 3.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ZLIB, ZSTD = 0, 1
 """Compression methods of a packed bundle (`llvm::compression::Format`)."""
 
 WINDOW = 64 * 1024
-"""The bytes buffered from a bundle's magic number on; the list of targets at its beginning is far shorter."""
+"""The number of bytes of a bundle that are buffered; the list of targets at its beginning is far shorter."""
 
 _PACKED_HEADS = {1: 20, 2: 24, 3: 32}
 _TARGET = re.compile(rb"hipv?4?-amdgcn-amd-amdhsa-{1,2}(gfx[0-9a-f]+(?:-[0-9a-z-]+)?)")
@@ -30,21 +30,21 @@ _MOST_ENTRIES = 256
 
 
 class OffloadReader:
-    """Counts the gfx targets of bundles in a stream that is fed piece by piece; bytes that are no bundle are skipped."""
+    """Counts the gfx targets of offload bundles in a stream that is fed piece by piece; other bytes are skipped."""
 
     def __init__(self) -> None:
         self._buffer = b""
         self._counts: Counter[str] = Counter()
         self.unread = 0
-        """Bundles packed with zstd, which the standard library cannot unpack."""
+        """The number of bundles compressed with zstd, which the standard library cannot decompress."""
 
     @property
     def targets(self) -> Mapping[str, int]:
-        """`gfx942` -> how many bundles hold code for it."""
+        """The number of bundles with code for each target (`gfx942`) so far."""
         return {name: self._counts[name] for name in sorted(self._counts)}
 
     def feed(self, piece: bytes) -> None:
-        """Read the next bytes; bundles in the last `WINDOW` bytes are counted with the next bytes, or by `finish`."""
+        """Scan the next bytes; GPU code bundles in the last `WINDOW` bytes are counted by the next call, or by `finish`."""
         self._buffer += piece
         if len(self._buffer) > WINDOW:
             self._count(len(self._buffer) - WINDOW)
@@ -54,7 +54,7 @@ class OffloadReader:
         self._count(len(self._buffer))
 
     def _count(self, stop: int) -> None:
-        """Count the bundles that begin before `stop`, and drop the bytes before it."""
+        """Count the bundles that begin before the offset `stop` of the buffer, and drop the bytes before it."""
         for magic, read in ((PLAIN_MAGIC, self._plain), (PACKED_MAGIC, self._packed)):
             at = self._buffer.find(magic)
             while 0 <= at < stop:

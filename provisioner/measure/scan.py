@@ -1,6 +1,6 @@
 """Scan the bytes of a library: the CUDA runtime and compiler that it contains, the libraries that it names, NumPy's ABI.
 
-Everything is found in plain bytes, in a stream, so that libraries too large to keep are read like small ones.
+All are found as plain bytes in a stream, so that libraries too large for memory are read like small ones.
 """
 
 from __future__ import annotations
@@ -15,36 +15,39 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 RUNTIME_MARK = b"cudart.shm.%"
-"""A text that the CUDA runtime has in libcudart.so.* and in libcudart_static.a alike. Measured: CUDA 11.8 to 13.5."""
+"""A text in every CUDA runtime, the shared (libcudart.so.*) and the static one (libcudart_static.a).
+
+Measured: CUDA 11.8 to 13.5.
+"""
 
 SIGHTINGS = 2
-"""How often a release of CUDA has to be seen in a library before it is that of its runtime.
+"""The number of times that a library must store the number of a CUDA release before this counts as that of its runtime.
 
 Every runtime stores its number in two functions. Measured: libcudart of CUDA 11.7 to 13.5, on x86_64 and arm64. Bytes that only
-look like such a store occur once in some: 14080 in libxgboost.so 3.1, 11000 in libcufft.so.11.
+look like such a store occur once in some libraries: 14080 in libxgboost.so 3.1, 11000 in libcufft.so.11.
 """
 
 COMPILER_MARK = b"is not defined for option"
-"""A message that ptxas, NVRTC and nvJitLink have about a GPU that they do not know, and no library without a compiler has."""
+"""A part of the message of ptxas, NVRTC and nvJitLink about an unknown GPU; only libraries with a compiler contain it."""
 
 SONAME = re.compile(
     r"lib(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|cutensor|cupti|cufile|nvrtc|nvJitLink|nvToolsExt|nvinfer|nvonnxparser"
     r"|nvshmem|nvjpeg|npp|nccl|torch|c10|caffe2|amdhip64|hiprtc|hipblas|hipfft|hipsparse|hipsolver|hiprand|rocblas|rocfft|rocsolver"
     r"|rocsparse|rocrand|MIOpen|rccl|hsa-runtime64|roctx64|roctracer64)[A-Za-z0-9_]*\.so(?:\.\d+)*"
 )
-"""The name by which a library of CUDA, PyTorch or ROCm is linked or loaded; those of the driver are none of them.
+"""The name by which a library of CUDA, PyTorch or ROCm is linked or loaded, except libraries of the driver.
 
-A library that a wheel keeps to itself has a hash in its name (`libcudart-d0da41ae.so.11.0`), so that it is none either.
+A library that a wheel keeps to itself has a hash in its name (`libcudart-d0da41ae.so.11.0`), so its name does not match.
 """
 
 NEAR = 16 << 10
-"""The bytes around the name of libc in the table of dynamic strings within which the names of other linked libraries lie.
+"""The distance in bytes from the name of a system library within which names of other linked libraries lie.
 
-Linkers put names of linked libraries and versions together at the end of the table.
+Linkers put the names of linked libraries, and of versions, together at the end of the table of dynamic strings.
 """
 
 SYSTEM = frozenset({"libc.so.6", "libstdc++.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libgcc_s.so.1"})
-"""Libraries of the system, to one of which every library links."""
+"""Libraries of the system; every library links to at least one of them."""
 
 _NAME = re.compile(rb"\0(lib[A-Za-z0-9_+-]+\.so(?:\.\d+)*)(?=\0)")
 _TOOLS = re.compile(rb"release (\d+\.\d+), V\d+\.\d+\.\d+")
@@ -58,7 +61,7 @@ _AARCH64 = 183
 
 
 class Scanner:
-    """Reads a library in a stream that is fed piece by piece, wherever pieces begin and end."""
+    """Scans a library in a stream that is fed piece by piece; a piece may begin and end anywhere."""
 
     def __init__(self) -> None:
         self._rest = b""
@@ -74,7 +77,7 @@ class Scanner:
         self._tools: set[str] = set()
 
     def feed(self, piece: bytes) -> None:
-        """Read the next bytes."""
+        """Scan the next bytes of the library."""
         window = self._rest + piece
         if not self._start:
             self._is_arm = int.from_bytes(window[18:20], "little") == _AARCH64
@@ -98,24 +101,27 @@ class Scanner:
 
     @property
     def knows_links(self) -> bool:
-        """Whether the table of dynamic strings was read: it names the C library or another one of the system."""
+        """Whether the table of dynamic strings was scanned: a library of the system was named in it."""
         return bool(self._system)
 
     @property
     def linked(self) -> tuple[str, ...]:
-        """The libraries of `FAMILIES` named in the table of dynamic strings: those that it links to, and its own name."""
+        """The libraries of CUDA, PyTorch and ROCm (`SONAME`) that the library links to, and its own name if it is one of these.
+
+        They are those named in the table of dynamic strings.
+        """
         return tuple(sorted(name for name, places in self._names.items() if self._is_linked(places)))
 
     @property
     def named(self) -> tuple[str, ...]:
-        """All libraries of `FAMILIES` that are named anywhere, as text of its own."""
+        """All libraries of CUDA, PyTorch and ROCm (`SONAME`) that are named anywhere in the library, as a text of its own."""
         return tuple(sorted(self._names))
 
     @property
     def runtime(self) -> str:
-        """The CUDA release of the runtime that it contains (`12.8`), "" when it contains none or its version was not found.
+        """The CUDA release of the runtime in the library (`12.8`), "" when it contains none or its release was not found.
 
-        A number that is stored once is believed where a compiler of the same release is named, too.
+        A number that is stored only once counts if a compiler of the same release is named, too.
         """
         seen = {number: count + (_release(number) in self._tools) for number, count in self._stored.items()}
         number = max(seen, key=lambda one: (seen[one], one), default=0)
@@ -123,22 +129,22 @@ class Scanner:
 
     @property
     def has_runtime(self) -> bool:
-        """Whether it contains a CUDA runtime."""
+        """Whether the library contains a CUDA runtime."""
         return self._has_runtime
 
     @property
     def compiler(self) -> str:
-        """The CUDA release of the compiler of GPU code that it contains, "" for none."""
+        """The CUDA release of the compiler of GPU code in the library, "" when it contains none."""
         return max(self._tools, key=numbers_of, default="") if self._is_compiler else ""
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The CUDA releases of the compilers that its GPU code names, oldest first; code that is packed names none."""
+        """The CUDA releases of the compilers named in the library's GPU code, oldest first; compressed code names none."""
         return tuple(sorted(self._tools, key=numbers_of))
 
     @property
     def needs_numpy_1(self) -> bool:
-        """Whether it was compiled against NumPy 1 and uses NumPy's C API, so that NumPy 2 refuses to be imported by it.
+        """Whether the library uses NumPy's C API and was compiled against NumPy 1, so that it cannot be imported with NumPy 2.
 
         Modules compiled against NumPy 2 look for `numpy._core` first. Source: NumPy 2.0 migration guide, "NumPy C-API".
         """
@@ -149,12 +155,18 @@ class Scanner:
 
 
 def _stored_x86(window: bytes, new: int) -> Iterable[int]:
-    """Yield the numbers that `mov dword [rdi], NUMBER` stores; those before `new` were yielded with the bytes before."""
+    """Yield the numbers that the instruction `mov dword [rdi], NUMBER` stores, if it ends after the offset `new` of the window.
+
+    The bytes before `new` were scanned with the previous piece.
+    """
     return (int.from_bytes(match[1], "little") for match in _STORED_X86.finditer(window) if match.end() > new)
 
 
 def _stored_arm(window: bytes, new: int) -> Iterable[int]:
-    """Yield the numbers that `mov wN, #NUMBER` and `str wN, [xM]` store, next to each other or with an instruction between."""
+    """Yield the numbers that `mov wN, #NUMBER` and `str wN, [xM]` store, if the latter ends after the offset `new`.
+
+    The two instructions are adjacent, or have one other between them.
+    """
     for match in _STORED_ARM.finditer(window):
         at = match.start() - 2
         if at < 0 or match.end() <= new:
@@ -165,5 +177,5 @@ def _stored_arm(window: bytes, new: int) -> Iterable[int]:
 
 
 def _release(number: int) -> str:
-    """Return the release of CUDA of a version as the runtime stores it: 12.8 of 12080."""
+    """Return the CUDA release of a version number as stored in the runtime: 12.8 for 12080."""
     return f"{number // 1000}.{number % 1000 // 10}"

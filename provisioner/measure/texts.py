@@ -1,4 +1,4 @@
-"""Read versions, targets and refused compilers in small members of wheels: version files, build records, headers, strings."""
+"""Read versions, GPU targets and refused host compilers in small members of wheels: version files, build records, headers."""
 
 from __future__ import annotations
 
@@ -26,34 +26,37 @@ TORCH_KEYS = {"__version__": "torch", "cuda": "cuda", "hip": "hip"}
 
 
 def torch_versions(text: str) -> Mapping[str, str]:
-    """Return the versions in torch/version.py: `torch`, and `cuda` or `hip` where the build has one."""
+    """Return the versions in torch/version.py: `torch`, and `cuda` or `hip` if the build has one."""
     found = dict(_ASSIGNED.findall(text))
     # Old files say `cuda = '9.0.176'`; the third number is the toolkit's build.
     return {name: found[key] for key, name in TORCH_KEYS.items() if key in found}
 
 
 def cudnn_version(header: str) -> str:
-    """Return the version in cudnn_version.h, "" for none."""
+    """Return the version in cudnn_version.h, "" if it defines none."""
     found = dict(_DEFINED.findall(header))
     parts = [found.get(f"CUDNN_{part}", "") for part in ("MAJOR", "MINOR", "PATCHLEVEL")]
     return ".".join(parts) if all(parts) else ""
 
 
 def nccl_versions(content: bytes) -> Mapping[str, str]:
-    """Return the version that libnccl prints when it starts, and the CUDA it was compiled with; {} without such a text."""
+    """Return the version (`nccl`) that libnccl prints when it starts, and the CUDA release it was compiled with (`nccl_cuda`).
+
+    Empty if `content` has no such text.
+    """
     found = _NCCL.search(content)
     return {"nccl": found[1].decode(), "nccl_cuda": found[2].decode()} if found else {}
 
 
 def arch_flags(content: bytes) -> tuple[str, ...]:
-    """Return the targets that PyTorch was compiled for, as torch.cuda.get_arch_list() returns them; () before 1.6."""
+    """Return the targets that PyTorch was compiled for, as torch.cuda.get_arch_list() returns them; () before PyTorch 1.6."""
     # The list may stand inside a longer text (2.8.0), and single names occur elsewhere: the longest match is the list.
     lists = [tuple(match[1].decode().split(" ")) for match in _ARCH_FLAGS.finditer(content)]
     return max(lists, key=len) if lists else ()
 
 
 def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return the versions of CUDA and cuDNN in tensorflow/python/platform/build_info.py, and the targets compiled for.
+    """Return the versions of CUDA and cuDNN in tensorflow/python/platform/build_info.py, and the targets it was compiled for.
 
     Source: tensorflow configure.py, "compute_xy" includes both virtual and binary GPU code, "sm_xy" only the binary code.
     """
@@ -70,7 +73,7 @@ def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
 
 
 def refused_compilers(header: str) -> dict[str, int]:
-    """Return the first major version of gcc and clang that crt/host_config.h refuses, for the compilers that it checks.
+    """Return the first major version of gcc and clang that crt/host_config.h refuses; a compiler it does not check is left out.
 
     The conditions over its #error lines are read, not the messages: from CUDA 12.2 on the message about clang lags behind.
     """
@@ -81,7 +84,8 @@ def refused_compilers(header: str) -> dict[str, int]:
 def declares_rsqrt_noexcept(header: str) -> bool | None:
     """Return whether crt/math_functions.h declares `rsqrt(double)` with an exception specifier, as glibc 2.42 does.
 
-    Without one, every program that includes both fails to compile. None where the header does not declare it.
+    Without one, every program that includes this header and that of glibc 2.42 fails to compile. None if it does not declare
+    it.
     """
     found = _RSQRT.search(header)
     return None if found is None else bool(found[1].strip())

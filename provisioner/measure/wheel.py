@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provisioner.index.model import IndexFile
 
 CHUNK = 4 << 20
-"""Bytes of one range request while a member streams: small enough to stop early, large enough to keep a connection busy."""
+"""The bytes of one range request while a member is streamed: few enough to stop early, enough to keep a connection busy."""
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
@@ -38,10 +38,10 @@ class _File(Protocol):
 
 
 class RemoteWheel:
-    """One wheel, its list of members read when it is opened. Use as a context manager.
+    """One wheel, opened to read its members; a context manager.
 
-    Every method raises `UnavailableError` where the network or disk fails and `UnreadableArtefactError` where the file is
-    not a wheel, is damaged, or a member is compressed in a way wheels do not use.
+    Opening it reads its list of members. Every method raises `UnavailableError` if the network or disk fails and
+    `UnreadableArtefactError` if the file is not a wheel, is damaged, or compresses a member in a way that wheels do not use.
     """
 
     def __init__(self, file: IndexFile, transport: Transport) -> None:
@@ -63,9 +63,9 @@ class RemoteWheel:
         self.close()
 
     def close(self) -> None:
-        """Close the file, from any thread: a read in another thread ends at its next request with `UnavailableError`.
+        """Close the file, from any thread; a read in another thread ends at its next request with `UnavailableError`.
 
-        A connection to an index stays with its transport.
+        A connection to an index is left open for other requests of its transport.
         """
         self._is_closed = True
         self._file.close()

@@ -1,4 +1,7 @@
-"""Turn the moves of a machine into actions, with the packages to use, how to check the result, and how to undo it."""
+"""Turn the moves of a machine into actions, with the packages to use, how to check the result, and how to undo the action.
+
+A move is the name of one kind of change that a plan makes to a machine, such as `driver` (see `upgrade_path.MOVES`).
+"""
 
 from __future__ import annotations
 
@@ -35,11 +38,11 @@ if TYPE_CHECKING:
     from provisioner.plan.machine import Machine
 
 MOST_PACKAGES = 3
-"""The number of packages that a step names."""
+"""The most driver packages that a step names."""
 
 
 class MoveActions(Struct, frozen=True, kw_only=True):
-    """The action of one move, with its details; `undo` is None if nothing can be undone."""
+    """The action of one move, its details, and the way to undo it; `undo` is None if the action cannot be undone."""
 
     action: Action
     details: tuple[Detail, ...] = ()
@@ -55,7 +58,10 @@ class ActionFinder:
         self._today = today
 
     def find(self, move: str, before: Mapping[str, str], after: Mapping[str, str]) -> MoveActions:
-        """Return the action of a move that changes the facts `before` into those `after`, for any move but the software's."""
+        """Return the action of `move`, which changes the facts `before` into `after`.
+
+        `SOFTWARE` is not accepted, because it changes no fact of a machine.
+        """
         assert move != SOFTWARE, "the software is no fact of a machine"
         if move == "driver" and "driver" in after:
             return self._driver(before, after)
@@ -75,7 +81,7 @@ class ActionFinder:
             yield ExpectKernel()
 
     def _headers(self, before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[InstallHeaders]:
-        """Yield the kernel headers to install, under the names that the distribution's driver packages depend on."""
+        """Yield the kernel headers to install if they change, with the package names that the driver packages depend on."""
         if before.get("kernel_headers") != after.get("kernel_headers"):
             names = dict.fromkeys(row.headers for row in self._rows(after) if row.headers)
             yield InstallHeaders(kernel=after["kernel_headers"], packages=tuple(names))
@@ -98,7 +104,7 @@ class ActionFinder:
         )
 
     def _module(self, facts: Mapping[str, str]) -> str:
-        """Return the flavour of kernel modules, "" if the GPUs, which decide the flavour, are not known."""
+        """Return the flavour of the kernel modules in `facts`; "" if a GPU is unknown, because the GPUs decide the flavour."""
         return facts.get("driver_module", "") if knows_gpus(self._matrix, self._machine) else ""
 
     def _support(self, driver: str) -> Iterator[BranchSupport]:
@@ -113,7 +119,11 @@ class ActionFinder:
             yield UsePackage(name=name, kind=row.kind, is_signed=row.signed, headers=row.headers)
 
     def _rows(self, after: Mapping[str, str]) -> list[DriverPackage]:
-        """Return the packages of this distribution with such a driver for such a kernel, prebuilt and signed ones first."""
+        """Return the driver packages that fit the facts `after`, those with prebuilt modules first, then signed ones.
+
+        A package fits if it is for the Linux distribution, driver branch, module flavour and kernel of `after`. A package known
+        to be unsigned does not fit if Secure Boot is enforced. Packages for containers come last.
+        """
         branch, module = after.get("driver", "").partition(".")[0], self._module(after)
         kernel, secure = after.get("kernel"), after.get("secure_boot")
         found = [
@@ -129,13 +139,13 @@ class ActionFinder:
 
 
 def knows_gpus(matrix: Matrix, machine: Machine) -> bool:
-    """Return whether a machine states a target or a listed product for each of its GPUs."""
+    """Return whether a machine states, for each GPU, its target (such as `9.0`) or a product that the matrix lists."""
     names = {gpu.name for gpu in matrix.gpus}
     gpus = machine.host.gpus
     return gpus is not None and all(gpu.target or gpu.name in names for gpu in gpus)
 
 
 def support_of(branch: DriverBranch, today: date | None) -> BranchSupport:
-    """Return the support of a driver branch on a day."""
+    """Return the support status of a driver branch: its designation, its end of life, and whether that is past on `today`."""
     is_over = has_ended(branch.end_of_life, today)
     return BranchSupport(branch=branch.branch, designation=branch.designation, end=branch.end_of_life, is_over=is_over)

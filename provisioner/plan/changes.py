@@ -1,4 +1,4 @@
-"""Find the cheapest changes of a machine with which software runs on it."""
+"""Find the cheapest changes of a machine that let software run on it: the part of a stack that all hosts share."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class ChangeSearch:
         return None
 
     def _choices(self, machine: Machine, software: Software, moving: tuple[str, ...]) -> list[tuple[str, list[Candidate]]]:
-        """Return the candidates of each changing component that the spec and the software allow, best first."""
+        """Return each component of `moving` with its candidates that the spec and the software allow, best first."""
         instance = self._instance(machine, software, moving)
         requirements: dict[Key, list[Requirement]] = {}
         sources = (one for candidate in software.pins.values() for one in instance.requirements(candidate))
@@ -84,7 +84,7 @@ class ChangeSearch:
         return found
 
     def _instance(self, machine: Machine, software: Software, moving: Sequence[str]) -> ProblemInstance:
-        """Return the problem in which these components change, whatever their values become."""
+        """Return the problem of the machine while the components in `moving` change, the same for all their new values."""
         moved = {name: "" for name in moving if name != "container_toolkit"}
         return self.checker.instance(machine, {**machine.facts, **moved}, software.stack_spec)
 
@@ -95,8 +95,9 @@ class ChangeSearch:
         choices: Sequence[tuple[str, list[Candidate]]],
         chosen: tuple[Candidate, ...],
     ) -> Trial:
-        """Try every combination, best first, and return the first that works.
+        """Try every combination of candidates, best first, and return the trial of the first with which the software runs.
 
+        `chosen` are candidates already chosen; `choices` are the remaining components with their candidates.
         A component is blamed if an unmet requirement is on it or comes from it. Combinations that differ only in components
         that are not blamed are skipped.
         """
@@ -112,7 +113,7 @@ class ChangeSearch:
         return Trial(None, blamed)
 
     def _try(self, machine: Machine, software: Software, chosen: tuple[Candidate, ...]) -> Trial:
-        """Check one combination with each flavour of kernel modules."""
+        """Check one combination of candidates, with each flavour of kernel modules if the driver changes."""
         moving = [one.key.component for one in chosen]
         instance = self._instance(machine, software, moving)
         conflicting = _conflicting(instance, chosen)
@@ -135,7 +136,7 @@ class ChangeSearch:
         return Trial(None, blamed)
 
     def _fits(self, machine: Machine, instance: ProblemInstance, candidate: Candidate, moving: tuple[str, ...]) -> bool:
-        """Return whether a candidate goes together with the unchanged components of the machine."""
+        """Return whether the requirements of a candidate allow the components of the machine that do not change."""
         loose = {*moving, "driver_module", *REMEDIABLE, *(("glibc", "kernel") if "os" in moving else ())}
         for one in instance.requirements(candidate):
             if one.key.scope == machine.label and one.key.component not in loose:
@@ -145,7 +146,11 @@ class ChangeSearch:
         return True
 
     def ranked(self, machine: Machine, component: str, offered: Sequence[Candidate]) -> list[Candidate]:
-        """Return candidates in the order they are tried: nearest to today's for kernels, supported and new for drivers."""
+        """Return the candidates of a component in the order in which they are tried.
+
+        Kernels and operating systems: those nearest to today's release first. NVIDIA drivers: see `_driver_rank`. Other GPU
+        drivers: those with today's major version first.
+        """
         before = machine.facts.get(component)
         if component == "driver":
             return sorted(offered, key=lambda one: self._driver_rank(one.version, before))
@@ -157,7 +162,10 @@ class ChangeSearch:
         return list(offered)
 
     def _driver_rank(self, version: Version, before: str | None) -> tuple[bool, int, tuple[int, ...]]:
-        """Return a sort key: today's branch first, then branches with long support, then others, then ended ones."""
+        """Return a sort key: today's branch first, then branches with long support, then others, then ended ones.
+
+        Within one branch, or several of equal support, newer versions are first.
+        """
         branch = str(version.release[0])
         is_other = before is None or branch != before.partition(".")[0]
         newest_first = tuple(-part for part in (*version.release, 0, 0, 0)[:4])
@@ -184,9 +192,9 @@ def subsets(free: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _facts_under_new_release(machine: Machine, instance: ProblemInstance, chosen: Sequence[Candidate]) -> Facts:
-    """Return today's facts without those that a chosen release of the operating system replaces.
+    """Return today's facts, without those that the release of the operating system in `chosen` replaces, if there is one.
 
-    The glibc of the release is added if the matrix names it.
+    The glibc of that release is added if the matrix names it.
     """
     release = next((one for one in chosen if one.key.component == "os"), None)
     if release is None:
@@ -201,7 +209,7 @@ def _facts_under_new_release(machine: Machine, instance: ProblemInstance, chosen
 def _conflicting(instance: ProblemInstance, chosen: Sequence[Candidate]) -> frozenset[str]:
     """Return two chosen components of which one rules out the other, an empty set if there are no such two.
 
-    A quick check, which saves that of the whole state.
+    This quick check avoids most checks of a whole state.
     """
     by_key = {one.key: one for one in chosen}
     for candidate in chosen:
@@ -212,7 +220,7 @@ def _conflicting(instance: ProblemInstance, chosen: Sequence[Candidate]) -> froz
 
 
 def _components_to_move(blamed: frozenset[str]) -> set[str]:
-    """Return the components that may have to change so that blamed ones do, because some are installed with others."""
+    """Return `blamed` with the components that install or replace one of them, such as `driver` for `driver_module`."""
     found = set(blamed)
     if found & {"driver_module", *INSTALLED_WITH_DRIVER}:
         found |= {"driver", "driver_module"}
@@ -222,7 +230,10 @@ def _components_to_move(blamed: frozenset[str]) -> set[str]:
 
 
 def _nearest(component: str, before: str, offered: Sequence[Candidate]) -> list[Candidate]:
-    """Return candidates by distance from today's value, newer ones first among equals; only releases of the same system."""
+    """Return candidates by their distance from today's value `before`, among equally distant ones the newer first.
+
+    For `os`, only releases of the same operating system are returned.
+    """
     if component == "os":
         name = before.partition(" ")[0]
         same = [one for one in offered if one.label.partition(" ")[0] == name and " " in one.label]
@@ -231,7 +242,10 @@ def _nearest(component: str, before: str, offered: Sequence[Candidate]) -> list[
 
 
 def _distance(label: str, before: str, offered: Sequence[Candidate]) -> tuple[int, bool]:
-    """Return the number of offered releases between two, and whether the change is a downgrade."""
+    """Return the number of offered releases between `before` and `label`, and whether `label` is the older one.
+
+    A value that is no version counts as the farthest.
+    """
     try:
         one, other = Version.parse(label), Version.parse(before)
     except ValueError:

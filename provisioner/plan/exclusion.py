@@ -1,4 +1,7 @@
-"""Explain why hosts are excluded from a plan: the conflict, and the last stack that each of them can have."""
+"""Explain why hosts are excluded from a plan: the conflict, and the last stack that each of them can have.
+
+The last stack of a host is the best one, by the policy, that it can ever run, with any changes that the plan may make to it.
+"""
 
 from __future__ import annotations
 
@@ -38,16 +41,16 @@ if TYPE_CHECKING:
 ACCELERATOR_OF_DRIVER = {
     COMPONENTS[driver].driver_kind: row.name for row in GPU_ACCELERATORS for driver in row.drivers if driver in DRIVERS
 }
-"""The accelerator for each kind of GPU driver that a host may state."""
+"""The accelerator that each kind of GPU driver (`driver.kind` of a host profile) serves."""
 
 _NAMED_CHANGES = tuple(name for name in CHANGEABLE if name != "driver_module")
-"""Components whose change a last stack names; kernel modules are changed with their driver."""
+"""Components whose change is reported with a last stack; kernel modules are left out, as they change with their driver."""
 
 
 def accelerator_conflict(machine: Machine, wanted: StackSpec) -> Conflict | None:
-    """Return the conflict of a machine that has no GPU for the accelerator of the plan; None if there is no such conflict.
+    """Return the conflict of a machine without a GPU for the accelerator of the plan; None if it may have one.
 
-    The machine has no GPU, or a GPU or driver of another vendor.
+    Such a machine states that it has no GPU, or has a GPU or driver of another vendor.
     """
     if ACCELERATORS[wanted.accelerator] not in GPU_ACCELERATORS:
         return None
@@ -61,7 +64,7 @@ def accelerator_conflict(machine: Machine, wanted: StackSpec) -> Conflict | None
 
 
 def own_accelerator(machine: Machine, stack_spec: StackSpec) -> str:
-    """Return the accelerator of a machine's GPUs, or of its driver if the machine states no GPUs."""
+    """Return the spec's accelerator, else that of the machine's GPUs, or of its driver if it states no targets of GPUs."""
     request = Request(spec=stack_spec.spec, hosts=(machine.target,), platform=stack_spec.platform)
     gpus, driver = machine.host.gpus, machine.host.driver
     is_stated = gpus == () or any(gpu.target for gpu in gpus or ())
@@ -86,7 +89,7 @@ def _other_accelerator(machine: Machine, accelerator: str) -> Ground | None:
 
 
 class _LastStack(NamedTuple):
-    """The best stack that a machine can ever have, the facts it needs, and whether the spec has to be relaxed for it."""
+    """The last stack of a machine, the facts that the machine then has, and whether the spec was relaxed for the stack."""
 
     stack: Stack
     facts: Facts
@@ -138,7 +141,7 @@ class ExclusionExplainer:
         return Conflict(members=tuple(member_of(ground) for ground in dict.fromkeys(one.ground for one in unmet)))
 
     def _last_stack(self, machine: Machine) -> _LastStack | None:
-        """Find the policy's best stack for the machine's own GPUs: of the spec, else of the relaxed spec."""
+        """Find the policy's best stack for the machine's own GPUs: by the spec, else by the relaxed spec; None without any."""
         request = self._request
         accelerator = own_accelerator(machine, request.base)
         base = replace(request.base, accelerator=accelerator)

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from provisioner.request import TargetHost
 
 Facts = dict[str, str]
-"""Component -> the value that a machine has of it."""
+"""The values that a machine has of its components, by the name of the component: `driver` -> `550.54.15`."""
 
 
 def _installed_with(component: str) -> tuple[str, ...]:
-    """Return the components that are installed with a component, directly or through another one, most expensive first."""
+    """Return the components that are installed with `component`, or with one of these; those most expensive to change first."""
     own = [row.name for row in reversed(COMPONENTS.values()) if row.installed_with == component]
     return (*own, *(name for one in own for name in _installed_with(one)))
 
@@ -43,7 +43,7 @@ MODULE_RELOADING = frozenset(row.name for row in COMPONENTS.values() if row.relo
 """Components whose change reloads kernel modules, so that the matrix must document driver and kernel to go together."""
 
 REMEDIABLE = tuple(row.name for row in COMPONENTS.values() if row.is_prepared)
-"""Facts that may prevent a change and have a remedy, such as Secure Boot without an enrolled key."""
+"""Components whose value may prevent another change and can be corrected, such as Secure Boot without an enrolled key."""
 
 CHANGEABLE = tuple(
     row.name
@@ -54,7 +54,11 @@ CHANGEABLE = tuple(
 
 
 class Machine(Struct, frozen=True, kw_only=True, eq=False):
-    """Hosts with equal profiles: the first of them with the file and line of its facts, the names of all, and their facts."""
+    """Hosts with equal profiles, which a plan treats as one machine.
+
+    `target` is the first of the hosts, with the file and line of each fact. `names` are the labels of all, `count` is the
+    number of real machines behind them, and `facts` are the components that they state.
+    """
 
     target: TargetHost
     names: tuple[str, ...]
@@ -73,7 +77,10 @@ class Machine(Struct, frozen=True, kw_only=True, eq=False):
 
 
 def machines_of(targets: Sequence[TargetHost], counts: Sequence[int]) -> tuple[Machine, ...]:
-    """Return one machine for all hosts with equal profiles, in the order in which they are listed."""
+    """Return one machine for each set of hosts with equal profiles, in the order of the first host of each.
+
+    `counts` is the number of real machines behind each host.
+    """
     found: dict[Host, list[int]] = {}
     for index, target in enumerate(targets):
         found.setdefault(target.host, []).append(index)
@@ -122,7 +129,10 @@ def changeable_components(
 
 
 def open_host(machine: Machine, free: Sequence[str]) -> Host:
-    """Return a host without the facts of changeable components and of those installed with them: the resolver chooses all."""
+    """Return the machine's host without the facts of the components in `free` and of those that change with them.
+
+    The resolver then chooses the values.
+    """
     dropped = list(free)
     if set(free) & (MODULE_RELOADING - {"os"}):
         dropped += REMEDIABLE
@@ -139,7 +149,7 @@ def without_facts(host: Host, components: Iterable[str]) -> Host:
 
 
 def with_installed_together(facts: Facts, machine: Machine) -> Facts:
-    """Return changed facts with the facts of the components that are installed together with a changed one."""
+    """Return changed facts, with the components that are installed with a changed one updated too, such as kernel headers."""
     found = dict(facts)
     before = machine.facts
     if found.get("driver") != before.get("driver"):
@@ -154,7 +164,7 @@ def with_installed_together(facts: Facts, machine: Machine) -> Facts:
 
 
 def changed_host(machine: Machine, facts: Mapping[str, str]) -> Host:
-    """Return the profile that `provision inspect` would print of a machine with these facts."""
+    """Return the profile that `provision inspect` would print on the machine once it has these facts."""
     host = machine.host
     for name in FACTS:
         if facts.get(name) != machine.facts.get(name):

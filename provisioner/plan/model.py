@@ -43,10 +43,11 @@ FIND_OUT = "find-out"
 class Step(Struct, frozen=True, kw_only=True):
     """One change of a machine, after which the machine works again.
 
-    `changes` has every component that changes in this step (with a driver its kernel modules and libraries) with its values
-    before and after; `details` name the packages and the check of the result; `undo` is None if the step cannot be undone;
-    `state` has the facts of the machine afterwards. `is_together`: several components change at once, because no order of
-    single changes keeps the machine working, so it must be drained first.
+    `kind` is the move (such as `driver`), `software`, `together` or `FIND_OUT`. `why` are the reasons for the step and for its
+    position in the order. `changes` has every component that changes in this step (with a driver its kernel modules and
+    libraries) with its values before and after; `details` name the packages and the check of the result; `undo` is None if the
+    step cannot be undone; `state` has the facts of the machine afterwards. `is_together`: several components change at once,
+    because no order of single changes keeps the machine working, so it must be drained first.
     """
 
     kind: str
@@ -76,9 +77,10 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Exclusion(Struct, frozen=True, kw_only=True):
-    """Why hosts cannot have the wanted stack, and the last stack they can have, None if no stack of the spec serves them.
+    """Why hosts cannot have the wanted stack, and the last stack that they can have.
 
-    `needs` has the changes that `last` needs on the hosts, None if there is no `last`.
+    `last` is the best stack by the spec, else by the spec relaxed to any release of its framework or runtime and without
+    packages; None if there is neither. `needs` has the changes of the hosts that `last` requires; None without `last`.
     """
 
     conflict: Conflict
@@ -95,7 +97,7 @@ class Exclusion(Struct, frozen=True, kw_only=True):
 class HostPlan(Struct, frozen=True, kw_only=True):
     """The plan of hosts that state the same facts: their names, how many machines they are, the steps or the exclusion.
 
-    `profile` holds their facts. `doubts` and `assumes` are those of the stack at the end.
+    `profile` holds their facts. `doubts` are what makes the stack at the end of the plan unverified, `assumes` its assumptions.
     """
 
     hosts: tuple[str, ...]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class UnlistedReleaseError(ProvisionError):
-    """A wanted lock holds a release that the matrix has no rules about, so that no verdict is possible."""
+    """Raised when a wanted lock holds a release that the matrix does not list, so that no verdict is possible."""
 
     code = "unlisted-release"
     exit_code = 3
@@ -166,8 +166,8 @@ class _Planner:
 def confirm(checker: StateChecker, software: Software, machine: Machine, *, facts: Mapping[str, str]) -> Stack:
     """Solve for a machine with the facts that it has at the end of its plan, and return the stack.
 
-    The choices of the planner are not trusted: they pass the check that every answer of the resolver passes. If the check
-    fails, components of the machine that are open are solved, with all others fixed.
+    The choices of the planner are checked as every answer of the resolver is. If the check fails, only the software stays
+    fixed, and the resolver chooses the components of the machine that its profile does not state.
     """
     target = replace(machine.target, host=changed_host(machine, facts))
     problem = software.stack_spec.problem(checker.matrix, (target,))
@@ -188,7 +188,7 @@ def confirm(checker: StateChecker, software: Software, machine: Machine, *, fact
 
 
 def _shared(stack: Stack | None) -> Stack | None:
-    """Return the part of a stack that all hosts have, which an image or an installer provides."""
+    """Return a stack without the components of a single host, which leaves what an image or an installer provides."""
     if stack is None:
         return None
     of_hosts = {*FACTS, "gpu"} - ({"glibc"} if stack.runs == "container" else set())
@@ -197,7 +197,7 @@ def _shared(stack: Stack | None) -> Stack | None:
 
 
 def _differs(old: Software, new: Software) -> bool:
-    """Return whether any choice of the new software is not in the old one."""
+    """Return whether the new software has any candidate that the old software lacks; True if the old one is unknown."""
     if not old.is_known:
         return True
     labels = {key: one.label for key, one in old.pins.items()}

@@ -37,18 +37,18 @@ if TYPE_CHECKING:
     Labels = tuple[str, ...]
 
 FEW = 20
-"""Most machines for which a lower bound of the cost is computed; for more, trying every stack is faster."""
+"""The most machines for which `_bound` is computed; for more machines, trying every stack is faster."""
 
 
 class _Option(NamedTuple):
-    """Leads with which the target has a stack."""
+    """Leads with which a stack exists for the host `target`."""
 
     leads: Leads
     target: TargetHost
 
 
 class _Attempt(NamedTuple):
-    """Leads to try, the machines that can have them, and a target for each of these machines; sorted by `order`."""
+    """Leads to try, the number of machines that can have them (`served`), and their hosts; tried in the order of `order`."""
 
     order: tuple[int, tuple[int, ...]]
     served: int
@@ -75,7 +75,7 @@ class StackChoice:
         self._free = free
 
     def choose(self, machines: Sequence[Machine]) -> ChosenStack:
-        """Find the one stack for most machines with the cheapest changes on them.
+        """Find the one stack that runs on most machines, and of such stacks the one with the cheapest changes of the machines.
 
         The leads are tried in the policy's order. The search ends when only the components change that the spec itself requires
         to change, because no stack costs less.
@@ -104,7 +104,7 @@ class StackChoice:
         return best[1] if best is not None else ChosenStack(software=None, facts=dict.fromkeys(one.label for one in machines))
 
     def _without_changes(self, machines: Sequence[Machine]) -> ChosenStack | None:
-        """Return the policy's best stack for all machines as they are, None if there is none."""
+        """Return the policy's best stack for all machines if it needs no changes of them; None if there is no such stack."""
         pins = decide(ProblemInstance(self._stack_spec.problem(self._matrix, [one.target for one in machines])))
         if pins is None:
             return None
@@ -145,7 +145,10 @@ class StackChoice:
         return self.total(machines, found)
 
     def total(self, machines: Sequence[Machine], facts: Mapping[str, Facts | None]) -> tuple[int, ...]:
-        """Return the cost of the plan of all machines, the most expensive kind of change first."""
+        """Return the cost of a plan: the number of excluded machines, then of changes per component, most expensive first.
+
+        `facts` has the facts of each machine at the end of the plan, None for an excluded machine.
+        """
         order = max((self._free[one.label] for one in machines), key=len, default=())
         rows = [cost(one, facts[one.label], order) for one in machines]
         return tuple(sum(row[index] for row in rows) for index in range(len(order) + 1))
@@ -168,7 +171,7 @@ class StackChoice:
         return sorted(attempts, key=lambda attempt: attempt.order)
 
     def _allowed(self, machines: Sequence[Machine], lead: Key) -> Iterator[tuple[Machine, dict[Labels, _Option]]]:
-        """Yield the leads that each machine can have with all changeable components open.
+        """Yield each machine with the leads that it can have if all its changeable components may have any value.
 
         A machine whose loaded driver the matrix does not document for its kernel also has the leads of the machine as it is.
         """
@@ -222,9 +225,9 @@ class StackChoice:
         return replace(machine.target, host=open_host(machine, self._free[machine.label]))
 
     def _software(self, targets: Sequence[TargetHost], leads: Leads) -> Software | None:
-        """Return the policy's best stack with these leads for all targets, None if there is none for any.
+        """Return the policy's best stack with these leads that serves all targets, else as many of the first ones as possible.
 
-        If there is none for all of them, targets are dropped from the end of the list.
+        None if no stack serves even the first target.
         """
         alike = {target.host: target for target in reversed(targets)}
         problem = self._stack_spec.problem(self._matrix, [target for target in targets if alike[target.host] is target])
@@ -238,7 +241,10 @@ class StackChoice:
 
 
 def _runtimes(search: CompleteSearch, problem: Problem, lead: Candidate) -> Iterator[Leads]:
-    """Yield a lead with each CUDA or ROCm that a stack can have with it; alone if it needs none or is one itself."""
+    """Yield leads: the candidate `lead` with each CUDA or ROCm that a stack can have beside it.
+
+    `lead` is yielded alone if it needs no runtime or is one itself, and nothing is yielded if it has no stack.
+    """
     name = lead.key.component
     keys = (Key(f"cuda:{name}"), *(Key(runtime) for runtime in RUNTIMES))
     runtime = next((key for key in keys if key in problem.domains and name not in RUNTIMES), None)
@@ -261,7 +267,7 @@ def lead_requirement(lead: Candidate) -> Requirement:
 
 
 def leads_of(software: Software) -> Leads:
-    """Return the leads of software: its framework and its runtime."""
+    """Return the leads of software: its framework and its CUDA or ROCm, as far as it has these."""
     return tuple(software.pins[Key(name)] for name in LEADS if Key(name) in software.pins)
 
 

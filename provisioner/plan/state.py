@@ -55,7 +55,7 @@ class StackSpec(Struct, frozen=True, kw_only=True, eq=False):
         return replace(request, spec=replace(self.spec, accelerator=self.accelerator))
 
     def unlisted(self, matrix: Matrix) -> tuple[str, ...]:
-        """Return the locked versions that the matrix does not list for this spec, such as `pytorch 9.9.9+cu999`."""
+        """Return the locked versions of matrix components that the matrix does not list for the spec: `pytorch 9.9.9+cu999`."""
         domains = join(matrix, self.request(())).domains if self.locked else {}
         return tuple(
             f"{component} {label}"
@@ -65,7 +65,7 @@ class StackSpec(Struct, frozen=True, kw_only=True, eq=False):
         )
 
     def problem(self, matrix: Matrix, targets: Sequence[TargetHost]) -> Problem:
-        """Return the problem of these hosts in which the locked versions are required, without those the matrix lacks."""
+        """Return the problem of the hosts `targets`, which requires the locked versions as far as the matrix lists them."""
         problem = join(matrix, self.request(targets))
         locked = []
         for component, label in sorted(self.locked.items()):
@@ -108,10 +108,10 @@ class StateChecker:
         self._toolkit = next((one for one in matrix.failures if one.name == TOOLKIT_MISSING), None)
 
     def instance(self, machine: Machine, facts: Mapping[str, str], stack_spec: StackSpec) -> ProblemInstance:
-        """Return the cached problem of one machine in a state.
+        """Return the problem, which is cached, of one machine in the state `facts`.
 
-        If a change reloads kernel modules, the stated driver is dropped, so that the requirements for installing a driver
-        apply.
+        If a change since today reloads kernel modules, the problem does not contain the driver of the machine's profile, so
+        that the requirements for installing a driver apply.
         """
         reloads_modules = any(facts.get(name) != machine.facts.get(name) for name in MODULE_RELOADING)
         system = facts.get("os", "") if facts.get("os") != machine.facts.get("os") else ""
@@ -128,7 +128,7 @@ class StateChecker:
         return found
 
     def pins(self, machine: Machine, facts: Mapping[str, str], software: Software) -> dict[Key, Candidate]:
-        """Return the pins of one state: the software's, and the facts of the machine as candidates."""
+        """Return the candidate of each key in one state: those of the software, and the facts of the machine as candidates."""
         instance = self.instance(machine, facts, software.stack_spec)
         found = dict(software.pins)
         for key in instance.problem.domains:
@@ -139,7 +139,10 @@ class StateChecker:
         return found
 
     def host_candidate(self, instance: ProblemInstance, key: Key, facts: Mapping[str, str]) -> Candidate | None:
-        """Return a fact of the machine as a candidate, which the matrix may not list; None if the fact is not stated."""
+        """Return the value that `facts` has for a key of the machine, as a candidate, even if the matrix does not list it.
+
+        None if `facts` lacks the component; also for a release of macOS that the matrix does not list.
+        """
         value = key.name.partition(":")[2] if key.component == "gpu" else facts.get(key.component)
         if value is None:
             return None
@@ -162,7 +165,10 @@ class StateChecker:
         ) + tuple(self._missing_toolkit(instance, machine, facts, software))
 
     def is_documented(self, machine: Machine, stack_spec: StackSpec) -> bool:
-        """Return whether the matrix documents that the loaded modules of a machine can be installed on it anew."""
+        """Return whether the matrix documents that the machine's loaded kernel modules can be installed on its kernel.
+
+        `stack_spec` is the spec of the problem to check. Requirements that are unmet on the machine today are ignored.
+        """
         nothing = Software(stack_spec=stack_spec)
         anew = self.instance(machine, {**machine.facts, "kernel": ""}, stack_spec)
         pins = {key: one for key in anew.problem.domains if (one := self.host_candidate(anew, key, machine.facts)) is not None}
@@ -173,7 +179,7 @@ class StateChecker:
     def _requirements(
         self, instance: ProblemInstance, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
     ) -> Iterator[Requirement]:
-        """Yield the requirements of a state, without the facts of today that have changed."""
+        """Yield the requirements of a state; those that fix a component to today's fact are left out if it has changed."""
         for root in instance.roots:
             component = root.key.component
             is_moved = root.ground.kind == "fact" and facts.get(component) != machine.facts.get(component)
@@ -191,7 +197,7 @@ class StateChecker:
         *,
         is_whole: bool,
     ) -> bool:
-        """Return whether a requirement holds in a state.
+        """Return whether a requirement holds in a state; with `is_whole`, `pins` contain every shared component of the stack.
 
         A requirement on an unknown fact of the host holds, except on a driver: a driver that is not stated is missing.
         """
@@ -220,9 +226,10 @@ class StateChecker:
             yield Requirement(Key(TOOLKIT, machine.label), Within(Range.parse(">=1")), ground)
 
     def with_remedies(self, machine: Machine, facts: Facts, software: Software) -> Trial:
-        """Try the facts with remedies for all unmet requirements, if each of them has one, such as on Secure Boot.
+        """Check a state, and correct values for which there is a remedy, such as that of Secure Boot.
 
-        If unmet requirements remain, the components on both of their sides are blamed.
+        If every unmet requirement is on such a component, these are corrected, and the state is checked again. If unmet
+        requirements remain, the components that they are on, or come from, are blamed.
         """
         found = dict(facts)
         unmet = self.unmet(machine, found, software)
@@ -241,7 +248,7 @@ class StateChecker:
         return Trial(None, frozenset(name for one in unmet for name in (one.key.component, one.ground.component)))
 
     def _remedy(self, key: Key, facts: Facts, unmet: Sequence[Requirement]) -> str | None:
-        """Return the value that remedies a fact, None if there is no remedy.
+        """Return the value to which a component of the host is corrected, None if there is no remedy.
 
         The value is the component's only remedy, that of the component it is installed with, or the oldest release that all
         unmet requirements allow.

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Requirement
 
 FIRST = (*LEADS, "cudnn", "nccl", "triton", "python", "image")
-"""Components that a software step names, in this order; the lock has the others."""
+"""Components whose changes a software step prints, in this order; its lock has the others, too."""
 
 REBOOTS = frozenset(move for move, parts in MOVES.items() if any(COMPONENTS[part].reboots for part in parts))
 """Moves that need a reboot."""
@@ -57,10 +57,10 @@ class StepBuilder:
         self._is_wsl = machine.host.virtualization in {"wsl1", "wsl2"}
         is_assumed = "driver_module" not in machine.facts and not knows_gpus(matrix, machine)
         self._assumed = frozenset({"driver_module"}) if is_assumed else frozenset()
-        """Facts that were assumed to plan further and are left out of the steps."""
+        """Components whose values the planner assumed, and which are left out of the steps."""
 
     def build(self, path: Sequence[Transition], target: Facts, *, old: Software, new: Software) -> tuple[Step, ...]:
-        """Return the steps of a path to the facts of `target`."""
+        """Return the steps of a path to the facts of `target`; `old` and `new` are today's and the wanted software."""
         found = []
         now, is_new = dict(self._machine.facts), False
         for index, transition in enumerate(path):
@@ -132,7 +132,7 @@ class StepBuilder:
         )
 
     def _known(self, facts: Mapping[str, str]) -> dict[str, str]:
-        """Return the facts of a state without assumed ones."""
+        """Return the facts of a state without assumed ones; of a new driver in WSL, only the branch."""
         found = {name: value for name, value in facts.items() if name not in self._assumed}
         if self._is_wsl and facts.get("driver") != self._machine.facts.get("driver"):
             found["driver"] = facts["driver"].partition(".")[0]  # drivers of Windows have numbers of their own
@@ -143,9 +143,9 @@ class StepBuilder:
         return bool(REBOOTS & set(moves)) and not self._is_wsl
 
     def _reasons(self, transition: Transition, now: Mapping[str, str], target: Facts, new: Software) -> tuple[StepReason, ...]:
-        """Return the grounds that would not hold at the end without this transition.
+        """Return the requirements, as reasons, that would be unmet at the end of the path without this transition.
 
-        For an intermediate value, return the ground that the direct move would break.
+        For a move to an intermediate value, return the first requirement that the move straight to the target would break.
         """
         if transition.moves == (SOFTWARE,):
             return _requests(new)
@@ -165,9 +165,9 @@ class StepBuilder:
     def _order(
         self, now: Mapping[str, str], *, is_new: bool, transition: Transition, later: Sequence[str], target: Facts
     ) -> Iterator[StepReason]:
-        """Yield a reason for each move that usually comes before this transition and comes later here.
+        """Yield a reason for each move in `later` that usually comes before this transition, but cannot be made yet.
 
-        The reason is the requirement that the move would break now.
+        The reason is the first requirement that the move would break in the state `now`.
         """
         order = [*MOVES, SOFTWARE]
         own = min((order.index(move) for move in transition.moves if move in order), default=0)
@@ -181,7 +181,7 @@ class StepBuilder:
 
 
 def _requests(software: Software) -> tuple[StepReason, ...]:
-    """Return the wanted spec's requests and the wanted lock's versions of components of the software."""
+    """Return, as reasons, the spec's requirements on components of the software, and the versions of the wanted lock."""
     stack_spec = software.stack_spec
     names = [key.component for key in software.pins]
     request = stack_spec.request(())
@@ -244,7 +244,7 @@ def missing_facts(machine: Machine, facts: Mapping[str, str], doubts: Iterable[D
 
 
 def find_out_steps(machine: Machine, lacking: Sequence[str]) -> tuple[Step, ...]:
-    """Return one step for each missing fact; the machine stays as it is."""
+    """Return one step for each missing fact in `lacking`, which tells how to find it and changes nothing on the machine."""
     return tuple(
         Step(
             kind=FIND_OUT,

@@ -31,7 +31,7 @@ Moves are in the order in which people make the changes, which decides between p
 """
 
 INTERMEDIATE = ("kernel", "driver")
-"""Components that may have another value than at the start and at the end in between, even if start and end are equal."""
+"""Components that may have a third value between the start and the end of a path, even if start and end are equal."""
 
 
 class State(Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class State(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, facts: Facts, *, is_new: bool) -> State:
-        """Return the state of facts in any order."""
+        """Return the state with these facts; equal facts in another order give an equal state."""
         return cls(facts=tuple(sorted(facts.items())), is_new=is_new)
 
 
@@ -55,7 +55,7 @@ class Transition(Struct, frozen=True, kw_only=True):
 
 
 class PathFinder:
-    """Finds paths for one machine from today's software to another one."""
+    """Finds paths for one machine from today's facts and the software `old` to other facts and the software `new`."""
 
     def __init__(
         self, checker: StateChecker, machine: Machine, *, old: Software, new: Software, free: Sequence[str] = INTERMEDIATE
@@ -77,7 +77,7 @@ class PathFinder:
     def find_path(self, target: Facts, *, has_software: bool) -> tuple[Transition, ...]:
         """Return the shortest path to the facts of `target` and, with `has_software`, to the new software; () for no change.
 
-        Each state on the path breaks no rule that holds today. If no order of the changes achieves that, other kernels and
+        No state on the path breaks a rule that is satisfied today. If no order of the changes achieves that, other kernels and
         drivers are tried in between; if that fails, too, as few changes as possible are made at once.
         """
         moves = self._moves(target, has_software=has_software)
@@ -94,7 +94,7 @@ class PathFinder:
         return (Transition(moves=moves, facts=dict(target), is_new=SOFTWARE in moves),)
 
     def works(self, facts: Facts, *, is_new: bool) -> bool:
-        """Return whether a state breaks no rule that holds today; every requirement of new software must hold."""
+        """Return whether a state may be on the path, that is whether `breaks` returns nothing for it."""
         state = State.of(facts, is_new=is_new)
         if state not in self._judged:
             self._judged[state] = not self.breaks(facts, is_new=is_new)
@@ -103,7 +103,8 @@ class PathFinder:
     def breaks(self, facts: Facts, *, is_new: bool) -> tuple[Requirement, ...]:
         """Return the requirements that a state on the path must meet and does not.
 
-        Requirements of the spec on hosts are left out: they must be met at the end of the path only.
+        While the old software runs (`is_new` is false), these are the requirements that are met today. With the new software,
+        these are all but the spec's requirements on hosts, which must be met at the end of the path only.
         """
         if not is_new:
             unmet = self._checker.unmet(self._machine, facts, self._old)
@@ -124,7 +125,7 @@ class PathFinder:
         return (*found, SOFTWARE) if has_software else tuple(found)
 
     def moved(self, facts: Facts, move: str, target: Facts) -> Facts:
-        """Return the facts after one move towards the target, with the components installed together."""
+        """Return the facts after one move to the values of `target`; components installed with the moved ones follow."""
         parts = MOVES.get(move, (move,))
         found = {**facts, **{part: target[part] for part in parts if part in target}}
         if move == "os" and facts.get("os") != found.get("os"):
@@ -136,7 +137,10 @@ class PathFinder:
         return found
 
     def _direct(self, facts: Facts, target: Facts, moves: tuple[str, ...], *, at_once: int) -> tuple[Transition, ...] | None:
-        """Return a path with each move once, in the first order in which every state works; up to `at_once` in one step."""
+        """Return the path with each move once, in the first order in which every state works; None if there is no such order.
+
+        One transition makes up to `at_once` moves.
+        """
         dead: set[tuple[frozenset[str], bool]] = set()
 
         def walk(now: Facts, left: tuple[str, ...], *, is_new: bool) -> tuple[Transition, ...] | None:
@@ -162,7 +166,7 @@ class PathFinder:
         return walk(facts, moves, is_new=False)
 
     def _indirect(self, target: Facts, moves: tuple[str, ...]) -> tuple[Transition, ...] | None:
-        """Return the shortest path with other kernels and drivers in between, by breadth-first search."""
+        """Return the shortest path with other kernels and drivers in between, by breadth-first search; None if none exists."""
         between = {
             move: tuple(self._intermediate(move, target)) for move in INTERMEDIATE if move in self._free and move in target
         }

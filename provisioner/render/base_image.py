@@ -23,8 +23,8 @@ class Base(Struct, frozen=True, kw_only=True):
     """A base image; `python` is the command that starts the locked Python series in it (`python3.12`).
 
     `packages` are the distribution packages that install this command, `builder_packages` those that create virtual
-    environments; both are empty if the image contains Python. `archive` is the address of the Python that is unpacked in
-    `PYTHON`, with the hash `sha256`, where neither the image nor its distribution has the locked series; else both are "".
+    environments; both are empty if the image contains Python. If neither the image nor its distribution has the locked series,
+    `archive` is the address of a Python with the hash `sha256`, to be unpacked in `PYTHON`; else both are "".
     """
 
     reference: str
@@ -43,7 +43,7 @@ class Base(Struct, frozen=True, kw_only=True):
 
 
 def base_of(stack: LockedStack) -> Base:
-    """Return the base image of a stack; raises `UnrenderableError` without one that runs the stack's Python."""
+    """Return the base image of a stack; raises `UnrenderableError` when there is none, or it cannot have the stack's Python."""
     image = stack.image
     if image is None:
         raise UnrenderableError(

@@ -141,7 +141,7 @@ def _base(base: Base) -> Stage:
 def _python(base: Base) -> Stage:
     """Return the instructions that download a Python, compare it with its locked hash and unpack it.
 
-    They have a stage of their own, so that the image does not contain what downloads.
+    They have a stage of their own, so that the image does not contain curl.
     """
     file = "/tmp/python.tar.gz"  # noqa: S108 - a path inside the image
     commands = (
@@ -162,7 +162,7 @@ def _python(base: Base) -> Stage:
 
 
 def _builder(plan: _Plan) -> Stage:
-    """Return the instructions of the builder stage, which downloads and installs; only its environment reaches the image."""
+    """Return the instructions of the builder stage, of which the image gets only the virtual environment with the packages."""
     base = plan.base
     tools = _install_packages(base.builder_packages) if base.builder_packages else ()
     check = _check_python(base, plan.lock_file_name)

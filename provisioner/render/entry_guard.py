@@ -1,4 +1,4 @@
-"""The entry point of CUDA images: a guard script that checks the host against the image's requirement and runs the command.
+"""The entry point of CUDA images: a guard script that checks the host against NVIDIA_REQUIRE_* and then runs the command.
 
 The Dockerfile writes the script, `scripts/guard.py`, into the image line by line. So a review of the Dockerfile includes the
 script, and builders without heredocs or a build context can write it.

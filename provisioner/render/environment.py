@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedStack
 
 _OF_IMAGES = (PREFIX, "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
-"""Variables (or prefixes) that only a container runtime reads, from the image that it starts."""
+"""Variables, or prefixes of their names, that only a container runtime reads, from the image that it starts."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")

@@ -16,7 +16,7 @@ _CONTINUATION = " \\\n    "
 
 
 class UnwritableValueError(ProvisionError):
-    """A value has a control character, which a Dockerfile cannot express."""
+    """Raised when a value has a control character, which a Dockerfile cannot express."""
 
     code = "unwritable-value"
     exit_code = 2

@@ -1,7 +1,9 @@
-"""Solve one problem, system and packages together, for one platform: the entry of the resolver.
+"""Solve one problem, components and packages together, for one platform: the entry point of the resolver.
 
-The system half of a problem is the choice of its components, which needs no index. The packages are the distributions of the
-spec and their dependencies.
+A component is an entry of the matrix, such as PyTorch, CUDA or a driver; the choice of all components is the system half of a
+problem and needs no index. The packages are the Python distributions that the spec names and their dependencies. A key is one
+thing to choose: a component (of one host, if hosts provide it) or a distribution. An answer is a valid assignment: a candidate,
+such as a release or version, for each key.
 """
 
 from __future__ import annotations
@@ -57,15 +59,15 @@ SourceFor = Callable[[Environment], PackageSource]
 """Opens the package indexes for one environment."""
 
 Chosen = tuple[ProblemInstance, dict[Key, Candidate]]
-"""A problem instance and its most wanted valid assignment: a candidate for each key."""
+"""A problem instance and its most preferred valid assignment: a candidate for each key."""
 
 Failed = tuple[ProblemInstance, CompleteSearch]
 """An instance without a valid assignment, and the search that proved it."""
 
 PYTHON = Key("python")
 GLIBC_WHEN_UNKNOWN = (2, 28)
-"""The glibc that today's manylinux wheels need. It is assumed when that of the base image or the hosts is unknown, and reported
-as unverified."""
+"""The glibc version that current manylinux wheels need. It is assumed, and reported as unverified, if the glibc of the base
+image or of the hosts is unknown."""
 
 
 class NoStackError(RefusedError):
@@ -84,10 +86,10 @@ class NoStackError(RefusedError):
 
 
 class UnlistedReleaseError(UnavailableError):
-    """Raised when only releases might satisfy the request that an index has and the matrix does not know yet.
+    """Raised when no releases of the matrix satisfy the request, but releases that only an index lists might.
 
-    `conflict` has the requirements that no release of the matrix meets together, and the changes of the spec after which a
-    stack exists all the same.
+    `conflict` has the requirements that no releases of the matrix meet together, and the edits of the spec after which a stack
+    exists. `unlisted` maps a component to the releases on an index that the matrix lacks.
     """
 
     code = "unlisted-release"
@@ -102,10 +104,9 @@ class UnlistedReleaseError(UnavailableError):
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
-    """An attempt to solve the problem with one Python.
+    """An attempt to solve the problem with one Python, such as `3.12`.
 
-    `problem` is the whole problem with that Python required; `system` is the most wanted choice of its components without any
-    packages.
+    `problem` is the whole problem with that Python required; `system` is the most preferred answer for its components alone.
     """
 
     python: str
@@ -116,7 +117,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
 def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
     """Return the stack without packages, found without an index; raises `NoStackError` when there is none.
 
-    `beside` are distributions that were chosen before: the matrix's requirements of those distributions on hosts hold, too.
+    `beside` are distributions chosen before, by key: hosts must also meet what the matrix says that these distributions
+    require.
     """
     instance, pins = choose(problem.with_roots(*host_requirements_of(problem, beside)) if beside else problem, None)
     return answer(instance, align_bundled(instance, pins, beside or {}), beside=beside)
@@ -125,18 +127,19 @@ def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] | None = N
 def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:
     """Return the stack with its packages, solved as one problem.
 
-    Raises `NoStackError` when there is none, `UnavailableError` when an index that might have the answer is out of reach.
+    `source_for` opens the indexes. Raises `NoStackError` when there is no stack, `UnavailableError` when an index that might
+    have the packages of one cannot be reached.
     """
     return answer(*choose(problem, source_for))
 
 
 def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
-    """Return the most wanted answer; without `source_for` only its system half, which has no packages.
+    """Return the most preferred answer and the instance that it solves; without `source_for`, one for the components alone.
 
-    An environment has one Python, and which files and markers apply depends on it. So the Pythons that the system half allows
-    are tried in turn, the one with the best system stack first, the newest of equal ones first; each attempt is the whole
-    problem with Python fixed. Raises `NoStackError` when no attempt has an answer, `UnavailableError` when an index that might
-    have one is out of reach.
+    An environment has one Python, and which files and markers apply depends on it. So the whole problem is solved with each
+    Python that the system half allows, one after another in the order of `_attempts`, until one has an answer. Raises
+    `NoStackError` when none has, `UnlistedReleaseError` when releases that the matrix lacks might give one, and
+    `UnavailableError` when an index that might have one cannot be reached.
     """
     attempts = list(_attempts(problem)) if source_for is not None else []
     if source_for is None or not attempts:
@@ -176,7 +179,7 @@ def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
 
 
 def _rests_on_expectations(searches: Iterable[CompleteSearch]) -> bool:
-    """Return whether a proof that there is no answer uses what releases are only expected to need."""
+    """Return whether one of the proofs that there is no answer uses a requirement that releases are only expected to have."""
     return any(any(map(_is_expectation, search.groups)) and any(map(_is_expectation, search.minimal())) for search in searches)
 
 
@@ -185,7 +188,7 @@ def _is_expectation(group: Group) -> bool:
 
 
 def _unlisted(instance: ProblemInstance, search: CompleteSearch, source_for: SourceFor) -> dict[str, tuple[str, ...]]:
-    """Return, by component, the releases on an index that a requirement of the conflict asks for and the matrix does not list.
+    """Return, by component, the releases that an index has, the matrix lacks and a requirement of the conflict asks for.
 
     Raises `UnavailableError` when the index that may have such a release cannot be reached.
     """
@@ -203,7 +206,10 @@ def _unlisted(instance: ProblemInstance, search: CompleteSearch, source_for: Sou
 
 
 def _refusal(conflict: Conflict, unlisted: Mapping[str, tuple[str, ...]]) -> NoStackError | UnlistedReleaseError:
-    """Return the error of a conflict: that there is no answer, or that it depends on releases that the matrix does not know."""
+    """Return the error to raise for a conflict: `UnlistedReleaseError` if there are `unlisted` releases, else `NoStackError`.
+
+    `unlisted` maps a component to the releases that an index has, the matrix lacks and the conflict asks for.
+    """
     if not unlisted:
         return NoStackError(conflict)
     members = tuple(
@@ -229,7 +235,7 @@ def _first_answer(attempts: list[Attempt], read: SourceFor, budget: ReadBudget, 
 
 
 def _unreached(failed: list[Failed]) -> UnavailableError | None:
-    """Return the error of the first index of a framework's builds that was out of reach; None when all were reached."""
+    """Return the error of the first index of framework builds that an attempt in `failed` could not reach; None if none."""
     finders = [instance.finder for instance, _ in failed if instance.finder]
     return next((error for finder in finders for error in finder.variant_indexes.unreached.values()), None)
 
@@ -245,7 +251,7 @@ def _most_telling(failed: list[Failed]) -> int:
 def choose_or_none(problem: Problem, source_for: SourceFor | None, budget: ReadBudget | None = None) -> Chosen | None:
     """Return the answer that `choose` returns, None when there is none; explains no conflict.
 
-    Raises `UnavailableError` when an index is out of reach or the budget of metadata reads is spent.
+    Raises `UnavailableError` when an index cannot be reached or the budget of metadata reads is exhausted.
     """
     if source_for is None:
         instance = ProblemInstance(_system_half(problem))
@@ -265,7 +271,7 @@ def _system_half(problem: Problem) -> Problem:
 
 
 def _with_conflict(error: UnavailableError, instance: ProblemInstance, search: CompleteSearch) -> UnavailableError:
-    """Add the conflict found without an unreachable index to the causes of that index's error, and return the error."""
+    """Return `error`, of an index that could not be reached, with the conflict found without that index added to its causes."""
     from provisioner.resolver.explain.conflict import described
 
     lines = conflict_lines(described(instance, search, search.minimal()))
@@ -279,9 +285,10 @@ def _conflict(
     attempts: list[Attempt],
     choose_again: Callable[[Problem], Chosen | None],
 ) -> Conflict:
-    """Return the conflict to report of the failed attempts, naming the other Pythons that were tried.
+    """Return the conflict to report when every attempt failed: that of the most telling one, naming the other Pythons tried.
 
-    `choose_again` solves a changed problem: every fix is proved by it, those for the other Pythons included.
+    `failed` are the instances of `attempts`, in the same order, each with the search that proved it impossible. `choose_again`
+    solves a changed problem; every fix is verified with it, including fixes found for other Pythons.
     """
     from provisioner.resolver.explain.conflict import explain_conflict
     from provisioner.resolver.explain.fixes import SHOWN, Outcome, fixes, outcome, rejoined
@@ -310,8 +317,9 @@ def _conflict(
 def _completed(member: Member, others: tuple[str, ...], assumed: tuple[int, int] | None, *, runs: str) -> Member:
     """Return a member of a conflict, completed for its message.
 
-    A member about the choice of Python gets the `others` that failed, too. A member about the glibc of files gets the glibc
-    that was `assumed` for the target, if it was.
+    A member about the Python of the attempt gets `others`, the other Pythons that failed. A member about the glibc that files
+    need gets `assumed`, the glibc assumed for the target; None when the target's glibc is known. `runs` is `host` or
+    `container`.
     """
     clauses = tuple(
         replace(one, others=others, is_reported=True) if isinstance(one, TriesPython) else one for one in member.clauses
@@ -329,7 +337,11 @@ def _completed(member: Member, others: tuple[str, ...], assumed: tuple[int, int]
 
 
 def _attempts(problem: Problem) -> Iterator[Attempt]:
-    """Return an iterator of attempts, one for each Python that the system half allows, most wanted first."""
+    """Return an iterator of attempts, one for each Python with which the components have an answer, most preferred first.
+
+    A locked Python comes first if it is the first candidate. The others are ordered by `rank`, equal ones as Python's
+    candidates.
+    """
     found = []
     for candidate in problem.domains[PYTHON]:
         if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
@@ -340,9 +352,9 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
             found.append(Attempt(python=candidate.label, problem=narrowed, system=system))
 
     def rank(attempt: Attempt) -> int:
-        """Return the index of the framework's release among its candidates, which are in the policy's order.
+        """Return the index of the chosen framework release among the framework's candidates, in the order of preference.
 
-        Without a framework it is the index of the base image that has the CUDA which the spec asks for.
+        Without a framework it is the index of the base image, if the spec asks for an image with CUDA, and otherwise 0.
         """
         leads = (*FRAMEWORKS, "image") if realises_toolkit(problem.request) else FRAMEWORKS
         lead = next((one for name in leads if (one := attempt.system.get(Key(name))) is not None), None)
@@ -360,7 +372,7 @@ def _attempts(problem: Problem) -> Iterator[Attempt]:
 def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
     """Return the requirement that fixes the Python of an attempt.
 
-    Its ground is the user's own requirement on Python, if there is one, so that a conflict names that line.
+    Its ground is that of the user's own requirement on Python, if there is one, so that a conflict names that line of the spec.
     """
     roots = (one.ground for one in problem.roots if one.key == PYTHON)
     requested = next((ground for ground in roots if isinstance(ground, RequiresComponent)), None)
@@ -371,11 +383,12 @@ def _fix_python(problem: Problem, candidate: Candidate) -> Requirement:
 def _decided(
     attempt: Attempt, source_for: SourceFor, budget: ReadBudget
 ) -> tuple[ProblemInstance, dict[Key, Candidate] | CompleteSearch]:
-    """Return the assignment of one attempt, or the search that proved that there is none.
+    """Return the instance of one attempt with its answer, or with the search that proved that there is none.
 
     The attempt starts again whenever metadata refers to a direct URL or a pre-release that was not a candidate before. It also
     starts again when a component cannot be at the version that a chosen distribution bundles: both are then decided together,
-    as a pair. And it starts again, once, when chosen wheels need libraries that nothing chosen has: these are then required.
+    as a pair. And it starts again, once, when chosen wheels need libraries that nothing chosen has: these are then required. If
+    no answer has them all, but a host or an image of unknown content may have the rest, the answer that lacks them is returned.
     """
     from provisioner.resolver.python.finder import PackageFinder  # not for a stack without packages
 
@@ -399,7 +412,7 @@ def _decided(
         if isinstance(found, CompleteSearch):
             if lacking is None or not may_be_elsewhere(problem, lacking[1]):
                 return instance, found
-            found.close()  # the answer stands, and says which libraries it lacks
+            found.close()  # the earlier answer is valid; it reports the libraries that it lacks
             return lacking
         pins = align_bundled(instance, with_least_change(instance, found))
         if (more := pairs | misaligned(instance, pins)) != pairs:
@@ -423,19 +436,22 @@ def _discover(instance: ProblemInstance) -> None:
 
 
 def environment_of(attempt: Attempt) -> Environment:
-    """Return the environment in which the packages must install: that of the oldest host, or of the base image."""
+    """Return the environment in which the packages must install.
+
+    It has the oldest macOS of the hosts, and the glibc of the base image or the oldest of the hosts.
+    """
     return Environment(
         platform=attempt.problem.request.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
     )
 
 
 def _glibc(attempt: Attempt) -> tuple[int, int] | None:
-    """Return the glibc that wheels must run on, `GLIBC_WHEN_UNKNOWN` when unknown; None on systems other than Linux."""
+    """Return the newest glibc that wheels may need, `GLIBC_WHEN_UNKNOWN` when unknown; None on systems other than Linux."""
     return known_glibc(attempt) or GLIBC_WHEN_UNKNOWN if attempt.problem.request.platform.startswith("linux") else None
 
 
 def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
-    """Return the base image's glibc for a container, otherwise the oldest host's; None when unknown."""
+    """Return the glibc version of a container's base image, otherwise the oldest of the hosts; None when unknown."""
     image = next((one for key, one in attempt.system.items() if key.name == "image"), None)
     if isinstance(image, ImageCandidate) and not image.image.glibc:
         return None
@@ -450,7 +466,7 @@ def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
 
 
 def _macos(attempt: Attempt) -> tuple[int, int] | None:
-    """Return the macOS version that wheels must run on, the oldest that a host states; None when no host states one."""
+    """Return the newest macOS version that wheels may need: the oldest that a host states; None when no host states one."""
     found = [stated(target.host, "macos") for target in attempt.problem.request.hosts]
     oldest = min((Version.parse(text).release for text in found if text is not None), default=None)
     return None if oldest is None else (oldest[0], (*oldest, 0)[1])

@@ -1,4 +1,8 @@
-"""Join matrix, target and spec into one problem: the candidates of every key, most wanted first, and the requirements."""
+"""Join matrix, target and spec into one problem: the candidates of every key, most preferred first, and the requirements.
+
+A key is one thing to choose: a component (of one host, if hosts provide it) or a Python distribution. A root requirement holds
+whatever is chosen; its ground is the reason for it, such as a line of the spec.
+"""
 
 from __future__ import annotations
 
@@ -71,14 +75,14 @@ __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
 
 PYTHON = Key("python")
 FIRST, LAST = -2, 1_000_000
-"""The ranks of keys that are decided before, and after all others."""
+"""The ranks of keys to be decided before all others, and after all others."""
 
 
 Candidates = tuple[Candidate, ...]
 
 
 class Domains(MutableMapping[Key, Candidates]):
-    """The candidates of each key, most wanted first.
+    """The candidates of each key, most preferred first.
 
     They are listed on first access, because most problems use about a tenth of the matrix.
     """
@@ -115,12 +119,13 @@ class Domains(MutableMapping[Key, Candidates]):
 class Problem(Struct, frozen=True, kw_only=True):
     """The input of the searches: the candidates of every key, and the requirements that an answer has to satisfy.
 
-    `domains` lists the candidates of every key that is not a distribution, most wanted first. `roots` are the requirements that
-    hold whatever is chosen. `order` ranks keys: those of lower rank are decided first. `packages` are the spec's requirements
-    on distributions, with its `overrides` applied, which also replace requirements of metadata. `constraints` restrict the
-    versions of distributions that something else requires. `pythons` are the Pythons that the spec allows. `components` are the
-    frameworks that are components in this problem, not ordinary distributions. `doubts` are the facts that are missing. `extra`
-    are the `roots` that a caller added to those of the inputs, such as a question or the content of a lock; no fix of a
+    `domains` lists the candidates of every key that is not a distribution, most preferred first. `roots` are the root
+    requirements, which hold whatever is chosen. `order` ranks keys: those of lower rank are decided first. `packages` are the
+    spec's requirements on distributions, each with its ground, after its `overrides` were applied; these also replace
+    requirements in metadata. `constraints` restrict the versions of distributions that something else requires. `pythons` are
+    the Pythons that the spec allows. `needs` gives the matrix's requirements of a candidate. `components` are the frameworks
+    that are components in this problem, not ordinary distributions. `doubts` are the unknown facts that an answer relies on.
+    `extra` are the `roots` that a caller added to those of the inputs, such as a question or the content of a lock; no fix of a
     conflict drops them.
     """
 
@@ -143,13 +148,16 @@ class Problem(Struct, frozen=True, kw_only=True):
         return replace(self, roots=(*self.roots, *extra), extra=(*self.extra, *extra))
 
     def lenient(self) -> Problem:
-        """Return the problem without what releases are only expected to need; its answers are unverified where it matters."""
+        """Return the problem without requirements that releases are only expected to have.
+
+        An answer that does not meet one of them is unverified.
+        """
         return replace(self, needs=self.needs.lenient())
 
     def without(self, names: Collection[str]) -> Problem:
-        """Return the problem without the requirements on some distributions, or on the components that represent them.
+        """Return the problem without the requirements on the distributions in `names`, or on components that represent them.
 
-        It allows every answer of the whole problem: if it is impossible, so is the whole.
+        Every answer of the whole problem is one of this problem, too: if this one is impossible, so is the whole.
         """
         components = {self.component_of(name) for name in names} - {""}
         return replace(
@@ -160,7 +168,7 @@ class Problem(Struct, frozen=True, kw_only=True):
         )
 
     def with_candidate(self, key: Key, candidate: Candidate) -> Problem:
-        """Return the problem with one more candidate of a key, less wanted than all others."""
+        """Return the problem with one more candidate of a key, less preferred than all others."""
         return replace(self, domains=ChainMap({key: (*self.domains.get(key, ()), candidate)}, self.domains))  # type: ignore[arg-type]
 
     def is_virtual(self, name: str) -> bool:
@@ -175,9 +183,9 @@ class Problem(Struct, frozen=True, kw_only=True):
 
 
 def join(matrix: Matrix, request: Request) -> Problem:
-    """Return the problem of one platform.
+    """Return the problem that a request for one platform poses with the matrix.
 
-    Raises `UnknownGpuError` when a profile names a GPU whose capability neither the profile nor the matrix gives.
+    Raises `UnknownGpuError` when neither the profile nor the matrix gives the capability of a GPU that a profile names.
     """
     return _Joiner(matrix, request).problem()
 
@@ -254,9 +262,9 @@ class _Joiner:
             self._image()
 
     def _offered(self, component: Component) -> tuple[ReleaseCandidate, ...]:
-        """Return the candidates of a component, most wanted first.
+        """Return the candidates of a component, most preferred first.
 
-        Of Python those that a base image has itself come first, unless the spec or an earlier lock prefers one.
+        Pythons that a base image or its distribution has come first, unless the spec or an earlier lock prefers a Python.
         """
         found = candidates_of(component, self.request, silence=self.silence)
         is_wanted = "python" in self.request.spec.policy.prefer or "python" in self.request.preferred
@@ -307,13 +315,13 @@ class _Joiner:
         return tuple(packages)
 
     def _pythons(self) -> tuple[str, ...]:
-        """Return the Pythons that satisfy `requires` and `requires-python` of the spec, most wanted first."""
+        """Return the Pythons that satisfy `requires` and `requires-python` of the spec, most preferred first."""
         tests: list[Test] = [ForPython(SpecifierSet(text)) for text in self.request.spec.requires_python]
         tests.extend(root.test for root in self.roots if root.key == PYTHON)
         return tuple(one.label for one in self.domains.get(PYTHON, ()) if all(test.allows(one) for test in tests))
 
     def _framework(self, component: str, requirement: Pep508, ground: Ground) -> None:
-        """Add the root requirements of a framework that the spec requires as a distribution.
+        """Add the root requirements of a framework that the spec requires as a distribution, such as `torch`.
 
         None is added unless the requirement's marker holds with each Python that the spec allows.
         """
@@ -349,9 +357,9 @@ class _Joiner:
         self.roots.extend(Requirement(key, test, ground) for key in keys.get(name, ()))
 
     def _with_extras(self, component: str, requirement: Pep508) -> Test:
-        """Return the test of the builds that an installer selects by the extras of a requirement, as by `jax[cuda12]`.
+        """Return the test for the builds that the extras of a requirement select, as `jax[cuda12]` selects those for CUDA 12.
 
-        If no build has these extras, only the version is tested.
+        If no build is installed with these extras, only the version is tested.
         """
         builds = {build for one in self.domains[Key(component)] if (build := build_of(one)) is not None}
         chosen = {build.name for build in builds if build.install and requirement.extras <= Pep508(build.install).extras}

@@ -42,11 +42,11 @@ PACKAGE = "package"
 
 SLOTS = ("tensorflow", "jax")
 """Frameworks whose wheels load CUDA libraries of their own, so that an environment with two frameworks may have two CUDA
-runtimes. Each such copy is called a slot: the CUDA of JAX has the key `cuda:jax`."""
+runtimes. The copies of one framework are its slot: the CUDA of JAX has the key `cuda:jax`."""
 
 
 class Key(NamedTuple):
-    """The identifier of one choice: a component (of one host, when a host provides it) or a Python distribution.
+    """The identifier of one choice: a component (of one host, if hosts provide it) or a Python distribution.
 
     `scope` is `PACKAGE` for a distribution, the label of a host for a component of that host, and "" for a component that all
     hosts share. A distribution with extras (`uvicorn[standard]`) is a key of its own, which requires the distribution at the
@@ -83,7 +83,7 @@ class Key(NamedTuple):
 
     @property
     def project(self) -> NormalizedName:
-        """The name of a distribution without its extras, as an index is asked for it."""
+        """The normalized name of a distribution without its extras, the name of its project on an index."""
         return canonicalize_name(self.distribution)
 
     @property
@@ -104,14 +104,15 @@ class Key(NamedTuple):
 
 
 NO_VERSION = Version.named("")
-"""The version of every candidate of a distribution, a placeholder: distributions are compared by `Candidate.pep440`."""
+"""The `version` of every candidate of a distribution, a placeholder: distributions are compared by `Candidate.pep440`."""
 
 SHARED_FILE = "shared-file"
-"""The prefix of the key of a file that several distributions write (`shared-file:nccl`)."""
+"""The prefix of the key of a file that several distributions write (`shared-file:nccl`). Its candidates are these
+distributions."""
 
 SEVERAL = "several"
-"""The label of a shared file's candidate with several distributions writing the file. Only a file that the matrix tolerates and
-a policy forbids has such a candidate."""
+"""The label of the candidate of a shared file that lets several distributions write it. Only a file that the matrix tolerates
+and a policy forbids has such a candidate."""
 
 PYTORCH = Key("pytorch")
 TORCH = Key("torch", PACKAGE)
@@ -127,7 +128,7 @@ class Test(Protocol):
 
 
 class Within(Struct, frozen=True):
-    """The test that a version lies in `range`, which has the matrix's grammar."""
+    """The test that a version lies in `range`, which is in the matrix's notation of ranges."""
 
     range: Range
 
@@ -174,9 +175,9 @@ class OfBuild(Struct, frozen=True):
 
 
 class Unless(Struct, frozen=True):
-    """The test that a candidate passes `test` if `guard` holds for it.
+    """The test that a candidate passes `test` if `guard` holds for it; any other candidate passes, too.
 
-    It serves for a rule that is guarded by the same component as it restricts, while that component is still to be chosen.
+    It is for a rule whose guard is about the component that the rule restricts, while that component is still to be chosen.
     """
 
     guard: Need
@@ -235,7 +236,7 @@ class Matching(Struct, frozen=True, gc=False):
     def allows(self, candidate: Candidate) -> bool:
         """Return whether the candidate's version satisfies the specifier.
 
-        Pre-releases pass, too: which of them may be chosen is decided where candidates are listed.
+        Pre-releases pass, too: which of them may be chosen is decided when candidates are listed.
         """
         return self.specifier.contains(candidate.pep440, prereleases=True)
 
@@ -283,7 +284,7 @@ class Requirement(Struct, frozen=True, eq=False, gc=False):
 
 
 class Candidate(Struct, frozen=True, eq=False, gc=False):
-    """A possible value of a key; this base class serves for the facts of hosts and for names, such as that of a platform.
+    """A possible value of a key; this base class is used for facts of hosts and for names, such as that of a platform.
 
     `label` is the candidate's text in messages (`2.7.1+cu126`). `version` orders the candidates of a component; those of a
     distribution are ordered by `pep440`.
@@ -305,7 +306,7 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
 
     @property
     def is_withheld(self) -> bool:
-        """Whether only a requirement that names this version can choose it, because it is yanked (PEP 592) or a pre-release."""
+        """Whether only a requirement that names this version may choose it, because it is yanked (PEP 592) or a pre-release."""
         return False
 
     @property
@@ -319,7 +320,10 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
         return Subject(self.key.shown_name, self.label)
 
     def entails(self, predicate: Predicate, relation: Relation | SameChoice | Row, cited: Source | None = None) -> Entails:
-        """Return the ground of a requirement of this candidate, which is listed under the candidate's own name."""
+        """Return the ground of a requirement of this candidate.
+
+        `predicate` is what the candidate requires, `relation` the group of the ground, `cited` its source, None for none.
+        """
         subject = self.subject
         return Entails(name=subject.name, subject=subject, predicate=predicate, relation=relation, cited=cited)
 
@@ -340,13 +344,13 @@ class ReleaseCandidate(Candidate, frozen=True, eq=False, gc=False):
 class NewerCandidate(Candidate, frozen=True, eq=False, gc=False):
     """A version that a host states and that is newer than every release of the matrix.
 
-    It is judged as the newest release, whose version it has. What is only known of that release, such as its end of life, is
-    not said of it.
+    Its `version` is that of the newest release, so it has to meet the same requirements. What is known of that release only,
+    such as its end of life, is not reported for this version.
     """
 
 
 class ImageCandidate(ReleaseCandidate, frozen=True, eq=False, gc=False, kw_only=True):
-    """A base image of a container; `image` has the facts that the matrix knows about it."""
+    """A base image of a container; `image` are the contents of the image that the matrix lists."""
 
     image: ImageFacts
 
@@ -375,7 +379,7 @@ class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
 
 
 class WheelCandidate(Candidate, frozen=True, eq=False, gc=False):
-    """The wheel of a PyTorch build, a candidate of the key `TORCH`; `build` is the candidate of `PYTORCH` it belongs to."""
+    """The wheel of a PyTorch build, a candidate of the key `TORCH`; `build` is the same build as a candidate of `PYTORCH`."""
 
     build: ReleaseCandidate
 

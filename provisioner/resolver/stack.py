@@ -1,4 +1,4 @@
-"""The answer of the resolver: one release and build for each component, the packages, and the facts that were missing."""
+"""The answer of the resolver: a release and build of each component, the packages, and what in it is unverified."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 
 class Pin(Struct, frozen=True, kw_only=True):
-    """The release and build chosen for one component, with the requirements that led to it as `reasons`.
+    """The release and build chosen for one component.
 
     `build` is "" if the release has no builds; `host` is the label of the component's host, "" if all hosts share the
-    component.
+    component. `reasons` are the grounds of the requirements that led to the choice.
     """
 
     component: str
@@ -36,8 +36,8 @@ class Pin(Struct, frozen=True, kw_only=True):
 class PackagePin(Struct, frozen=True, kw_only=True):
     """The version and file chosen for one Python package.
 
-    `requires` are the requirements of its metadata that apply in this environment, as PEP 508 text; `dependencies` are the
-    names of the chosen packages that these requirements are on.
+    `requires` are the requirements in its metadata that apply in this environment, as PEP 508 text; `dependencies` are the
+    names of the chosen packages that meet them.
     """
 
     name: str
@@ -48,7 +48,7 @@ class PackagePin(Struct, frozen=True, kw_only=True):
 
 
 class ManagedPython(StrictModel, frozen=True, kw_only=True):
-    """An archive of CPython that is installed in a base image: its version, address and hash."""
+    """An archive of CPython, of release `version`, to be installed in a base image."""
 
     version: Annotated[str, spelled(r"^\d+\.\d+\.\d+$")]
     url: Annotated[str, spelled(r"^https?://[^\x00-\x20\x7f]+$")]
@@ -58,9 +58,10 @@ class ManagedPython(StrictModel, frozen=True, kw_only=True):
 class BaseImage(Struct, frozen=True, kw_only=True):
     """The base image of a container.
 
-    `reference` is the image with its tag, as given; `digest` is that of the reference or of a registry, "" when unknown; the
-    other fields describe its contents, with its NVIDIA_REQUIRE_CUDA as `require_cuda`; "" means none or unknown.
-    `managed_python` is the Python that is installed in it where neither the image nor its distribution has the stack's.
+    `reference` is the image with its tag, as given; `digest` is the digest in the reference or from a registry, "" when
+    unknown. The other fields describe the image's contents: `glibc`, its own `python`, the Python that its distribution offers
+    (`apt_python`) and NVIDIA_REQUIRE_CUDA (`require_cuda`); "" means none or unknown. `managed_python` is the Python to install
+    in it if neither the image nor its distribution has the Python of the stack, otherwise None.
     """
 
     reference: str
@@ -75,16 +76,17 @@ class BaseImage(Struct, frozen=True, kw_only=True):
 class Stack(Struct, frozen=True, kw_only=True):
     """The complete answer for one platform.
 
-    `components` maps component names to their text in reports (host facts and `pytorch_build` included). `basis` is the way in
-    which the driver supports CUDA, such as `native`, "" without CUDA. `host_requirements` are the ranges a host must meet
-    (`driver`: `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the NVIDIA_REQUIRE_CUDA equal to
-    them. `arch_list` has the GPU targets that the framework's build is compiled for; `environment` the variables the stack
-    needs at run time; `doubts` the unverified facts, which decide the verdict; `assumes` the assumptions; `accepts` the unknown
-    facts that the spec's `policy.accept` names.
+    `components` maps each component's name to its version as shown in reports (host facts and `pytorch_build` included).
+    `basis` is the way in which the driver supports CUDA, such as `native`, "" without CUDA. `host_requirements` are the ranges
+    that a host must meet (`driver`: `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the value of
+    NVIDIA_REQUIRE_CUDA that demands the same. `arch_list` has the GPU targets that the framework's build is compiled for;
+    `environment` the variables that the stack needs at run time. `doubts` are the unverified facts, which decide the verdict;
+    `assumes` those that the request assumes; `accepts` those that the spec's `policy.accept` names. `relaxations` are the
+    features in use that the policy allows and could forbid.
 
     Not written to a lock: `warnings`, requests without effect and indexes out of reach; `moves`, the version changes of an
     upgrade by name; `held_back`, the frameworks of which a package excludes a newer release; `shown`, the facts that running
-    drivers prove; `unread`, stated facts of hosts that made no difference.
+    drivers prove; `unread`, the stated facts of hosts on which nothing in the stack depends.
     """
 
     platform: str
@@ -111,5 +113,5 @@ class Stack(Struct, frozen=True, kw_only=True):
 
     @property
     def verdict(self) -> str:
-        """The verdict on the request: `unverified` when a fact was missing, otherwise `yes`."""
+        """The verdict on the request: `unverified` if there are `doubts`, otherwise `yes`."""
         return "unverified" if self.doubts else "yes"

@@ -49,7 +49,10 @@ ANY_VERSION = "*"
 
 
 class Moved(Struct, frozen=True, kw_only=True):
-    """A component or distribution whose version differs between two answers; "" when an answer lacks it."""
+    """A component or distribution whose version differs between two answers.
+
+    `old` and `new` are its versions, "" for an answer that lacks it.
+    """
 
     name: str
     old: str
@@ -57,10 +60,11 @@ class Moved(Struct, frozen=True, kw_only=True):
 
 
 class Counterfactual(Struct, frozen=True, kw_only=True):
-    """The result of solving for the newest version without the versions in some `lines` of the spec.
+    """The result of requiring the newest release of what is explained while some lines of the spec allow any version.
 
-    `moved` are the other versions that change; `conflict` is set if the newest version is impossible even so. `order` is the
-    reason why the solver would still choose another version; None if it would choose the newest.
+    `lines` are the grounds of these lines. `moved` are the other components and distributions whose version changes. `conflict`
+    is the contradiction that remains without the lines, None if there is an answer. `order` is the reason why the solver would
+    still prefer an older release, None if it would choose the newest.
     """
 
     lines: tuple[Ground, ...]
@@ -70,14 +74,14 @@ class Counterfactual(Struct, frozen=True, kw_only=True):
 
 
 class Why(Struct, frozen=True, kw_only=True):
-    """The explanation of one choice.
+    """The explanation of the version chosen for one component or distribution.
 
-    `reasons` are the grounds of the requirements on it; `slot` is the framework that has this component for itself. `newer` is
-    the newest release, None when it was chosen or the version is a fact. Of the newest release: `held_by` are the grounds that
-    exclude it by themselves; `order` is the reason why it was not preferred although it would work; `conflict` is the
-    contradiction that it would cause; `counterfactual` is the answer without the lines of the spec that exclude it. `is_fact`
-    is True if the host states the version and nothing was chosen; `is_unknown` if an index that the newest release needs is out
-    of reach.
+    `reasons` are the grounds of the requirements on it. `host` is the label of its host, `slot` the framework that it is a copy
+    for, such as `jax`; both "" for most. `newer` is the newest release, None if that one was chosen or the host states the
+    version. Why the newest release was not chosen: `held_by` are the grounds of requirements on the component that exclude it;
+    `order` is the reason why another answer is preferred; `conflict` is the contradiction that it would cause; `counterfactual`
+    is the result without the lines of the spec that exclude it. `is_fact` is True if the host states the version, so that
+    nothing was chosen; `is_unknown` if an index that the newest release needs cannot be reached.
     """
 
     component: str
@@ -100,7 +104,7 @@ def why(problem: Problem, component: str, source_for: SourceFor | None = None) -
     """Return the explanation of a component or distribution, one for each host or slot that has it.
 
     `source_for` opens the indexes; it is needed for specs with packages. Raises `NoStackError` when there is no answer to
-    explain, `UsageError` when the component is not part of the answer, `UnavailableError` when an index is out of reach.
+    explain, `UsageError` when the component is not part of the answer, `UnavailableError` when an index cannot be reached.
     """
     name = COMPONENT_OF_DISTRIBUTION.get(component, component)
     chosen = choose(problem, source_for)
@@ -147,10 +151,11 @@ def _with_obstacle(
     holding: Sequence[Requirement],
     source_for: SourceFor | None,
 ) -> Why:
-    """Return an explanation with the reason why the newest release was not chosen.
+    """Return `found` completed with the reason why the newest release was not chosen.
 
-    The reason is the conflict with it, or why an answer with it is less wanted. `question` is the requirement of the newest
-    release, `holding` are the requirements that exclude it. Raises `UnavailableError` when an index is out of reach.
+    The reason is the conflict that it would cause, or why an answer with it is less preferred. `question` is the requirement of
+    the newest release, `holding` are the requirements that exclude it. Raises `UnavailableError` when an index cannot be
+    reached.
     """
     opened = without_versions(problem, holding)
     if opened is not None:
@@ -173,10 +178,11 @@ def _with_counterfactual(
     holding: Sequence[Requirement],
     source_for: SourceFor | None,
 ) -> Why:
-    """Return an explanation with the answer of `opened`, the problem without the versions of the lines in the way.
+    """Return `found` completed with the result of `opened`, in which the lines that exclude the newest release are open.
 
-    These lines of the spec led to `holding`, the requirements that exclude the newest release. If there is an answer, the lines
-    are the conflict. If there is none, the counterfactual has the conflict that remains.
+    An open line of the spec allows any version. `question` is the requirement of the newest release, `holding` are the
+    requirements that came from the lines and exclude it. If there is an answer, the lines are reported as the conflict, with
+    their edits as its fix. If there is none, the counterfactual has the conflict that remains.
     """
     try:
         (instance, pins), order = _newest(opened, question, source_for)
@@ -196,10 +202,10 @@ def _with_counterfactual(
 
 
 def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None) -> tuple[Chosen, PassedOver | None]:
-    """Return an answer with the newest release, and the reason why the solver would prefer another one.
+    """Return an answer of `opened` with the release that `question` requires, and why the solver prefers another answer.
 
-    The reason is None when it would not, or when only an answer with the release required exists. Raises `NoStackError` when no
-    answer has the newest release.
+    The reason is None when the solver prefers this answer, or when `opened` has an answer only if the release is required.
+    Raises `NoStackError` when no answer has the release.
     """
     key, first = question.key, None
     with suppress(NoStackError):  # a pre-release is allowed only where a requirement names it
@@ -211,16 +217,15 @@ def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None
 
 
 def _wanted(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requirement]:
-    """Return all requirements on an answer: the roots, constraints and hashes, then those of the chosen candidates."""
+    """Return all requirements on an answer: the root requirements, constraints and hashes, then those of its candidates."""
     bounds = (one for candidate in pins.values() for one in instance.bounds.about(candidate))
     return [*instance.roots, *bounds, *(one for candidate in pins.values() for one in instance.requirements(candidate))]
 
 
 def _is_about(one: Requirement, key: Key) -> bool:
-    """Return whether a requirement is to be named as a reason for the choice of a key.
+    """Return whether a requirement is to be reported as a reason for the choice of `key`: it is on that key.
 
-    It is if it is on that key. For a distribution, requirements on it with extras count, too, but not that of `name[extra]` on
-    `name` itself.
+    For a distribution, requirements on it with extras count, too, but not that of `name[extra]` on `name` itself.
     """
     if one.key != key:
         return key.is_package and one.key.is_package and one.key.distribution == key.name
@@ -237,7 +242,7 @@ def _labels(requirement: Requirement) -> frozenset[str]:
 
 
 def _newer(instance: ProblemInstance, chosen: Candidate) -> list[Candidate]:
-    """Return the candidates newer than the chosen one, newest first, except yanked versions and pre-releases."""
+    """Return the candidates of a key newer than the `chosen` one, newest first, except yanked versions and pre-releases."""
     found = [one for one in instance.candidates(chosen.key) if not one.is_withheld and one.age > chosen.age]
     return sorted(found, key=lambda one: one.age, reverse=True)
 
@@ -267,10 +272,10 @@ def _keys(chosen: Chosen, name: str) -> list[Key]:
 
 
 def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
-    """Return the problem in which the lines of the spec that led to some requirements allow any version.
+    """Return the problem in which the lines of the spec that led to the requirements in `holding` allow any version.
 
-    None when there are no requirements, or when one of them comes from anything but `requires`, `packages` or `constraints`. An
-    override is not opened: without its version it would replace requirements by another one than the user wrote.
+    None when `holding` is empty, or when one of them comes from anything but `requires`, `packages` or `constraints`. An
+    override is not opened: without its version it would replace requirements with another one than the user wrote.
     """
     grounds = {one.ground for one in holding}
     if not grounds or not all(isinstance(one, RequiresComponent | RequiresDistribution | Constrains) for one in grounds):
@@ -293,7 +298,7 @@ def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Proble
 
 
 def edits_of(holding: Sequence[Requirement], candidate: Candidate) -> tuple[Edit, ...]:
-    """Return the edits of the spec, one for each line that led to some requirements, after which it allows a candidate."""
+    """Return the edits, one for each line of the spec that led to a requirement in `holding`, so that it allows `candidate`."""
     by_line: dict[object, list[Ground]] = {}
     for one in holding:
         by_line.setdefault(one.ground.group, []).append(one.ground)
@@ -320,7 +325,7 @@ def _open(text: str) -> str:
 def moved(
     key: Key, before: Mapping[Key, Candidate], after: Mapping[Key, Candidate], *, shown: frozenset[str]
 ) -> tuple[Moved, ...]:
-    """Return the versions that differ between two answers, other than that of `key`.
+    """Return the components and distributions other than `key` whose version differs between the answers `before` and `after`.
 
     Components come first, only those in `shown`; then distributions.
     """
@@ -368,7 +373,7 @@ def passed_over(problem: Problem, key: Key, *, chosen: Chosen, other: Chosen) ->
 def _first_difference(
     instance: ProblemInstance, key: Key, pins: Mapping[Key, Candidate], others: Mapping[Key, Candidate]
 ) -> Key | None:
-    """Return the first key, in the order of decision, for which two answers have different candidates; `key` is not compared.
+    """Return the first key, in the order of decision, with different candidates in two answers, ignoring `key` itself.
 
     None when the answers agree on all other keys.
     """

@@ -1,1 +1,1 @@
-"""Input 3: the spec, that is the requirements of the user (`provision.yaml`)."""
+"""The spec: the requirements of the user, in `provision.yaml` or a `pyproject.toml`."""

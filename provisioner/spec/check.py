@@ -111,7 +111,7 @@ def _requires(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]
 
 
 def _targets(document: Document) -> Iterator[Mistake]:
-    """Check `target`, or each of `targets`, of which a spec has only one."""
+    """Check `target`, or each of `targets`; a spec must not have both keys."""
     targets = _at(document, "targets")
     names = [name for name in targets if isinstance(name, str)] if isinstance(targets, dict) else []
     if isinstance(targets, dict) and "target" in document.data:
@@ -233,7 +233,7 @@ def _image(document: Document) -> Iterator[Mistake]:
 
 
 def _gate(document: Document) -> Iterator[Mistake]:
-    """Check that `image.require` can be read, and that `image.base` names the image it is about."""
+    """Check that `image.require` is a valid NVIDIA_REQUIRE_* value, and that `image.base` names the base image that has it."""
     text, base = _at(document, "image", "require"), _at(document, "image", "base")
     if not isinstance(text, str):
         return
@@ -295,7 +295,10 @@ def _allowed_and_forbidden(document: Document, allow: object, forbid: object) ->
 
 
 def _preferences(document: Document, table: str, entries: object, found: dict[str, _Preference]) -> Iterator[Mistake]:
-    """Check `prefer` or `avoid`, and put the ranges that can be compared into `found`, by component or distribution."""
+    """Check `prefer` or `avoid` (`table`), and put the ranges that can be compared into `found`, by their subject.
+
+    The subject is a component or distribution.
+    """
     seen: dict[str, int] = {}
     for name, text in entries.items() if isinstance(entries, dict) else ():
         path: KeyPath = ("policy", table, name)
@@ -317,7 +320,10 @@ def _preferences(document: Document, table: str, entries: object, found: dict[st
 
 
 def _range_mistake(text: str) -> str | None:
-    """Return a message about an invalid range of a component or, as installers read it, of a distribution; None if valid."""
+    """Return a message about a text that is a range neither of a component nor, as installers read it, of a distribution.
+
+    The message may also be that the range allows every version, or none. The result is None for a useful range.
+    """
     try:
         wanted = Range.parse(text)
     except ValueError as error:
@@ -387,7 +393,7 @@ def _unknown_preferences(document: Document, known: Collection[str]) -> Iterator
 
 
 def _intended_component(name: str, known: Collection[str]) -> str | None:
-    """Return the component of which a name is a typo, None if it is no typo."""
+    """Return the component of which a name is a typo; None if it is not a typo of any."""
     from difflib import SequenceMatcher
 
     near = nearest(name.lower(), known)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from provisioner.versions import Range
 
 PlacedRequirements = list[tuple["KeyPath", Requirement]]
-"""The requirements of one list that can be read, each with its key path."""
+"""The well-formed requirements of one list, each with its key path."""
 
 _LONGEST = 2000
 _NOT_PACKAGES = {
@@ -39,14 +39,14 @@ _NOT_PACKAGES = {
 
 
 def requirement_mistakes(document: Document, ranges: Mapping[str, Range]) -> Iterator[Mistake]:
-    """Yield every mistake in the three lists; `ranges` are the spec's ranges of components."""
+    """Yield every mistake in `packages`, `constraints` and `overrides`; `ranges` are the spec's ranges of components."""
     overrides: PlacedRequirements = []
     yield from _readable(document, "overrides", overrides)
     yield from _overrides(document, overrides)
     packages: PlacedRequirements = []
     yield from _readable(document, "packages", packages)
-    # Packages that contradict each other, or a component, are a conflict, which the solver tells with its ways out. An override
-    # of a component that nothing installs would be left aside in silence.
+    # Packages that contradict each other, or a component, are a conflict, which the solver reports with fixes. An override of a
+    # component that nothing installs would be ignored silently.
     yield from _against_components(document, overrides, ranges)
     constraints: PlacedRequirements = []
     yield from _readable(document, "constraints", constraints)
@@ -54,7 +54,7 @@ def requirement_mistakes(document: Document, ranges: Mapping[str, Range]) -> Ite
 
 
 def _readable(document: Document, key: str, found: PlacedRequirements) -> Iterator[Mistake]:
-    """Put the requirements of a list that can be read into `found`, and yield the mistakes of the others."""
+    """Put the well-formed requirements of a list into `found`, and yield the mistakes of the others."""
     items = document.data.get(key)
     for index, text in enumerate(items if isinstance(items, tuple) else ()):
         path: KeyPath = (key, index)
@@ -94,7 +94,7 @@ def _overrides(document: Document, found: PlacedRequirements) -> Iterator[Mistak
 
 
 def _constraints(document: Document, found: PlacedRequirements) -> Iterator[Mistake]:
-    """Check that constraints have no extras and no URL, as pip documentation, "Constraints Files", has it."""
+    """Check that constraints have a range, no extras and no URL (pip documentation, "Constraints Files")."""
     for path, requirement in found:
         if requirement.extras:
             extras = ",".join(sorted(requirement.extras))
@@ -149,6 +149,6 @@ def _against_components(document: Document, found: PlacedRequirements, ranges: M
 
 
 def _place(document: Document, path: KeyPath, *, seen_from: KeyPath) -> str:
-    """Return `on line 5`, or file and line if the two key paths are in different files."""
+    """Return the position of `path` as `on line 5`; with its file if `seen_from` is in another file."""
     position, own = document.position(path), document.position(seen_from)
     return f"on line {position.line}" if position.file == own.file else f"at {document.where(path)}"

@@ -80,7 +80,7 @@ class _Hashes(Struct):
 
 
 class _Gatherer:
-    """Collects the lines of one spec's files."""
+    """Collects the lines of the files that one spec names."""
 
     def __init__(self, document: Document) -> None:
         self._document = document
@@ -197,7 +197,7 @@ class _Gatherer:
         return f"{name}@ file:{PurePosixPath(folder) / place}"
 
     def _position(self, path: KeyPath) -> Position:
-        """Return the position of a key with the file it is in."""
+        """Return the position of a key, including its file."""
         position = self._document.position(path)
         return Position(position.line, position.column, position.file or self._document.file)
 
@@ -223,7 +223,7 @@ class _Gatherer:
 
 
 def without_paths(document: Document) -> Document:
-    """Return a gathered document without the paths in `constraints` and `overrides`, which were read by then."""
+    """Return a gathered document without the paths in `constraints` and `overrides`, whose files `gather` has read."""
     for name in PATH_LISTS:
         lines = _positioned(document, name)
         left = [(item, position) for item, position in lines if not (isinstance(item, str) and is_path(item))]

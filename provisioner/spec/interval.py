@@ -20,7 +20,7 @@ class Interval(Struct, frozen=True):
     """The versions from `lower` (included) to `upper`, as release numbers without trailing zeros; None is unbounded.
 
     The interval of a specifier may be wider than the specifier (`!=`, `>`, pre-releases): an empty intersection proves a
-    contradiction, another one proves nothing.
+    contradiction, a non-empty one proves nothing.
     """
 
     lower: Numbers | None = None
@@ -36,7 +36,7 @@ class Interval(Struct, frozen=True):
         return Interval(max(lowers, default=None), upper, has_upper)
 
     def contains(self, other: Interval) -> bool:
-        """Return whether this interval contains every version of another one."""
+        """Return whether this interval contains every version of `other`."""
         starts = self.lower is None or (other.lower is not None and other.lower >= self.lower)
         if self.upper is None or other.upper is None:
             return starts and self.upper is None

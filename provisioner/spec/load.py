@@ -46,8 +46,8 @@ def load_spec(path: Path, *, check: Callable[[Document], Iterable[Mistake]] | No
     """Read a spec with the files it names.
 
     In a `pyproject.toml` the spec is the table `[tool.provision]`, with the same keys, and the dependencies of the project are
-    packages. `check` finds the mistakes that need other parts: those of hosts in the spec, and names that the matrix lacks.
-    Raises `FileError` when there is no such file, and `InvalidDocumentError` with every mistake at its line and column.
+    packages. `check` yields further mistakes, such as those in hosts within the spec and names that the matrix lacks. Raises
+    `FileError` when there is no such file, and `InvalidDocumentError` with every mistake at its line and column.
     """
     if not path.exists():
         raise FileError(f"{KIND} `{path}` does not exist", hints=(_INIT,))
@@ -61,7 +61,10 @@ def load_spec(path: Path, *, check: Callable[[Document], Iterable[Mistake]] | No
 
 
 def _gather_project(path: Path) -> Gathered:
-    """Read the spec in a project file."""
+    """Read the spec in a `pyproject.toml`.
+
+    Raises `InvalidDocumentError` if the file has neither a table `[tool.provision]` nor a `[project]`.
+    """
     from provisioner.spec.pyproject import load_project
 
     project = load_project(path)
@@ -100,7 +103,7 @@ def parse_spec(gathered: Gathered, *, besides: Iterable[Mistake] = ()) -> Spec:
 
 
 def host_paths(spec: Spec, spec_path: Path) -> tuple[Path, ...]:
-    """Return the paths of the host profiles a spec names; none for `auto`, an inline host or no host.
+    """Return the paths of the host profiles that a spec names; () for `auto`, a host within the spec, or no host.
 
     A relative path starts from the folder of the spec.
     """
@@ -114,9 +117,9 @@ def host_paths(spec: Spec, spec_path: Path) -> tuple[Path, ...]:
 def select_target(spec: Spec, document: Document, target: str | None) -> tuple[Spec, Document]:
     """Return the spec and its document with one of several targets as the only one.
 
-    Each target has a lock of its own, because no PEP 508 marker tells a V100 from a B200. A spec with the key `target` is
-    returned as it is; for such a spec `target` must be None. Raises `UsageError` for a target that the spec does not name, and
-    for None if it names several.
+    Each target has a lock of its own, because no PEP 508 marker distinguishes a V100 from a B200. A spec with the key `target`
+    is returned unchanged; for such a spec `target` must be None. Raises `UsageError` for a target that the spec does not name,
+    and for None if it names several.
     """
     known = tuple(spec.targets)
     if not known and target is None:
@@ -141,7 +144,7 @@ def select_target(spec: Spec, document: Document, target: str | None) -> tuple[S
 
 
 def _with_target(document: Document, target: str) -> Document:
-    """Return the document with one entry of `targets` as `target`; every line keeps its position."""
+    """Return the document with one entry of `targets` as its `target`; every line has the same position as before."""
     data = {key: value for key, value in document.data.items() if key != "targets"}
 
     def moved(path: KeyPath) -> KeyPath:

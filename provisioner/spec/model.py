@@ -62,7 +62,7 @@ class Policy(StrictModel, frozen=True, kw_only=True):
     `allow` lists every relaxation that may be used; `forbid` excludes relaxations, even those that a host or a request names.
     `sdist` allows source distributions with static metadata; `build` also those that must be built, in isolation, to learn
     their requirements. `prefer` and `avoid` map components or distributions to ranges; they order candidates and exclude none.
-    With `strict` no unknown fact is an assumption; `accept` names the components whose unknown facts are accepted.
+    With `strict` no unknown fact counts as an assumption; `accept` names the components whose unknown facts are accepted.
     """
 
     strategy: Literal["newest", "oldest", "stable"] = "newest"
@@ -96,12 +96,13 @@ class ImageSpec(StrictModel, frozen=True, kw_only=True):
 
 
 class SpecFile(StrictModel, frozen=True, kw_only=True):
-    """The keys of the file. `requires` maps components of the matrix to ranges; `packages` are PEP 508 requirements.
+    """The keys of `provision.yaml`, as written there.
 
-    `constraints` bound the version of a distribution that something else requires; `overrides` replace every requirement on a
-    distribution, here or in the metadata of others. Both are PEP 508 requirements, or paths of requirement files.
-    `packages-from` are requirement files and projects that require packages. Paths start from the folder of the file.
-    `targets` replaces `target` where each target has a lock of its own, in a folder of its name.
+    `requires` maps components of the matrix to ranges; `packages` are PEP 508 requirements. `constraints` bound the version of
+    a distribution that something else requires; `overrides` replace every requirement on a distribution, in the spec or in the
+    metadata of other distributions. Both are PEP 508 requirements, or paths of requirement files. `packages-from` are
+    requirement files and projects that require packages. Paths start from the folder of the file. `targets` replaces `target`
+    in a spec for several targets; each has a lock of its own, in a folder named after it.
     """
 
     name: Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = "environment"
@@ -133,19 +134,19 @@ class Spec(SpecFile, frozen=True, kw_only=True):
 
     @property
     def lists_indexes(self) -> bool:
-        """Whether the spec lists the indexes to ask; pages of kind `find-links` stand beside whatever indexes there are."""
+        """Whether the spec lists the indexes to request; `find-links` pages do not count, because they add to any indexes."""
         return any(one.kind == "index" for one in self.indexes)
 
 
 _LATER = ("targets", "constraints", "overrides", "hashes", "requires-python")
-"""Keys that were added later: a spec without them keeps its digest."""
+"""Keys that were added to the spec later; an empty one is left out of the digest, so that older specs have the same digest."""
 
 _LATER_IN_POLICY = ("strict", "accept")
-"""Keys of the policy that were added later."""
+"""Keys that were added to the policy later; an empty one is left out of the digest, too."""
 
 
 def canonical_text(spec: Spec) -> str:
-    """Return the content of a spec, whatever its layout, as the text that its digest is made of."""
+    """Return the content of a spec, independent of its layout, as the text that its digest is computed from."""
     data = to_builtins(spec)
     del data["packages-from"]
     for key in _LATER:

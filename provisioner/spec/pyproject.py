@@ -1,8 +1,8 @@
 """Read the requirements of a `pyproject.toml` with their positions: dependencies and extras (PEP 621), groups (PEP 735).
 
-Also the sources that tables of uv, PDM and Poetry name for these requirements. No requirement is read from these sources; a
-user who takes a distribution from a repository or a private index must be warned that it is looked up on another index here,
-where anybody may have registered its name.
+The sources that tables of uv, PDM and Poetry name for these requirements are read as well, only to warn: a user who takes a
+distribution from a repository or a private index there must know that it is looked up on another index here, where anybody may
+have registered its name.
 
 `packaging.dependency_groups` resolves groups as well, but does not report positions. Sources: PyPA specifications,
 "pyproject.toml" and "Dependency groups", read 2026-11-21; uv documentation, "Managing dependencies"; PDM documentation,
@@ -92,7 +92,10 @@ def read_project_requirements(
 def project_requirements(
     document: Document, *, named_at: Position, extras: Sequence[str], groups: Sequence[str], with_dependencies: bool
 ) -> ProjectRequirements:
-    """Return the requirements of some extras and groups of a project, after its dependencies if `with_dependencies`."""
+    """Return the requirements of `extras` and `groups` of a project, after its own dependencies if `with_dependencies`.
+
+    `named_at` is the position in the spec that names the project, at which a missing table, extra or group is reported.
+    """
     return _Project(document, named_at).requirements(extras, groups, with_dependencies=with_dependencies)
 
 
@@ -237,7 +240,7 @@ class _Project:
                 self._mistake((*path, index), "must be text such as numpy>=2")
 
     def _requirement(self, path: KeyPath, text: str, *, marker: str) -> None:
-        """Read one requirement; a requirement on the project itself stands for the extras that it names."""
+        """Read one requirement; for a requirement on the project itself, read the extras that it names."""
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
@@ -299,7 +302,7 @@ def _source(
 ) -> Iterator[OtherSource]:
     key = next((key for key in _PLACES if entry.get(key)), None)
     if key is None:
-        return  # a version, extras, a marker
+        return  # only a version, extras or a marker: no source
     kind = _KINDS.get(key, key)
     value = "" if kind == WORKSPACE else str(entry[key])
     yield OtherSource(
@@ -313,7 +316,7 @@ def _source(
 
 
 def _pdm_sources(document: Document, sources: object, wanted: Collection[str]) -> Iterator[OtherSource]:
-    """Yield the sources of PDM, whose indexes list the names that come from them, as globs."""
+    """Yield a source for each distribution in `wanted` that an index of PDM claims, by a glob in its `include_packages`."""
     path: KeyPath = ("tool", "pdm", "source")
     for below, source in _entries(path, sources):
         patterns = source.get("include_packages")
@@ -325,7 +328,7 @@ def _pdm_sources(document: Document, sources: object, wanted: Collection[str]) -
 
 
 def _entries(path: KeyPath, value: object) -> Iterator[tuple[KeyPath, dict[str, object]]]:
-    """Yield a table, or each table of a list, with its key path."""
+    """Yield a table with its key path, or each table of a list; nothing for any other value."""
     if isinstance(value, tuple):
         for index, one in enumerate(value):
             yield from _entries((*path, index), one)

@@ -1,8 +1,8 @@
 """Read requirement files as pip does: requirements, constraints, hashes, and the files that name each other.
 
-Comments, continued lines, `-r`, `-c`, `--hash` and `${VARIABLES}` mean the same as to pip. Options that name indexes or have
-something built are refused with the key of the spec to use instead.
-Source: pip documentation, "Requirements File Format" and "Secure installs", read 2026-11-21.
+Comments, continued lines, `-r`, `-c`, `--hash` and `${VARIABLES}` have the same meaning as in pip. Options that name indexes or
+request builds are refused with the key of the spec to use instead. Source: pip documentation, "Requirements File Format" and
+"Secure installs", read 2026-11-21.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ class RequirementLine(Struct, frozen=True, kw_only=True):
 
 
 class Reading(Struct):
-    """The lines of requirement files, every mistake, and in `done` each file with whether it was read as constraints."""
+    """The result of reading requirement files: their lines, every mistake, and the files.
+
+    `done` has each file with whether it was read as constraints.
+    """
 
     lines: list[RequirementLine] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
@@ -102,7 +105,10 @@ def _read(path: Path, named_at: Position, reading: Reading, *, is_constraint: bo
 
 
 def _text_of(path: Path) -> str:
-    """Return the text of a file in UTF-8, or in the encoding of its byte order mark: PowerShell redirects into UTF-16."""
+    """Return the text of a file in UTF-8, or in the encoding of its byte order mark: PowerShell redirects output into UTF-16.
+
+    Raises `FileError` when the file cannot be read or decoded.
+    """
     try:
         with path.open("rb") as stream:
             start = stream.read(4)
@@ -213,7 +219,7 @@ def _read_option(line: str, position: Position, reading: Reading, *, inside: tup
 
 
 def _refusal(name: str, value: str) -> str:
-    """Return why an option is refused. The value of a known option is left out, because URLs may carry passwords."""
+    """Return why an option is refused; without the value of a known option, because URLs may contain passwords."""
     if name in _REFUSED:
         return f"`{name}` is not read from requirement files: {_REFUSED[name]}"
     word = name if name.startswith("-") else f"{name}{'=' if value else ''}{value}"
@@ -221,7 +227,7 @@ def _refusal(name: str, value: str) -> str:
 
 
 def _with_wheel_name(text: str) -> str:
-    """Return a line that is only the path or URL of a wheel with the distribution's name before it; other lines as they are."""
+    """Return a requirement line; if it is only the path or URL of a wheel, with the wheel's distribution name before it."""
     place, semicolon, marker = text.partition(";")
     place = place.strip()
     filename = place.partition("#")[0].rpartition("/")[2]
@@ -233,7 +239,7 @@ def _with_wheel_name(text: str) -> str:
 
 
 def _source_mistake(text: str) -> str:
-    """Return a message about a requirement that names a repository or a file wrongly; "" if there is no mistake."""
+    """Return a message about a requirement that names a repository, or a file without a name; "" for any other requirement."""
     if _VCS.search(text):
         return "a repository is not a file that can be locked: build a wheel of it, and write `name @ file:…` or `name @ https://…`"
     head = re.split(r"[;@\[<>=!~\s]", text, maxsplit=1)[0]

@@ -1,4 +1,4 @@
-"""The text of a new `provision.yaml`: short, commented, and valid as it stands."""
+"""The text of a new `provision.yaml`: short, commented, and a valid spec without any edit."""
 
 from __future__ import annotations
 
@@ -72,6 +72,9 @@ def spec_template(*, name: str, platform: str, subject: str, host: str) -> str:
 
 
 def spec_name(folder: str) -> str:
-    """Return the name of a spec, which becomes part of a file name, for the name of a folder."""
+    """Return a name for the spec in a folder of the given name, using only characters that specs allow in names.
+
+    The result is `environment` if the folder's name has none of these.
+    """
     name = re.sub(r"[^A-Za-z0-9_-]+", "-", folder).strip("-_")
     return name or "environment"

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from provisioner.validate.engine import BuildRequest, Log
 
 SHOWN_LINES = 12
-"""The number of the last lines of a failed build in its error message."""
+"""The number of output lines of a failed build, the last ones, that its error shows."""
 
 _OUT_OF_REACH = re.compile(
     r"Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Could not resolve|dial tcp"
@@ -34,11 +34,15 @@ _OUT_OF_REACH = re.compile(
     r"|invalid peer certificate|No space left on device|Cannot connect to the Docker daemon",
     re.IGNORECASE,
 )
-"""Messages of builds that lost network, trusted certificates, disk or engine: such a failure is no evidence about the lock."""
+"""Error messages of builds that lack network, trusted certificates, disk or engine, which says nothing about the lock."""
 
 
 class CommandBuilder(Struct, frozen=True):
-    """A program with the options of `docker build`; `environment` is added to that of this process."""
+    """A program that builds images and has the options of `docker build`.
+
+    `command` is the program with its first arguments, `method` the name of both in reports. `environment` is added to that of
+    this process.
+    """
 
     method: str
     command: tuple[str, ...]
@@ -67,8 +71,8 @@ class CommandBuilder(Struct, frozen=True):
 def build_failure(tag: str, lines: list[str]) -> ProvisionError:
     """Return the error of a failed build.
 
-    `EngineError`, so no verdict, if the output shows that something was out of reach; else `BuildFailedError`, a negative
-    verdict.
+    `EngineError`, which gives no verdict, if the output shows that network, certificates, disk or engine failed; else
+    `BuildFailedError`, a negative verdict. `lines` are the output of the build.
     """
     printed = [line.rstrip() for line in lines if line.strip()]
     last = failed_step(printed)[-SHOWN_LINES:]

@@ -1,4 +1,7 @@
-"""Compare a measurement with its lock, fact by fact: functions without side effects that return fields with verdicts."""
+"""Compare a measurement with its lock, fact by fact.
+
+A field (`FieldReport`) is one fact with its locked and its measured value and a verdict.
+"""
 
 from __future__ import annotations
 
@@ -97,7 +100,7 @@ def _libraries(lock: Lock, measurement: Measurement, torch: Torch) -> Iterator[F
 
 
 def _nccl(locked: str, measurement: Measurement, torch: Torch) -> FieldReport:
-    """Compare the version of NCCL, which is unknown if it is linked statically: PyTorch's constant for it is not measured."""
+    """Compare the version of NCCL; unverified if NCCL is linked statically, as PyTorch's constant for it is no measurement."""
     if torch.nccl is None:
         note = measurement.error("nccl") or "libnccl.so is not loaded by this build, so its version cannot be read"
         return _unverified("nccl", locked, note)
@@ -186,9 +189,9 @@ def _allows(locked: str, measured: str) -> bool:
 
 
 def _devices(lock: Lock, measurement: Measurement, *, no_device: str) -> Iterator[FieldReport]:
-    """Yield the fields about driver, devices and computations of the measured level; none for a lock that needs no GPU.
+    """Yield the fields about driver, devices, and the computations of the measured level; none if the lock needs no GPU.
 
-    Without a device these fields are unverified.
+    If no device is visible, the fields of computations are unverified.
     """
     if not ACCELERATORS[lock.stack.accelerator].vendor:
         return

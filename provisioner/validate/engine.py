@@ -21,31 +21,31 @@ Log = Callable[[str], None]
 
 
 class EngineError(UnavailableError):
-    """The engine is out of reach or failed, so that no verdict about the lock is possible."""
+    """Raised when the engine is out of reach or fails, so that no verdict about the lock is possible."""
 
     code = "engine"
 
 
 class NoDeviceError(EngineError):
-    """The engine cannot give a container the requested GPUs."""
+    """Raised when the engine cannot give a container the requested GPUs."""
 
     code = "no-device"
 
 
 class HostRefusedError(RefusedError):
-    """The container runtime refuses to start the image on this host, which does not meet its NVIDIA_REQUIRE_CUDA."""
+    """Raised when the container runtime does not start an image, because the host does not meet its NVIDIA_REQUIRE_CUDA."""
 
     code = "host-refused"
 
 
 class BuildFailedError(RefusedError):
-    """The image does not build from its lock; `causes` are the last lines of the build."""
+    """Raised when the image of a lock does not build; `causes` are the last output lines of the build."""
 
     code = "build-failed"
 
 
 class BuildRequest(Struct, frozen=True, kw_only=True):
-    """Build the file `dockerfile` with the folder `context`, and tag the image.
+    """A request to build the image of the file `dockerfile` with the folder `context`, and to tag it as `tag`.
 
     `secrets` maps ids of BuildKit secrets to files, which are mounted in single steps and never become part of a layer.
     `network` is "" for the engine's default, `host` (to reach indexes on loopback addresses) or `none`. `platform` is "" for
@@ -69,7 +69,7 @@ class Built(Struct, frozen=True, kw_only=True):
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
-    """Run `command` (program first) in `image`, in place of its entry point.
+    """A request to run `command` (program first) in a container of `image`, in place of its entry point.
 
     `gpus` is "" for none, `all`, device numbers (`0,1`), or an accelerator of `WITH_DEVICE_FILES`. `mounts` maps host folders
     to container folders, read-only. `timeout` is in seconds.
@@ -96,7 +96,7 @@ class Finished(Struct, frozen=True, kw_only=True):
 
 
 class Engine(Protocol):
-    """Build images and run containers; every method raises `EngineError` when the engine is out of reach."""
+    """Builds images and runs containers; every method raises `EngineError` when the engine is out of reach."""
 
     @property
     def name(self) -> str:

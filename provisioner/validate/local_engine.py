@@ -50,7 +50,7 @@ class LocalEngine:
         return Built()
 
     def run(self, request: RunRequest, log: Log) -> Finished:
-        """Run the command with the interpreter in place of its first word; it sees all devices of this machine."""
+        """Run the command of `request` with this interpreter in place of its program; it sees all devices of this machine."""
         return stream(
             (str(self._python), *request.command[1:]), log, timeout=request.timeout, environment=dict(request.environment)
         )

@@ -14,7 +14,7 @@ from provisioner.strict_model import StrictModel, mistakes, read
 
 
 class UnreadableMeasurementError(ProvisionError):
-    """The smoke script printed something that is not a measurement."""
+    """Raised when the smoke script printed something that is not a measurement."""
 
     code = "unreadable-measurement"
     exit_code = 3
@@ -28,7 +28,11 @@ class Measured(StrictModel, frozen=True, kw_only=True):
 
 
 class Torch(Measured, frozen=True, kw_only=True):
-    """PyTorch as imported. `cudnn`, `nccl` and `compiled_cuda` are version numbers of the libraries (90100, 22005, 12010)."""
+    """The facts of the imported PyTorch; None for a fact that a probe could not read.
+
+    `cudnn`, `nccl` and `compiled_cuda` are the libraries' version numbers (90100, 22005, 12010), `arch_flags` the targets that
+    the kernels were compiled for, and `unresolved` the shared libraries that the loader does not find.
+    """
 
     version: str
     cuda: str | None
@@ -55,7 +59,10 @@ class DriverInterface(Measured, frozen=True, kw_only=True):
 
 
 class Sustained(Measured, frozen=True, kw_only=True):
-    """The results of some seconds of load; `memory_checked` is in bytes."""
+    """The results of sustained load on one device.
+
+    `stable`: repeated computations had equal results. `memory_held`: a pattern in `memory_checked` bytes remained unchanged.
+    """
 
     stable: bool
     memory_held: bool

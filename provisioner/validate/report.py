@@ -88,7 +88,11 @@ def report_path(lock_path: Path) -> Path:
 
 
 def is_stronger(recorded: Report, report: Report) -> bool:
-    """Return whether `recorded` verifies, for the same lock and platform and at no lower level, what `report` could not."""
+    """Return whether the report `recorded` must not be replaced by `report`.
+
+    This holds if both are of the same lock and platform, and `recorded` is a `yes` of at least the level at which `report` is
+    `unverified`.
+    """
     is_same = (recorded.lock_digest, recorded.platform) == (report.lock_digest, report.platform)
     return is_same and recorded.verdict == "yes" and report.verdict == "unverified" and recorded.level >= report.level
 

@@ -56,7 +56,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The fields of the comparison after a run, and the measurement; None if the run printed none."""
+    """The result of running the smoke script: the fields of the report, and the measurement; None if none was printed."""
 
     fields: tuple[FieldReport, ...]
     measurement: Measurement | None = None
@@ -66,8 +66,8 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
     """Validate one lock and return the report; nothing is written.
 
     An image that does not build gives the verdict `no`, with the last lines of the failed step as its note. Raises
-    `EngineError` when the engine has another platform or is out of reach, or when something that the build needs is, and
-    `UsageError` for invalid options.
+    `EngineError` when the engine has another platform or is out of reach, or when the build lacks network, certificates or
+    disk space, and `UsageError` for invalid options.
     """
     if not 0 <= options.level < len(LEVELS):
         raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (import) to 4 (sustained load)",))
@@ -105,7 +105,7 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
 
 
 def _platform(lock: Lock, engine: Engine, requested: str) -> str:
-    """Return the requested platform, by default that of the engine; raises `EngineError` if the lock lacks the latter."""
+    """Return the requested platform, by default that of the engine; raises `EngineError` if the lock lacks the engine's."""
     if requested:
         return lock.on(requested).stack.platform
     if engine.platform in lock.platforms:
@@ -218,7 +218,7 @@ def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
 
 
 def _refused(lock: Lock, reason: str) -> Outcome:
-    """Return the verdict `no` about a host that the container runtime, or the entry point of the image, has refused."""
+    """Return the outcome `no` for a host that the container runtime, or the entry point of the image, has refused."""
     field = FieldReport(name="host", locked=lock.stack.require_cuda, measured="refused", verdict="no", note=reason)
     return Outcome(fields=(field,))
 
@@ -235,7 +235,7 @@ def _gpus(lock: Lock, options: Options) -> str:
 def _ended_early(finished: Finished, timeout: float) -> FieldReport | None:
     """Return the field of a run that ended before it printed a measurement; None if it may have printed one.
 
-    A crash is the fault of the stack, so `no`. A run that was stopped from outside (time, memory) proves nothing.
+    The verdict is `no` after a crash, which is the fault of the stack, and `unverified` after a timeout or a kill from outside.
     """
     if finished.exit_code == 0 or finished.stdout.strip():
         return None

@@ -45,7 +45,7 @@ _CALENDAR = 1900
 
 
 def arrow(subject: str, old: str, new: str) -> str:
-    """Return `cuda 12.4.1 -> 12.6.3`, `cuda 12.6.3 is new`, or `cuda 12.4.1 is gone`."""
+    """Return how a version changed: `cuda 12.4.1 -> 12.6.3`, `cuda 12.6.3 is new`, or `cuda 12.4.1 is gone`."""
     if old and new:
         return f"{subject} {old} -> {new}"
     return f"{subject} {new} is new" if new else f"{subject} {old} is gone"
@@ -219,7 +219,7 @@ def _step(change: Change) -> str:
 
 
 def _files_moved(gone: Sequence[str], come: Sequence[str]) -> str:
-    """Return the files that an installer now chooses from; for one wheel each, only the tags that differ."""
+    """Return a phrase on the files that were removed and added; for one wheel each, only the tags that differ."""
     if len(gone) == len(come) == 1 and (tags := _tags_moved(gone[0], come[0])):
         return f"from another wheel: {tags}"
     if gone and come:
@@ -272,7 +272,7 @@ def cause_source(cause: Cause) -> str:
 
 
 def cause_words(cause: Cause) -> str:
-    """Return a cause as a clause, without its source."""
+    """Return a cause as a clause, without its source; raises `TypeError` for a cause without words."""
     match cause:
         case of.Follows():
             return _follows(cause)
@@ -308,7 +308,7 @@ _BOUNDS = {"constraints": ("constrains", "constrained", "it to"), "overrides": (
 
 
 def spelled(name: str, wanted: str) -> str:
-    """Return a recorded requirement as a spec spells it under `packages`."""
+    """Return a recorded requirement as a line of `packages` in a spec."""
     return name if wanted == ANY_VERSION else f"{name}{wanted}"
 
 
@@ -421,7 +421,7 @@ def _unknown(cause: Cause) -> str:
 
 
 def note_words(note: OtherProgram | EditedByHand) -> str:
-    """Return a limit of a comparison as a sentence."""
+    """Return a limit of a comparison (a note) as a sentence."""
     if isinstance(note, of.EditedByHand):
         return f"`{note.file}` was edited by hand: its digest does not fit its content."
     were = "was" if len(note.files) == 1 else "were"
@@ -489,7 +489,7 @@ def _section(title: str, changes: Sequence[Change], comparison: Comparison) -> l
 
 
 def where_words(change: Change, comparison: Comparison) -> str:
-    """Return the platforms of a change in brackets; "" when the change is the same on all platforms."""
+    """Return the platforms of a change in brackets; "" when the change is the same on all platforms of the comparison."""
     is_partial = change.platforms and len(change.platforms) < len(comparison.platforms)
     return f" ({', '.join(change.platforms)})" if is_partial else ""
 
@@ -508,7 +508,10 @@ def because(change: Change) -> Iterator[str]:
 
 
 def _package_section(comparison: Comparison) -> list[str]:
-    """Return the lines about packages, grouped by the change at the end of each chain of causes, the largest group first."""
+    """Return the lines about packages, grouped by their root cause, the largest group first.
+
+    The root cause is the change at the end of the chain of causes.
+    """
     changes = [change for change in comparison.of("packages") if not change.is_breaking]
     if not changes:
         return []
@@ -551,7 +554,10 @@ def _led_by(root: str, change: Change | None) -> str:
 
 
 def _detail(change: Change, roots: Mapping[str, str]) -> str:
-    """Return the cause of a change in a group, if the group's title does not state it: a request, a date, a longer chain."""
+    """Return the cause of a change if the title of its group does not state it, such as a request or a date; "" otherwise.
+
+    For a longer chain of causes, the result names the first change in it.
+    """
     cause = change.causes[0]
     if cause.kind in {"spec", "index", "matrix"}:
         return f": {cause_words(cause)}"
@@ -560,7 +566,7 @@ def _detail(change: Change, roots: Mapping[str, str]) -> str:
 
 
 def _roots(comparison: Comparison) -> dict[str, str]:
-    """Return the last subject in the chain of causes of each changed subject: itself, when no other change caused it."""
+    """Return the last subject in the chain of causes of each changed subject: itself, if no other change caused its own."""
     causes: dict[str, Sequence[Cause]] = {}
     for change in comparison.changes:
         if change.aspect in {"", "version"}:

@@ -92,14 +92,14 @@ def passed_over_words(reason: PassedOver) -> str:
 
 
 def shown_words(shown: ShownByDriver) -> str:
-    """Return what a running driver shows, so that it is not asked for."""
+    """Return which unstated facts a running driver shows to be sufficient."""
     facts = listed(tuple(COMPONENTS[name].label for name in shown.facts))
     be = "are" if len(shown.facts) > 1 else "is"
     return f"{shown.host} runs driver {shown.driver}, so its {facts} {be} as that driver needs"
 
 
 def unread_words(unread: Unread) -> str:
-    """Return which stated facts of a host made no difference."""
+    """Return which stated facts of a host the stack does not depend on."""
     them = "them" if len(unread.keys) > 1 else "it"
     return f"{unread.host} states {listed(unread.keys)}, and nothing in this stack depends on {them}"
 

@@ -1,4 +1,4 @@
-"""Conflicts as lines: members, conclusion and fixes."""
+"""Conflicts as lines: members (requests, facts and groups of rules that exclude each other), conclusion and fixes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_NAMED = 3
 """The number of names in a conclusion."""
 
 NO_STACK = "no stack satisfies the spec on this target"
-"""The answer to a conflict of requests and facts that have no short names."""
+"""The summary of a conflict in which a request or fact has no short name."""
 
 FIRST_GIVEN = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 """Components that are listed first in the result of a fix."""
@@ -53,9 +53,9 @@ def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
 
 
 def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
-    """Return whether a member is left out because other lines say the same.
+    """Return whether the line of a member is left out, because other lines state the same.
 
-    These members are the user's question, and the rule that a component is installed as the distribution of the same name.
+    This is so for the user's question, and for the rule that a component is installed as the distribution of the same name.
     """
     if all(isinstance(one, AsksWhyNot) for one in member.clauses):
         return True
@@ -126,7 +126,7 @@ def _subjects(subjects: Subjects, name: str) -> str:
 
 
 def unlisted_words(versions: Sequence[str]) -> str:
-    """Return the versions that the matrix does not list, the newest of them by number and the rest counted."""
+    """Return the first of the versions that the matrix does not list, and the number of the others."""
     more = len(versions) - MOST_NAMED
     return f"{', '.join(versions[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
@@ -157,7 +157,7 @@ def _offer(offer: Offer) -> str:
 def contradiction_words(conflict: Conflict) -> str:
     """Return a conflict in one sentence: the requests and facts that exclude each other.
 
-    The result is "" when one of them has no short name: a sentence without it would be wrong.
+    The result is "" when one of them has no short name, since a sentence without it would be wrong.
     """
     stated = _stated(conflict)
     platforms = list(dict.fromkeys(one.platform for one in stated if isinstance(one, TargetPlatform)))
@@ -172,7 +172,10 @@ def contradiction_words(conflict: Conflict) -> str:
 
 
 def exclusion_words(conflict: Conflict) -> str:
-    """Return the requests and facts that exclude the release that the user asked about: `driver 470.256.02 excludes it`."""
+    """Return a phrase naming the requests and facts that exclude the release asked about: `driver 470.256.02 excludes it`.
+
+    If one of them has no short name, the result is `these cannot hold together:`.
+    """
     names = list(dict.fromkeys(noun_words(one) for one in _stated(conflict) if not isinstance(one, AsksWhyNot)))
     if not names or "" in names:
         return "these cannot hold together:"
@@ -182,7 +185,7 @@ def exclusion_words(conflict: Conflict) -> str:
 def _stated(conflict: Conflict) -> list[Ground]:
     """Return the requests and facts among the members of a conflict; [] when some of them are only counted.
 
-    A Python that was tried is left out: it stands for all Pythons and nobody requested it.
+    The Python of an attempt is left out, because the conflict is the same with all Pythons and nobody requested it.
     """
     if any(member.more for member in conflict.members if member.kind != "rule"):
         return []
@@ -315,7 +318,7 @@ def edit_words(edit: Edit) -> str:
 
 
 def _reload_words(edit: edits.SetFact) -> str:
-    """Return the phrase for what is installed and not yet running."""
+    """Return the phrase for an edit to a value that is installed and does not run yet."""
     row, shown = COMPONENTS[edit.name], COMPONENTS[edit.shown_by]
     how = "reloading the kernel modules or rebooting" if row.driver_kind else "rebooting"
     return f"{how} into {row.label} {edit.value}, of which the {shown.label} are installed,"
@@ -326,7 +329,7 @@ def _instead(requests: Sequence[Ground], name: str = "") -> str:
 
 
 def _quoted(requests: Sequence[Ground], name: str = "") -> str:
-    """Return requests as the spec spells them; for those of the component `name`, only the range."""
+    """Return requests as the spec spells them; for requests of the component `name`, only the range."""
     texts = dict.fromkeys(
         one.range if name and hasattr(one, "range") and one.component == name else request_words(one) for one in requests
     )
@@ -334,7 +337,7 @@ def _quoted(requests: Sequence[Ground], name: str = "") -> str:
 
 
 def advice(conflict: Conflict) -> Iterator[str]:
-    """Yield advice besides fixes: how to find a distribution that no index has."""
+    """Yield advice besides fixes: for each distribution that no index has, to check its spelling or add an index."""
     for name in dict.fromkeys(
         member.offer.name
         for member in conflict.members
@@ -348,7 +351,7 @@ UNTRIED = {
     "prerelease": "would take pre-releases of every distribution; a constraint that names one, of that one",
     "build": "would build the source distributions to find out what they require, which runs their code on this machine",
 }
-"""Words of `policy.allow` that no fix tries, because what they admit must not be read before the user allows it."""
+"""Words of `policy.allow`, with their effects, that no fix tries: the user must allow them before their files may be read."""
 
 SETTLES = "state `glibc` in the target's profile (`provision inspect` writes one): wheels are then chosen for that one"
 SETTLES_IMAGE = "name a base image whose glibc the matrix knows: wheels are then chosen for that one"
@@ -371,7 +374,7 @@ def _allowances(clause: Ground | Statement) -> Iterator[str]:
 
 
 def settles_glibc(conflict: Conflict) -> Iterator[str]:
-    """Yield how to state the glibc version that was assumed for a conflict; nothing when none was assumed."""
+    """Yield how to state the glibc version that was assumed in a conflict; nothing is yielded when none was assumed."""
     assumed = [member for member in conflict.members if member.assumed_glibc is not None]
     if assumed:
         yield SETTLES_IMAGE if any(member.is_assumed_of_image for member in assumed) else SETTLES

@@ -23,7 +23,7 @@ def doubt_words(doubt: Doubt) -> str:
 
 
 def assumption_words(doubt: Doubt) -> str:
-    """Return a doubt that is an assumption as one sentence that says what is assumed."""
+    """Return a doubt that is listed as an assumption as one sentence that states the assumption."""
     match doubt:
         case of.Unstated(host=host, reason=reason):
             return f"{doubt.component}: {host} does not state it, and is taken to have what the stack needs{_reason(reason)}"

@@ -1,4 +1,4 @@
-"""Findings as sentences, with the lines below them and the hints on each."""
+"""Findings of a check as sentences, with the lines below them and the hints on each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def finding_words(finding: Finding) -> str:
 
 
 def finding_details(finding: Finding) -> tuple[str, ...]:
-    """Return the lines below a finding: the conflict, or why an index cannot be reached; () for other findings."""
+    """Return the lines below a finding: the conflict, or why an index cannot be reached; () for any other finding."""
     match finding:
         case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict):
             return conflict_lines(conflict)
@@ -47,7 +47,7 @@ def finding_details(finding: Finding) -> tuple[str, ...]:
 
 
 def finding_hints(finding: Finding) -> tuple[str, ...]:
-    """Return hints on a finding; () when solving again is all that there is to do."""
+    """Return hints on a finding; () when nothing but solving again is needed."""
     command = f"`{command_words(finding.command)}`" if finding.command is not None else ""
     match finding:
         case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict):
@@ -88,7 +88,7 @@ def command_words(command: Command) -> str:
 
 
 def drift_words(drift: FileDrift) -> str:
-    """Return the difference between a locked file and today's listing of its index as a sentence."""
+    """Return the difference between a locked file and what its index lists today as a sentence."""
     label = str(drift.package)
     match drift.kind:
         case "vanished":

@@ -1,4 +1,4 @@
-"""Say why the name of a GPU has no target, and what to write instead."""
+"""Explain why the name of a GPU gives no target (compute capability or gfx), and what to write instead."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _EXAMPLES = {"compute_capability": '"9.0"', "gfx": "gfx942"}
 
 
 def unread_name_words(read: UnreadName) -> str:
-    """Return why a name has no target, as the end of a sentence whose subject is the name."""
+    """Return why the name of a GPU gives no target, as the end of a sentence whose subject is the name."""
     if read.is_slice:
         return "is a slice of a GPU and does not name the GPU"
     if read.is_other:
@@ -24,7 +24,7 @@ def unread_name_words(read: UnreadName) -> str:
 
 
 def name_hints(read: UnreadName) -> tuple[str, ...]:
-    """Return the changes that name the GPU, the nearest first."""
+    """Return the changes that name the GPU, the nearest first; () when no similar name is known."""
     if read.is_other:
         return ("leave it out of `gpus`; a machine without other GPUs states `gpus: []`",)
     if read.is_slice:
@@ -37,6 +37,6 @@ def name_hints(read: UnreadName) -> tuple[str, ...]:
 
 
 def target_hints(read: UnreadName) -> tuple[str, ...]:
-    """Return the change that states the target of the GPU, whatever it is called; () for a device that has none."""
+    """Return the change that states the target of a GPU, whatever its name is; () for a device without a target."""
     key = read.accelerator.target_key
     return () if read.is_other else (f"state its {key}, such as {_EXAMPLES[key]}",)

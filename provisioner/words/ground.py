@@ -43,7 +43,7 @@ def say_with_source(ground: Ground) -> str:
 
 
 def request_words(ground: Ground) -> str:
-    """Return the requirement of a request alone: `pytorch >=2.6`, `numpy<2`; another ground as `say` does."""
+    """Return the requirement of a request alone: `pytorch >=2.6`, `numpy<2`; for any other ground, the result of `say`."""
     match ground:
         case of.RequiresComponent(name=name, range=wanted):
             return f"{name} {wanted}"
@@ -103,7 +103,7 @@ def noun_words(ground: Ground) -> str:
 
 
 def own_subject_words(predicate: Predicate, name: str) -> str | None:
-    """Return the clause of a predicate on `name` that names its own subject; None for a predicate that needs a subject."""
+    """Return the clause of a predicate that names its own subject, `name`; None for a predicate that needs a subject."""
     match predicate:
         case WrittenBySeveral() | NoToolkit():
             return predicate_words(predicate).strip()

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
 
 def listed(names: Sequence[str], conjunction: str = "and") -> str:
-    """Return `a`, `a and b`, or `a, b and c`; "" for none."""
+    """Return names as `a`, `a and b`, or `a, b and c`; "" for no names."""
     return f"{', '.join(names[:-1])} {conjunction} {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def counted(count: int, noun: str) -> str:
-    """Return `1 package` or `3,000 packages`."""
+    """Return a number with its noun: `1 package`, `3,000 packages`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

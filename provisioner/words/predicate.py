@@ -178,7 +178,7 @@ def _file(predicate: of.RequiresFile, need: str) -> str:
 
 
 def shortened(expression: str) -> str:
-    """Return an NVIDIA_REQUIRE_CUDA value; of a long one, the first alternative and the number of the others."""
+    """Return an NVIDIA_REQUIRE_CUDA value in backticks; a long one is cut to its first alternative and the number of others."""
     if len(expression) <= LONGEST_EXPRESSION:
         return f"`{expression}`"
     first, *others = expression.split()

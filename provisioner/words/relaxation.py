@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def relaxation_words(relaxation: Relaxation) -> str:
-    """Return a relaxation, which an answer uses and a stricter policy would refuse, as one sentence."""
+    """Return a relaxation (a feature that an answer uses and a stricter policy would refuse) as one sentence."""
     match relaxation:
         case of.DriverWay():
             return _driver_way(relaxation)

@@ -28,7 +28,7 @@ _NVML_CODES = {
     15: "a GPU has fallen off the bus",
     18: "the loaded kernel module and the user-space driver are of different versions; reboot, or reload the module",
 }
-"""What codes of nvmlReturn_t mean (nvml.h); the number of any other code is told."""
+"""The meanings of codes of nvmlReturn_t (nvml.h); for any other code, the message has the number."""
 
 
 def remark_words(remark: Remark) -> str:

@@ -83,7 +83,7 @@ def detail_words(detail: Detail) -> str:
 
 
 def _support(support: of.BranchSupport) -> str:
-    """Return until when a branch is supported or when it ended, "" if that is not known."""
+    """Return when the support of a branch ends or ended; "" if that is unknown."""
     if not support.end:
         return ""
     return f"ended {support.end}" if support.is_over else f"supported until {support.end}"
@@ -116,7 +116,7 @@ def plan_note_words(note: PlanNote) -> str:
 
 
 def last_stack_words(needs: LastStackNeeds | None) -> str:
-    """Return what the last stack of an excluded machine needs; None is for a machine that has none."""
+    """Return what an excluded machine needs for the best stack that it can ever run; None stands for a machine without one."""
     if needs is None:
         return "no stack of this spec serves it, whatever is changed on it"
     support = f", branch {needs.support.branch} {_support(needs.support)}" if needs.support is not None else ""

@@ -69,8 +69,8 @@ class Question(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """The result of checking one lock.
 
-    `error` is the error that ended the check, else None. `preview` is what solving the lock again would change; None for a lock
-    that is not stale unless changes were requested, and if no stack fits.
+    `error` is the error that ended the check, else None. `preview` are the changes that a new solve would make; None if the
+    lock is not stale and changes were not requested, or if no stack exists.
     """
 
     path: Path
@@ -184,7 +184,7 @@ def _straight(path: Path) -> Path:
 
 
 def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
-    """Yield a finding for each target of the spec without a lock, which would be in a folder of its name beside this one."""
+    """Yield a finding for each target of the spec without a lock in the folder of its name, beside the folder of this lock."""
     for name in inputs.targets:
         place = path.absolute().parent.parent / name / path.name
         if not place.is_file():

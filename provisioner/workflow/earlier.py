@@ -32,7 +32,7 @@ class Upgrades(Struct, frozen=True, kw_only=True):
 
     @property
     def moving(self) -> frozenset[str]:
-        """Every name, in a lock, of a package to upgrade: a framework has one as a component and one as a distribution."""
+        """The names that the packages to upgrade have in a lock; a framework has two, as component and as distribution."""
         found = {*self.names, *(canonicalize_name(name) for name in self.names)}
         found.update(COMPONENT_OF_DISTRIBUTION[name] for name in tuple(found) if name in COMPONENT_OF_DISTRIBUTION)
         found.update(DISTRIBUTION_OF_COMPONENT[name] for name in tuple(found) if name in DISTRIBUTION_OF_COMPONENT)
@@ -68,7 +68,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
 
     @property
     def is_refreshed(self) -> bool:
-        """Whether every version may change, so that the indexes are read anew and not from the cache."""
+        """Whether every version may change, so that cached pages of the indexes are requested again."""
         return self.upgrades is None
 
     def may_move(self, name: str) -> bool:
@@ -76,7 +76,7 @@ class Earlier(Struct, frozen=True, kw_only=True):
         return self.upgrades is None or name in self.upgrades.moving
 
     def request(self, inputs: Inputs, platform: str) -> Request:
-        """Return the request for one platform, which prefers the versions of the earlier lock except those to upgrade."""
+        """Return the request for one platform, which prefers the versions of the earlier lock, except for upgrades."""
         chosen = self._chosen(platform)
         kept = {name: value for name, value in chosen.items() if not self.may_move(name)}
         request = inputs.request(platform, preferred=kept)
@@ -92,12 +92,15 @@ class Earlier(Struct, frozen=True, kw_only=True):
         )
 
     def image(self, platform: str) -> BaseImage | None:
-        """Return the base image of the earlier lock; None when there is none, or when every version may change."""
+        """Return the base image of the earlier lock, to reuse its digest.
+
+        None when every version may change, when there is no earlier lock for the platform, or when that has no image.
+        """
         lock = self._of(platform) if self.upgrades is not None else None
         return lock.on(platform).stack.image if lock is not None else None
 
     def installer(self, platform: str) -> Installer | None:
-        """Return the installer of the earlier lock; None when the lock has none for the platform."""
+        """Return the installer of the earlier lock; None when there is no such lock, or none in it for the platform."""
         lock = self._of(platform)
         return lock.on(platform).stack.installer if lock is not None else None
 

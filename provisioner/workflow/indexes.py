@@ -1,4 +1,4 @@
-"""Package indexes of a spec: their settings, its packages by URL or path, and the package sources of other tools' tables."""
+"""The package indexes of a spec, its packages by URL or path, and the package sources in tables of other tools."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _FILES = (".whl", ".tar.gz", ".zip")
 _PYTORCH, _NIGHTLY = "https://download.pytorch.org/whl", "/nightly"
-"""PyTorch's own index, which is read for the build that the target needs unless the spec lists indexes without it."""
+"""PyTorch's own index, used for the build that the target needs unless the spec lists indexes without it; path of nightlies."""
 
 
 def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
@@ -110,7 +110,7 @@ def other_sources(inputs: Inputs, indexes: Sequence[IndexLocation]) -> tuple[Tak
 def _is_used(source: OtherSource, indexes: Sequence[IndexLocation], *, has_own: bool) -> bool:
     """Return whether the source is an index in use anyway: the first of `indexes`, or that of PyTorch's builds.
 
-    With `has_own`, the indexes are those that the spec lists, and PyTorch's is not asked unless it is one of them.
+    With `has_own`, the indexes are those that the spec lists, and PyTorch's index is in use only if it is one of them.
     """
     address = public_url(source.address).rstrip("/")
     if source.kind != "index" or not address:
@@ -135,7 +135,7 @@ def _notice(sources: Sequence[OtherSource], inputs: Inputs) -> TakenElsewhere:
 
 
 def _instead(source: OtherSource, inputs: Inputs) -> AddIndex | NameFile | BuildWheels:
-    """Return the change of the spec that takes a package from the address of a source."""
+    """Return the change of the spec with which a package would come from the address of a source."""
     if source.kind == "index":
         # Index names in specs have these characters only.
         name = re.sub(r"[^a-z0-9._-]+", "-", source.index.lower()).strip("-._") or "other"

@@ -147,12 +147,12 @@ def read_targets(
 def read_without_hosts(
     spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None, target: str | None = None
 ) -> Inputs:
-    """Read the spec, with its target `target` if it has several, and the matrix, for a job with other hosts."""
+    """Read the spec (its target `target` if it has `targets`) and the matrix, but no hosts, for a job that has its own."""
     return _only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target)
 
 
 def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[TargetHost, ...]:
-    """Return the hosts that the spec names, or those of `given`; one host without any facts when there are none."""
+    """Return the hosts that the spec names, or those of the profiles `given`; one host without facts when both are missing."""
     found = _with_hosts(inputs, given).hosts
     for target in found:
         _require_platform(target, inputs)
@@ -217,7 +217,10 @@ def _day(text: str) -> str:
 
 
 def _only(found: Inputs, target: str | None) -> Inputs:
-    """Return the inputs of the target `target`, None for a spec without targets; raises the errors of `select_target`."""
+    """Return the inputs of one target of the spec; raises the errors of `select_target`.
+
+    `target` is its name, None for a spec without targets.
+    """
     spec, document = select_target(found.spec, found.document, target)
     return replace(found, spec=spec, document=document, target=target or "", targets=tuple(found.spec.targets))
 
@@ -259,7 +262,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
 
 
 def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:
-    """Return the spec with what it leaves out and its hosts decide: their platform, and no image for Macs."""
+    """Return the spec with the defaults that its hosts decide: their common platform, and no outputs for macOS alone."""
     spec, stated = inputs.spec, inputs.document.data
     platforms = {target.host.platform for target in hosts} - {None}
     if len(platforms) == 1 and "platform" not in (stated.get("target") or {}):

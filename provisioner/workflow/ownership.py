@@ -139,7 +139,7 @@ def _require_no_other_spec(inputs: Inputs, folder: Path, earlier: Lock | None) -
 
 
 def _apart(inputs: Inputs, folder: Path, output: str) -> str:
-    """Return the hint for a user who wants both files in one folder."""
+    """Return the hint on how to have the present file and the output of this spec in one folder."""
     lock_file, other = folder / lock_path(inputs.spec.name), folder / f"{inputs.spec.name}.{OUTPUTS[output].file_name}"
     return f"or leave `{output}` out of `outputs:` and write it apart: provision render {lock_file} --to {output} --out {other}"
 

@@ -1,4 +1,8 @@
-"""Preview what solving a lock again would change and why; for a stale lock only its system half, without reading indexes."""
+"""Preview what solving a lock again would change, and why.
+
+For a lock that is stale (no longer satisfies its spec, matrix or hosts), this is possible for its system half alone, without
+reading indexes.
+"""
 
 from __future__ import annotations
 
@@ -41,11 +45,11 @@ if TYPE_CHECKING:
 
 
 class Preview(Struct, frozen=True, kw_only=True):
-    """The changes that solving again would make; a comparison is None if it was not requested or could not be computed.
+    """The changes that a new solve would make; a field with a comparison is None if not requested or not computable.
 
-    `system` compares the system half alone. `least` keeps the versions of the lock if possible, as `provision solve` does;
-    `upgrade` takes the newest versions, and `held` are the packages that are not the newest even so. `drifts` are differences
-    between the locked files and what the indexes offer today.
+    `system` compares only what is not a Python package. `least` keeps the versions of the lock if possible, as `provision
+    solve` does; `upgrade` takes the newest versions, and `held` are the packages that even this leaves outdated. `drifts` are
+    differences between the locked files and what the indexes offer today.
     """
 
     system: Comparison | None = None
@@ -83,7 +87,7 @@ def preview_system(path: Path, lock: Lock, inputs: Inputs) -> Preview | None:
 
 
 def _system_half(lock: Lock, packages: Collection[str]) -> Lock:
-    """Return a lock without doubts, which are findings already, and without the relaxations that `packages` cause."""
+    """Return a lock without doubts, which the check reports as findings, and without relaxations caused by `packages`."""
     stacks = (
         replace(stack, unverified=(), relaxations=tuple(one for one in stack.relaxations if relaxed_by(one) not in packages))
         for stack in lock.stacks
@@ -92,7 +96,10 @@ def _system_half(lock: Lock, packages: Collection[str]) -> Lock:
 
 
 def _system_beside(lock: Lock, problem: Problem) -> Stack:
-    """Solve the system half of one platform for the locked packages that remain; an unchanged image keeps its digest."""
+    """Solve the system half of one platform, for the locked packages that the spec still requires.
+
+    The stack has the locked digest of the base image if its reference is unchanged.
+    """
     wanted = problem.with_roots(*brought_along(lock, problem))
     stack = solve_system(wanted, beside=chosen(kept_packages(lock, problem)))
     known = lock.on(stack.platform).stack.image if stack.platform in lock.platforms else None
@@ -106,7 +113,7 @@ def _installer(lock: Lock, platform: str) -> Installer | None:
 
 
 class _Solved(Struct, frozen=True, kw_only=True):
-    """A lock from solving again, and the environment of each of its platforms."""
+    """The lock that a new solve of the same spec returned, and the Python environment of each of its platforms."""
 
     lock: Lock
     environments: tuple[Environment, ...]
@@ -115,7 +122,7 @@ class _Solved(Struct, frozen=True, kw_only=True):
 def preview_changes(path: Path, lock: Lock, inputs: Inputs, *, is_offline: bool, progress: Progress | None = None) -> Preview:
     """Return the changes of solving a lock again with the indexes (offline: with the cache), and check its files there.
 
-    If no stack fits any more, or an index is out of reach, the preview has a finding about that, and no exception is raised.
+    If no stack exists any longer, or an index is out of reach, the preview has a finding about that, and nothing is raised.
     """
     least = job_of(inputs, path.parent, is_offline=is_offline, earlier=lock)
     newest = job_of(inputs, path.parent, upgrades=None, is_offline=is_offline, earlier=lock)

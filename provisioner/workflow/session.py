@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """Open the package indexes for each environment of a run once, and close all of them.
+    """Opens the package indexes once for each environment of a run, and closes all of them.
 
     Use it as a context manager. `notices` are complete when it is closed.
     """

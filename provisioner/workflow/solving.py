@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 INSTALLER = "uv"
 GLIBC_OF_INSTALLER = (2, 28)
-"""The newest glibc that the installer's wheel may require if the glibc of the image is unknown."""
+"""The glibc assumed for an image of unknown glibc: the newest that the installer's wheel may then require."""
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -189,7 +189,7 @@ def problem_of(job: Job, platform: str) -> Problem:
 def resolve(job: Job, session: Session) -> list[Resolved]:
     """Solve the system and the packages of each platform as one problem, and return one result for each.
 
-    Raises `NoStackError` if nothing fits, but `UnavailableError` if an index that was out of reach might have had what fits.
+    Raises `NoStackError` if no solution exists, but `UnavailableError` if an unreachable index might have offered one.
     """
     found = []
     for platform in job.inputs.platforms:
@@ -212,7 +212,7 @@ def complete(job: Job, resolved: Resolved, session: Session) -> Completed:
 
     Project pages may lack hashes and sizes, and never name who attests a file: these details are fetched, or taken from the
     earlier lock if the index is out of reach. If the registry is out of reach, the image has no digest, which makes the stack
-    unverified.
+    unverified if the request is strict.
     """
     stack, source = resolved.stack, session.open(resolved.environment)
     installer = _installer(job, stack, session) if stack.runs == "container" else None
@@ -303,7 +303,10 @@ def _source_notices(job: Job, stack: Stack, source: PackageIndex) -> Iterator[So
 
 
 def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
-    """Return a stack with the digest of its base image; if that cannot be determined, the stack gets a doubt instead."""
+    """Return a stack with the digest of its base image: its own, that of the earlier lock, or the registry's.
+
+    If no digest is available, the session gets a notice, and, if the request is strict, the stack gets a doubt.
+    """
     image = stack.image
     if image is None:
         return stack
@@ -316,7 +319,7 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
     problem = ""
     if not session.settings.offline:
         try:
-            # Only one retry, because the lock can be written without the digest, as unverified.
+            # Only one retry, because the lock can be written without the digest.
             digest = resolve_digest(image.reference, settings=replace(session.settings, retries=1))
             return replace(stack, image=replace(image, digest=digest))
         except UnavailableError as error:

@@ -52,7 +52,7 @@ class Credentials:
     """Looks up the credentials for the requests of one run; threads may share it.
 
     When several indexes are on one host, a request gets the credentials of the index whose path contains its URL, as in pip. A
-    URL outside all these paths, as files often have, gets those of the first index on the host.
+    URL outside all these paths, as the URLs of files often are, gets those of the first index on the host.
     """
 
     def __init__(self, settings: IndexSettings) -> None:
@@ -82,7 +82,7 @@ class Credentials:
         return found
 
     def after_refusal(self, url: str) -> Login | None:
-        """Return the keyring's login for a URL that answered 401; None when it has none or a password is configured already.
+        """Return the keyring's login for a URL that answered 401; None if it has none or a password is configured already.
 
         The keyring is queried once for each index.
         """
@@ -145,7 +145,7 @@ def _key(place: _Place | None, url: str) -> str:
 
 
 def _netrc_login(url: str) -> Login | None:
-    """Return the login for a URL's host from the netrc file (NETRC or ~/.netrc); None when it has none or is malformed."""
+    """Return the login for a URL's host from the netrc file (NETRC or ~/.netrc); None if the file has none or is malformed."""
     from requests.utils import get_netrc_auth
 
     return get_netrc_auth(url)
@@ -175,7 +175,7 @@ def _imported_login(service: str, user: str) -> Login | None:
 
 
 def _program_login(service: str, user: str) -> Login | None:
-    """Return the login that the `keyring` program on PATH has for a service; None when it has none.
+    """Return the login that the `keyring` program on PATH has for `service`; None when it has none.
 
     Before version 25.2.1 the program can only be queried with a user name.
     """

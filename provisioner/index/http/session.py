@@ -81,7 +81,7 @@ class _SpeedCheckedStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int | None:
-        """Receive once and return the number of bytes; raises `TooSlowError` after a window in which too few bytes came."""
+        """Receive once and return the number of bytes; raises `TooSlowError` after a window slower than `SLOWEST`."""
         begun = time.perf_counter()
         count: int | None = self._received.readinto(buffer)
         self._waited += time.perf_counter() - begun
@@ -121,7 +121,7 @@ class _TlsPool(HTTPSConnectionPool):
 
 
 class IndexAdapter(HTTPAdapter):
-    """A requests adapter whose connections share one TLS context and abort responses slower than `SLOWEST`.
+    """A requests adapter whose connections share one TLS context and abort responses slower than `SLOWEST` bytes per second.
 
     The context is shared because OpenSSL takes 20 ms to load a CA bundle, and urllib3 would load it for each connection.
     """

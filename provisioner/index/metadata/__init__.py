@@ -1,1 +1,1 @@
-"""One file of a distribution -> what it requires, what a lock states of it."""
+"""Reading of one file of a distribution: its requirements, and the details that a lock file records (hash, attestations)."""

@@ -1,9 +1,9 @@
 """Requirements of source distributions, found by building them in isolation, with a time limit, and only if policy allows.
 
-A build runs the distribution's own code on this machine. PyPA `build` makes the isolated environment, installs what the build
-requires with pip, and asks the backend for the metadata alone where it can (PEP 517, `prepare_metadata_for_build_wheel`). That
-code gets few variables, no login, no input and no home directory; it is no sandbox: it is this user's process and may read
-what the user may read.
+A build runs the distribution's own code on this machine. PyPA `build` makes the isolated environment, installs the build
+requirements with pip, and requests only the metadata from a build backend that can give it without building a wheel (PEP 517,
+`prepare_metadata_for_build_wheel`). The distribution's code gets few environment variables, no login, no input and no home
+directory; this is no sandbox: the code runs as this user and may read whatever the user may read.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class MetadataBuilder:
         self._lock = threading.Lock()
 
     def kept(self, file: IndexFile) -> CoreMetadata | None:
-        """Return the cached metadata of an earlier build of a file; None when there is none or policy does not allow builds."""
+        """Return the cached metadata of an earlier build of `file`; None if there was none or policy does not allow builds."""
         if not (self._settings.allow_build and file.sha256):
             return None
         return self._cache.load(_key(file), CoreMetadata)
@@ -130,7 +130,10 @@ class MetadataBuilder:
         return _metadata(out, file.filename)
 
     def _login(self) -> Login | None:
-        """Return the login for the index that the build uses, from any source; the build itself cannot read netrc."""
+        """Return the login for the index that pip uses in the build, from any source; pip itself cannot read netrc there.
+
+        None when there is no such index or no login.
+        """
         location = build_index(self._settings)
         return None if location is None or self._login_for is None else self._login_for(location.url)
 

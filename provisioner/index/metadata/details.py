@@ -186,7 +186,7 @@ def identities_in(body: bytes) -> tuple[Identity, ...] | None:
 
 
 def in_order(identities: Iterable[Identity]) -> tuple[Identity, ...]:
-    """Return the distinct identities, sorted by their JSON text."""
+    """Return the distinct identities, sorted by the JSON text of each."""
     found = {json.dumps(identity, sort_keys=True): identity for identity in identities}
     return tuple(found[text] for text in sorted(found))
 

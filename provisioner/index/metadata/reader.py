@@ -97,7 +97,7 @@ class MetadataReader:
         return found
 
     def _identity_of_local(self, file: IndexFile) -> str:
-        """Return a cache key for a local wheel; "" for a file that cannot be read, and for a source, which may be built."""
+        """Return a cache key for a local wheel; "" if it cannot be read, or for a source distribution, which may be built."""
         with suppress(OSError):
             return _key_of_local(Path(file.path)) if file.filename.endswith(".whl") else ""
         return ""
@@ -125,7 +125,7 @@ class MetadataReader:
         return known is not None and known.is_built
 
     def adopt(self, file: IndexFile, metadata: CoreMetadata, content: DirectContent) -> None:
-        """Record the metadata and the identity of the content of a direct reference, which was read elsewhere."""
+        """Record the metadata of a direct reference, and the identity of its `content`, which were read elsewhere."""
         identity = file.path or file.url
         self._metadata.get(identity, lambda: metadata)
         known = self._direct.get(identity)
@@ -260,9 +260,9 @@ class MetadataReader:
 
 
 def _key_of_local(path: Path) -> str:
-    """Return a cache key for the content of a local file: its path, its number and size, and the times of its last change.
+    """Return a cache key for the content of a local file: path, device, inode number, size, and times of its last change.
 
-    Its mtime is what its maker says it is (`cp -p`, `rsync -t`); nobody sets its number and its ctime. Raises `OSError`.
+    Programs can set the mtime to any value (`cp -p`, `rsync -t`), but not the inode number and the ctime. Raises `OSError`.
     """
     status = path.stat()
     times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"

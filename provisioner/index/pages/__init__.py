@@ -1,1 +1,1 @@
-"""Project pages -> releases, each with the file an installer would take on the target."""
+"""Reading of project pages, and selection of the file of each release that an installer would choose on the target."""

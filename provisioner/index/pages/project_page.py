@@ -41,8 +41,9 @@ _CONTROL_ESCAPE = re.compile("%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
 def parse_project_page(body: bytes, *, content_type: str, url: str, index: str) -> Listing:
     """Return the files that a project page lists; relative links are resolved against `url`, the URL of the page.
 
-    Raises `UnavailableError` for JSON that is not a project page, for content that is neither JSON nor text, and for an unknown
-    version of the Simple API.
+    `content_type` decides whether `body` is read as JSON or HTML, and `index` is the name of the index. Raises
+    `UnavailableError` for JSON that is not a project page, for an image, font, sound, video or PDF, and for an unknown version
+    of the Simple API.
     """
     kind = content_type.lower()
     if kind.partition("/")[0].strip() in _NO_TEXT or kind.startswith("application/pdf"):

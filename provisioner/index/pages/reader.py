@@ -106,13 +106,14 @@ class PageReader:
         return cached is not None and bool(cached.sha256)
 
     def files(self, page: ProjectPage, name: str) -> tuple[IndexFile, ...]:
-        """Return all files of a page, converted to `IndexFile`s; raises as `listing` does, which is cheaper to select from."""
+        """Return all files of a page as `IndexFile`s; raises as `listing` does, whose files are cheaper to select from."""
         return self.listing(page, name).finished()
 
     def listing(self, page: ProjectPage, name: str) -> Listing:
-        """Return the files of a page, parsing the response or the cached body; requests the page again when that is lost.
+        """Return the files of a page, parsing the response or the cached body.
 
-        Raises `UnavailableError` when the response is not a project page (it is then not cached) or a new request fails.
+        Requests the page again if the cached body is missing or damaged. Raises `UnavailableError` when the response is not a
+        project page (it is then not cached) or a new request fails.
         """
         if page.listing is not None:
             return page.listing
@@ -190,7 +191,7 @@ class PageReader:
 
 
 def _digest(content_type: str, url: str, content: bytes) -> str:
-    """Return a hash of content type, final URL and body: equal bytes list other files at another URL or as another type."""
+    """Return a hash of content type, final URL and body; equal bytes list different files at another URL or as another type."""
     digest = hashlib.sha256(b"\0".join((content_type.encode(), url.encode(), b"")))
     digest.update(content)
     return digest.hexdigest()
@@ -217,7 +218,7 @@ def local_root(location: IndexLocation) -> Path:
 
 
 def local_page(location: IndexLocation, name: str) -> ProjectPage | None:
-    """Return the page of a project in a local index, as `directory_files` reads it; None when it has no such directory.
+    """Return the page of a project in a local index, as read by `directory_files`; None when the index has no directory for it.
 
     Raises `UnavailableError` when the index is not a directory or cannot be read.
     """

@@ -26,7 +26,7 @@ OR_SDIST = "; policy `allow: [sdist]` would take its source distribution"
 
 
 class ListedFile(Protocol):
-    """The fields by which files are selected: those of an `IndexFile`, or of a page entry that is not converted to one yet."""
+    """The fields with which files are selected: those of an `IndexFile`, or of a page entry not yet converted to one."""
 
     @property
     def filename(self) -> str:
@@ -50,13 +50,13 @@ class ListedFile(Protocol):
 
 
 def as_it_is(file: ListedFile) -> IndexFile:
-    """Return an `IndexFile` unchanged: the `finish` of listings whose files need no conversion."""
+    """Return an `IndexFile` unchanged; the default of `Listing.finish`, for files that need no conversion."""
     assert isinstance(file, IndexFile), "entries of a page are finished by their page"
     return file
 
 
 class Listing(Struct, frozen=True, kw_only=True):
-    """The files of a project page in its order; `finish` converts one of them to an `IndexFile`.
+    """The files of a project page in the order of the page; `finish` converts one of them to an `IndexFile`.
 
     The conversion is delayed because nine of ten files are for other Pythons and platforms; converting all would be a tenth of
     the work of a solve with an empty cache (docs/speed.md).
@@ -90,10 +90,10 @@ class Selection(Struct, frozen=True, kw_only=True):
     def releases(
         self, name: NormalizedName, files: Iterable[ListedFile], finish: Callable[[ListedFile], IndexFile] = as_it_is
     ) -> tuple[PackageRelease, ...]:
-        """Return a release for every version of the files, newest first.
+        """Return one release for each version among `files`, newest first; `finish` converts the chosen file to an `IndexFile`.
 
-        Pre-releases are left out unless allowed or the project has no final version. Among equally good files, the first is
-        chosen. With `exclude_newer`, files without an upload time are not chosen unless `accepts_undated`; raises
+        Each release gets its best file, the first of equals. Pre-releases are left out unless allowed or the project has no
+        final version. With `exclude_newer`, files without an upload time are not chosen unless `accepts_undated`; raises
         `UnavailableError` when the index gives no upload times at all (PEP 700 leaves them optional).
         """
         versions = _by_version(name, files)
@@ -107,7 +107,10 @@ class Selection(Struct, frozen=True, kw_only=True):
         )
 
     def _is_final(self, version: Version, files: Sequence[_Named]) -> bool:
-        """Return whether a version is final and has a file neither yanked nor too new, so that pre-releases are not needed."""
+        """Return whether a version is final and has a file that is neither yanked nor too new.
+
+        If a project has such a version, its pre-releases are not needed.
+        """
         return not version.is_prerelease and any(one.file.yanked is None and self._is_in_time(one.file) for one in files)
 
     def _release(

@@ -1,4 +1,4 @@
-"""Wheel tags: the rank of each tag that an environment accepts, and the reason why it accepts none of some tags; pure.
+"""Wheel tags: the rank of each tag that an environment accepts, and the reason why it accepts none of some given tags; pure.
 
 The platform tags are those of the target environment. packaging's defaults describe the machine they run on, so only its
 generators with explicit platforms are used.

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     """Return the files of a project that an index lists under some filenames, for any platform and Python."""
 
 NO_INDEX = frozenset({"", DIRECT_PATH, DIRECT_URL, FIND_LINKS})
-"""Sources that are no index with a listing, so files from there are not compared with one."""
+"""Sources that are not indexes, so that files from there are not compared with a listing."""
 
 _ALIKE = timedelta(seconds=1)
 """Smaller differences of upload times are ignored: HTML and JSON pages of one index round them differently."""
 
 
 def artefact_findings(lock: Lock, folder: Path) -> Iterator[Finding]:
-    """Yield the local files of a lock that are missing or have another hash or size; `folder` is that of the lock.
+    """Yield a finding for each local file of a lock that is missing or has another hash or size; `folder` is that of the lock.
 
     Raises `FileError` when a file cannot be read.
     """
@@ -62,7 +62,7 @@ def artefact_findings(lock: Lock, folder: Path) -> Iterator[Finding]:
 
 
 def _sha256(path: Path) -> str:
-    """Return the hash of a file that may be larger than memory; raises `FileError`."""
+    """Return the sha256 of a file that may be larger than memory; raises `FileError` when it cannot be read."""
     try:
         with path.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
@@ -71,9 +71,9 @@ def _sha256(path: Path) -> str:
 
 
 def file_drifts(lock: Lock, named: Named) -> Iterator[FileDrift]:
-    """Yield each difference between a locked file and today's listing of its index, package by package, on all platforms.
+    """Yield each difference between a locked file and what its index lists today, package by package, on all platforms.
 
-    `named` looks the files up in an index; its error is passed on when the index cannot be reached.
+    `named` looks the files up in an index; the error that it raises when the index cannot be reached is not caught.
     """
     for package in lock.packages:
         if package.index in NO_INDEX:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def hazard_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield findings from the matrix's rows on shared files, undeclared needs and limits for a lock of one platform."""
+    """Yield findings on a lock of one platform from the matrix's rows on shared files, undeclared needs and limits."""
     locked = {package.name: package.version for package in lock.packages}
     yield from _file_clashes(locked, problem)
     yield from _implied_needs(lock, locked, problem)
@@ -60,7 +60,7 @@ def _implied_needs(lock: Lock, locked: Mapping[str, str], problem: Problem) -> I
             for name, needed, has in _unmet(row, lock, locked):
                 yield UnmetNeed(subject=subject, object=name, needed=needed, locked=has, because=row.because, place=place)
             build = _build_of_other_abi(row, lock, problem)
-            if build and "+" not in subject.label:  # one with a local version is of its build's ABI
+            if build and "+" not in subject.label:  # a local version names a build, and so its ABI
                 yield OtherAbi(subject=subject, needs_new=bool(row.cxx11_abi), build=build, place=place)
 
 
@@ -76,7 +76,7 @@ def _unmet(row: ImpliedNeed, lock: Lock, locked: Mapping[str, str]) -> Iterator[
 
 
 def _build_of_other_abi(row: ImpliedNeed, lock: Lock, problem: Problem) -> str:
-    """Return the locked PyTorch build if it has the other C++ ABI than the one that the wheels of `row` call; otherwise ""."""
+    """Return the locked PyTorch build if it lacks the C++ ABI that the wheels of `row` need; otherwise ""."""
     components = lock.stack.components
     label = f"{components.get(PYTORCH.name)}+{components.get('pytorch_build')}"
     build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)
@@ -84,9 +84,9 @@ def _build_of_other_abi(row: ImpliedNeed, lock: Lock, problem: Problem) -> str:
 
 
 def _limits(lock: Lock, locked: Mapping[str, str], matrix: Matrix) -> Iterator[Finding]:
-    """Yield a finding for each locked distribution outside the range that the locked framework allows by the matrix.
+    """Yield a finding for each locked distribution outside the range that the matrix gives for it beside the locked framework.
 
-    Rows with guards depend on facts of hosts; they are checked by solving.
+    Rows that depend on facts of hosts are left out; they are checked by solving.
     """
     for row in matrix.limits:
         framework = lock.stack.components.get(row.when.component, "")

@@ -1,4 +1,4 @@
-"""Locked packages that stay when the components are solved again without an index, and the frameworks among them."""
+"""The locked packages that a spec still requires, and the frameworks among them, to solve the components without an index."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:
 
 
 def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
-    """Return locked packages as chosen candidates, so that the matrix's rules on distributions apply to them."""
+    """Return locked packages as chosen candidates, by key, so that the matrix's rules on distributions apply to them."""
     found: dict[Key, Candidate] = {}
     for package in packages:
         key = Key(package.name, PACKAGE)
@@ -49,7 +49,7 @@ def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
 
 
 def brought_along(lock: Lock, problem: Problem) -> Iterator[Requirement]:
-    """Yield a requirement for any release of each framework whose distribution is among the kept packages.
+    """Yield a requirement, met by any release, on each framework whose distribution is among the packages that `kept` returns.
 
     A problem without packages needs these requirements, because no package in it requires the framework.
     """

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
 
 def package_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield the requirements that a lock of one platform does not meet, and the locked packages that the spec does not need."""
+    """Yield a finding for each requirement that a lock of one platform does not meet, and for packages nothing requires."""
     environment = Environment(platform=lock.stack.platform, python=lock.stack.components.get("python", "3.12"))
     markers = Markers(marker_environment(environment))
     missing = list(_of_requirements(lock, problem, markers))
@@ -84,10 +84,10 @@ def package_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
 
 
 def policy_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield the packages that the policy forbids: prereleases, source distributions, and uploads after its last day.
+    """Yield a finding for each package that the policy forbids: prereleases, source distributions, uploads after its last day.
 
     A prerelease that the policy neither allows nor forbids is accepted: its project may have no final release, which a lock
-    does not record. What the policy forbids of components is checked by solving (`check.stack`).
+    does not record. Components that the policy forbids are found by solving (`check.stack`).
     """
     request = problem.request
     policy = request.spec.policy
@@ -154,7 +154,7 @@ def _is_of_file(package: LockedPackage, reference: DirectReference) -> bool:
 
 
 def _of_bounds(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
-    """Yield the constraints and hashes of the spec that locked distributions do not meet."""
+    """Yield a finding for each constraint or list of hashes in the spec that a locked distribution does not meet."""
     locked = _by_name(lock)
     for constraint, ground in problem.constraints:
         package = locked.get(canonicalize_name(constraint.name))
@@ -176,10 +176,10 @@ def _of_overrides(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Fi
 
 
 def _of_extras(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
-    """Yield extras that are required and not locked, or locked and not required.
+    """Yield a finding for extras that are required and not locked, or locked and not required.
 
-    Locked versions do not show extras, so the recorded requests are compared: `alpha[more]` and `alpha` may have the same
-    version.
+    Locked versions do not show extras (`alpha[more]` and `alpha` may have the same version), so the recorded requests are
+    compared.
     """
     locked = _by_name(lock)
     required = [text for package in lock.packages for text in package.requires]
@@ -209,7 +209,7 @@ def _extras_of(requirements: Iterable[str]) -> dict[str, set[NormalizedName]]:
 
 
 def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield packages from another index than the spec gives them.
+    """Yield a finding for packages from another index than the spec gives them.
 
     A spec without `indexes:` leaves the indexes to each machine, so nothing is yielded for it.
     """
@@ -228,7 +228,11 @@ def _of_indexes(lock: Lock, problem: Problem) -> Iterator[Finding]:
 
 
 def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexDifference | None:
-    """Return how the index of a locked package differs from the one that the spec gives it; None when both are the same."""
+    """Return how the index of a locked package differs from the one that the spec gives it; None when both are the same.
+
+    None, too, for files from `find-links`, and when the index cannot be located but the spec has a template (a URL with
+    `{variant}`).
+    """
     try:
         locations = route(package.name, package.index, settings).locations
     except ProvisionError:  # no index of that name, or two that claim the package
@@ -276,7 +280,7 @@ def _of_components(lock: Lock) -> Iterator[Finding]:
     for component, distributions in BUNDLED.items():
         wanted = components.get(component)
         carriers = [locked[name] for name in distributions if name in locked]
-        # One may be for another CUDA than the framework's, which loads its own; files that both write are in the matrix.
+        # A carrier may be for another CUDA than the framework's, which loads its own. The matrix lists files that both write.
         if wanted and not any(PackageVersion(one.version) == PackageVersion(wanted) for one in carriers):
             for one in carriers:
                 yield OtherComponent(object=component, needed=wanted, subject=one.subject)
@@ -291,7 +295,10 @@ def _release(version: str) -> str:
 
 
 def _of_build(lock: Lock, problem: Problem) -> Iterator[Finding]:
-    """Yield a finding if the locked torch wheel is of another build than the stack: the wheel on PyPI is not the CPU build."""
+    """Yield a finding if the locked torch wheel is of another build than the stack's.
+
+    The wheel of a release on PyPI, for example, is not its CPU build.
+    """
     components = lock.stack.components
     label = f"{components.get(PYTORCH.name)}+{components.get('pytorch_build')}"
     build = next((one for one in problem.domains.get(PYTORCH, ()) if one.label == label), None)

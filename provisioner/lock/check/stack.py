@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 
 def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: bool = False) -> Iterator[Finding]:
-    """Solve again with the components that a lock of one platform (`Lock.on`) has, and yield what no longer holds.
+    """Solve again with the components that a lock of one platform (`Lock.on`) has, and yield a finding for each difference.
 
     `file` is the name of the lock. With `has_other_hosts` the hosts are not those of the spec: the lock must hold on them, but
     its host requirements and environment variables are not compared with those that solving for them gives.
@@ -77,7 +77,7 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
     yield from (Unverified(doubt=doubt) for doubt in again.doubts)
     if not has_other_hosts:
         for finding in _of_hosts(stack, again):
-            # The hosts are those of the spec; where it has none, the lock may be for hosts of a command line.
+            # These are the hosts of the spec. If it has none, the lock may be for hosts given on a command line.
             yield finding if problem.request.spec.target.host is not None else OfUnstatedHosts(finding=finding)
     gate = require_cuda(problem, {**pins, **packages})
     if gate != stack.require_cuda:
@@ -85,7 +85,7 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
 
 
 def _of_hosts(stack: LockedStack, again: Stack) -> Iterator[OtherHostRequirement | OtherVariable]:
-    """Yield each host requirement and environment variable that differs from what solving the same components gives today."""
+    """Yield a finding for each host requirement or variable that differs from what solving for the same components gives."""
     for fact in sorted({*stack.host_requirements, *again.host_requirements}):
         locked, needed = stack.host_requirements.get(fact, ""), again.host_requirements.get(fact, "")
         if locked != needed:
@@ -109,7 +109,7 @@ def _wheel_findings(lock: Lock, instance: ProblemInstance, pins: Mapping[Key, Ca
     environment = environment_of(attempt)
     ranks = filename_ranks(environment)
     for package in lock.packages:
-        # Of several, one will do: the universal wheel of one macOS stands beside the older one's own.
+        # One fitting wheel is enough: a package may have wheels for several versions of macOS.
         here = [wheel.filename for wheel in package.wheels if fits(wheel.filename, lock.stack.platform)]
         if not here or any(ranks[_tag(filename)] is not None for filename in here):
             continue

@@ -93,7 +93,7 @@ def _by_keys(subject: str, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _by_stack(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield the cause when the whole stack changed: it got or lost an image, or is for another accelerator."""
+    """Yield the cause of a change that another change of the whole stack explains: where it runs, or its accelerator."""
     assert old.stack is not None, "causes of a system are those of a stack"
     assert new.stack is not None, "causes of a system are those of a stack"
     if old.stack.runs != new.stack.runs and change.subject in _OF_IMAGES and not (change.old and change.new):
@@ -122,7 +122,7 @@ def _by_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _excludes(wanted: str, version: str) -> bool:
-    """Return whether a request rules a version out; True when the request is not a version range, except for any version."""
+    """Return whether a request excludes a version; True for a request that is not a range, unless it allows any version."""
     if not wanted or not version:
         return False
     try:
@@ -153,7 +153,7 @@ def _by_rules(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _rules(side: Side, subject: str) -> list[Reason]:
-    """Return the recorded rules of other components about a subject, a component or host fact."""
+    """Return the recorded rules of other components about `subject`, a component or a host fact."""
     return [one for one in side.reasons.get(subject, ()) if one.kind == "rule" and one.component != subject]
 
 
@@ -177,7 +177,7 @@ def _recorded(reason: Reason) -> RecordedRule:
 
 
 def _by_rule(reason: Reason, old: Side, new: Side) -> Cause:
-    """Return the cause for a rule that only the new lock has: its component changed, or, if not, the matrix."""
+    """Return the cause for a rule that only the new lock has: a change of the rule's component, otherwise of the matrix."""
     if old.label(reason.component) != new.label(reason.component):
         return ByRule(rule=_recorded(reason))
     return ByMatrix(rule=_recorded(reason), is_new=True)
@@ -191,7 +191,7 @@ def _by_lost_rule(reason: Reason, old: Side, new: Side) -> Cause:
 
 
 def _of_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield why the base image changed: for the Python that it contains, for a CUDA, or because its tag was pushed again."""
+    """Yield the cause of a changed base image: another Python or CUDA, a moved tag, or a digest that was found now."""
     before, after = (side.stack.image if side.stack else None for side in (old, new))
     if before is None or after is None:
         return
@@ -214,7 +214,10 @@ def _by_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield the rules behind a host requirement that only one lock has; if there are none, the changed component."""
+    """Yield the rules behind a host requirement that only one lock has; if none, the first changed part that sets it.
+
+    A part is a component, or a package that bundles CUDA.
+    """
     fact = change.subject
     before, after = _rules(old, fact), _rules(new, fact)
     came, gone = [one for one in after if one not in before], [one for one in before if one not in after]

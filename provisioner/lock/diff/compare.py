@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def compare(old: Lock, new: Lock, *, places: Places | None = None) -> Comparison:
     """Return every difference between two locks; an equal change on several platforms is one change.
 
-    `places` are the lines of the new lock's spec by key, when the lock was made from that spec just now.
+    `places` are the lines of the new lock's spec by key, if the lock was made from that spec just now; otherwise None.
     """
     shared = tuple(platform for platform in old.platforms if platform in new.platforms)
     found = list(_platform_changes(old, new))

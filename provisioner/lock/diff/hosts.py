@@ -1,4 +1,4 @@
-"""Changes in the host requirements of a lock: which hosts fit no longer or now, and how the driver requirement is met.
+"""Changes in the host requirements of a lock: which hosts no longer meet them or meet them now, and how a driver meets them.
 
 Locks record a host requirement as text: a range (`>=525.60.13`), a list of labels (`7.5, 8.0, 9.0`, `rhel 9 or ubuntu 24.04`),
 or text that only the matrix understands. For text of the last kind only the difference itself is reported.
@@ -30,7 +30,7 @@ _CAPABILITY = re.compile(r"\d+\.\d+")
 
 
 def host_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
-    """Yield the changes of the host requirements on one platform, changes that explain others first."""
+    """Yield the changes of the host requirements on one platform; a change that explains others comes before these."""
     if old.accelerator != new.accelerator:
         yield _changed("accelerator", old.accelerator, new.accelerator, is_breaking=True)
     if old.runs != new.runs:
@@ -51,7 +51,7 @@ def host_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
         yield _set("require_cuda", old.require_cuda, new.require_cuda)
     before, after = old.environment.get(BASE_IMAGE_GATE, ""), new.environment.get(BASE_IMAGE_GATE, "")
     if before != after:
-        # It breaks where a host that met all of the old requirements may not meet what the base image asks now.
+        # It is breaking if a host that met all of the old requirements may not meet what the base image requires now.
         is_breaking = bool(after) and may_refuse((old.require_cuda, before), after)
         yield _set("require_base", before, after, is_breaking=is_breaking)
 
@@ -205,7 +205,7 @@ def direction(old: str, new: str) -> str:
 
 
 def fall_out(old: str, new: str) -> FallOut | None:
-    """Return the hosts that met the old requirement and do not meet the new one; None when there are none."""
+    """Return the values of a host fact that met the old requirement and do not meet the new one; None when there are none."""
     before, after = Span.parse(old), Span.parse(new)
     if not new:
         return None

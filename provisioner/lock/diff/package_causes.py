@@ -73,11 +73,11 @@ def requested_causes(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def is_ruled_out(name: str, wanted: str, version: str) -> bool:
-    """Return whether a recorded request rules a version out; False for several requests, as they are for other environments."""
+    """Return whether a recorded request excludes a version; False for several requests, which are for several environments."""
     requirements = recorded_requirements(name, wanted) if wanted else ()
     try:
         return len(requirements) == 1 and not requirements[0].specifier.contains(PackageVersion(version), prereleases=True)
-    except ValueError:  # also numbers of more digits than Python reads
+    except ValueError:  # also for numbers with more digits than Python converts
         return False
 
 
@@ -104,7 +104,7 @@ def _of_component(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _of_one_lock(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield why only one lock has a package: a request for it, or a dependent that was added, removed or changed."""
+    """Yield the causes why only one lock has a package: a request for it, or a dependent that was added, removed or changed."""
     name = change.subject
     yield from _of_component(change, old, new)
     is_new = change.change == "added"
@@ -198,7 +198,7 @@ def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
 
 
 def _of_same_version(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield why the same version has another file or requirement: another Python, or other indexes in the spec."""
+    """Yield the cause why the same version has another file or requirement: another Python, or other indexes in the spec."""
     before, python = old.labels.get("python"), new.labels.get("python")
     if change.aspect in {"file", "requires"} and before and python and before != python:
         yield ByPython(python=python, aspect=change.aspect)

@@ -31,13 +31,13 @@ def by_name(packages: Sequence[LockedPackage]) -> Packages:
 
 
 def version_of(entries: Sequence[LockedPackage]) -> str:
-    """Return the version of a distribution, several joined by `and`; `without a version` for one such as a checkout."""
+    """Return the version of a distribution, several joined by `and`; `without a version` for an entry that has none."""
     versions = dict.fromkeys(entry.version or "without a version" for entry in entries)
     return " and ".join(versions)
 
 
 def package_changes(old: Packages, new: Packages) -> Iterator[Change]:
-    """Yield the changes of each distribution, by name; a distribution whose version is the same in both may have several."""
+    """Yield the changes of each distribution, sorted by name; a distribution with the same version in both may have several."""
     for name in sorted({*old, *new}):
         before, after = old.get(name, ()), new.get(name, ())
         versions = version_of(before), version_of(after)

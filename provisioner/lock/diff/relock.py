@@ -1,7 +1,7 @@
 """Re-lock preview: the changes from a lock to its successor with causes from the indexes, and packages that are held back.
 
 `compare` finds causes in two lock files. Here the indexes are available as well, so upload dates and withdrawn or vanished
-files can explain a change, and a package older than its newest release gets the causes that hold it back.
+files can explain a change. A package that is older than its newest release gets the causes of that.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Releases(Protocol):
         """Return every release of a project, newest first, including releases that cannot be installed."""
 
     def requirements(self, release: PackageRelease) -> tuple[Pep508, ...]:
-        """Return what a release requires in the environment of the answer."""
+        """Return the requirements of a release that hold in the environment of the answer."""
 
 
 class _Answered(Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ def successor_changes(
     is_upgrade: bool = False,
     places: Places | None = None,
 ) -> Comparison:
-    """Return the changes from a lock to its successor, with the causes that locks and indexes know.
+    """Return the changes from a lock to its successor, with the causes that the locks and the indexes prove.
 
     `drifts` are differences between files of the old lock and the indexes. `is_upgrade` means that the successor was solved
     without the old lock as its preference; `places` are the lines of the spec by key.
@@ -89,7 +89,7 @@ def successor_changes(
 
 
 def _causes(change: Change, locks: tuple[Lock, Lock], drifts: Sequence[FileDrift]) -> tuple[Cause, ...]:
-    """Return the causes of a change: the index's news on the old file, then causes from the locks; if none, a release date."""
+    """Return the causes of a change: differences of the old file on its index, causes in the locks; if none, a release date."""
     if change.section == "system" and change.subject == "installer":
         return tuple(_of_installer(change, locks[1])) or change.causes
     if change.section != "packages":
@@ -158,7 +158,7 @@ def _newest(package: LockedPackage, source: Releases) -> PackageRelease | None:
 
 
 def _holding(name: str, newest: PackageRelease, answered: _Answered) -> tuple[Cause, ...]:
-    """Return why the newest release was not chosen: requests and requirements that rule it out, else its own unmet ones."""
+    """Return why the newest release was not chosen: requests and requirements that exclude it, else its own unmet ones."""
     side = answered.side
     found: list[Cause] = []
     request = side.request(name)

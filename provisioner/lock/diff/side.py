@@ -1,4 +1,4 @@
-"""One of the two locks of a comparison on one platform: versions, requests, recorded reasons, requirements, upload times."""
+"""`Side`: one of the two locks of a comparison, on one platform, with its versions, requests, reasons and upload times."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class Requested(Struct, frozen=True):
 class Side(Struct, frozen=True, kw_only=True):
     """One of the two locks of a comparison on one platform; a lock that another program wrote has only `packages`.
 
-    `labels` are the versions of components and the image, `reasons` the recorded reasons by component or host fact.
-    `requested` are the recorded keys of the spec, None when the lock does not record them. `places` are the lines of the spec
-    by key, for a lock that was made from it just now: no lock records lines.
+    `labels` are the versions of components and the image, `reasons` the recorded reasons by component or host fact. `requested`
+    are the spec's keys as recorded, None when not recorded. `inputs` are the digests and names that `inputs_of` returns.
+    `places` are the lines of the spec by key, known only for a lock just made from it, because no lock records them.
     """
 
     packages: Packages
@@ -53,7 +53,7 @@ class Side(Struct, frozen=True, kw_only=True):
     places: Places = field(default_factory=dict)
 
     def places_of(self, key: str) -> tuple[Place, ...]:
-        """Return the lines of a key of the spec; if they are unknown, the spec file, or () if that is unknown, too."""
+        """Return the lines of a key of the spec; if they are unknown, the spec file as a whole; () if that is unknown, too."""
         file = self.inputs.get("spec file", "")
         return self.places.get(key) or ((Place(file),) if file else ())
 
@@ -99,7 +99,7 @@ class Side(Struct, frozen=True, kw_only=True):
 
 
 def side_of(lock: Lock, platform: str, places: Places | None = None) -> Side:
-    """Return the `Side` for one platform of a lock, without wheels that do not fit the platform."""
+    """Return the `Side` for one platform of a lock, without wheels that do not fit the platform; `places` as in `compare`."""
     one = lock.on(platform)
     image = {"image": one.stack.image.reference} if one.stack.image else {}
     return Side(

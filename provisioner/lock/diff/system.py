@@ -1,6 +1,6 @@
 """Changes of a stack apart from host requirements and packages: components, image, variables, sentences, installer.
 
-A lock records relaxations and unverified facts as sentences.
+Sentences are the relaxations, assumptions and unverified facts, which a lock records in English.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def moved(old: str, new: str) -> str:
 
 
 def differences(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield each key whose value differs between two tables: its name, `added`, `removed` or `changed`, and both values.
+    """Yield each key whose value differs between two tables: the key, `added`, `removed` or `changed`, and both values.
 
     "" stands for the value of a missing key.
     """
@@ -101,7 +101,7 @@ def _reference(stack: LockedStack) -> str:
 
 def _variables(old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[Change]:
     for name, change, before, after in differences(old, new):
-        if name != BASE_IMAGE_GATE:  # what the base image asks of hosts is a change of the hosts
+        if name != BASE_IMAGE_GATE:  # a requirement of the base image on hosts is a change of the hosts
             yield Change(section="system", subject=f"environment.{name}", change=change, old=before, new=after)
 
 

@@ -27,7 +27,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class UnhashedFileError(ProvisionError):
-    """A file has no sha256, so the lock could not detect that the content of the file was replaced."""
+    """Raised when a file has no sha256, without which a lock could not detect that the content of the file was replaced."""
 
     code = "unhashed-file"
     exit_code = 2
@@ -89,7 +89,7 @@ def nameless(file: LockedFile) -> LockedFile:
 
 
 def name_in(url: str, path: str) -> str:
-    """Return the name of a file: the last part of its URL, or of its path when it is on this machine."""
+    """Return the name of a file: the last part of its URL, or of its path when the URL has none."""
     return unquote(urlsplit(url).path.rpartition("/")[2]) or path.rpartition("/")[2]
 
 
@@ -125,7 +125,7 @@ def _unreadable(path: Path, error: OSError) -> FileError:
 
 
 def upload_moment(text: str | None) -> datetime | None:
-    """Parse an upload time (RFC 3339) and convert it to UTC; None without one or when it is malformed: it is optional."""
+    """Parse an upload time (RFC 3339) and convert it to UTC; None if there is none or it is malformed, since it is optional."""
     if text is None:
         return None
     try:

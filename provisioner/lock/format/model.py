@@ -1,6 +1,6 @@
-"""The model of a lock: packages and files as in PEP 751, and the stacks, which PEP 751 has no place for.
+"""The model of a lock: packages and files as in PEP 751, and the stacks, for which PEP 751 has no fields.
 
-A `LockedStack` holds everything about one platform except packages; several platforms share packages, which list theirs.
+A `LockedStack` has everything about one platform except packages. Platforms share packages; each package lists its platforms.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class LockedPackage(Struct, frozen=True, kw_only=True):
 
     @property
     def files(self) -> tuple[LockedFile, ...]:
-        """Every file an installer may choose from."""
+        """Every file that an installer may choose from."""
         return (*self.wheels, *(file for file in (self.sdist, self.archive) if file is not None))
 
 
@@ -103,7 +103,7 @@ class Installer(Struct, frozen=True, kw_only=True):
 
 
 class LockedPin(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
-    """The choice for one component, and the requests and rules that led to it (host facts stay out of a lock)."""
+    """The chosen version of one component, and the requests and rules that led to it; host facts are not recorded in a lock."""
 
     component: str
     version: str
@@ -174,7 +174,7 @@ class Lock(Struct, frozen=True, kw_only=True):
 
     @property
     def platforms(self) -> tuple[str, ...]:
-        """The platforms this lock is for, sorted."""
+        """The platforms that this lock is for, sorted."""
         return tuple(stack.platform for stack in self.stacks)
 
     @property

@@ -1,4 +1,4 @@
-"""List the candidates of a component: the releases and builds that may be chosen, most wanted first."""
+"""List the candidates of a component: the releases and builds that may be chosen, most preferred first."""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ LABELLED_BUILDS = frozenset({"pytorch", "macos"})
 """Components whose candidates are labelled with their builds: `2.7.1+cu126`, `10.13.6+17G65`."""
 
 ACCELERATOR_OF = {"cuda": "cuda", "rocm": "rocm"}
-"""The accelerator that a runtime belongs to. A stack for another accelerator has no candidates of the runtime, so a stack for
+"""The accelerator that a runtime belongs to. In a stack for another accelerator the runtime has no candidates, so a stack for
 AMD that requires CUDA is impossible instead of becoming one for NVIDIA. A CPU stack may still have an unused CUDA, such as that
 of its base image."""
 
 
 DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
-"""The accelerator whose GPUs a driver serves. A stack for another accelerator's GPUs has no candidates of the driver."""
+"""The accelerator whose GPUs a driver serves. In a stack for another accelerator's GPUs the driver has no candidates."""
 
 
 def candidates_of(
     component: Component, request: Request, key: Key | None = None, *, silence: Silence
 ) -> tuple[ReleaseCandidate, ...]:
-    """Return the candidates of a component, most wanted first.
+    """Return the candidates of a component, most preferred first.
 
-    `key` is the key of the candidates, by default the one that all hosts share. Those of which a family of rows is silent come
-    after all others. A runtime or driver of another accelerator than the request's has none. Releases after the policy's
-    `exclude-newer`, builds for another accelerator and, unless the request allows them, builds to be compiled are left out.
+    `key` is the key of the candidates, by default the one that all hosts share. `silence` gives the families of the matrix
+    (pairs of components of which rows must speak) without a row about a candidate: such candidates come after all others. A
+    runtime or driver of another accelerator than the request's has no candidates. Left out are releases after the policy's
+    `exclude-newer`, builds for another accelerator, and builds to be compiled unless the request allows them.
     """
     key = key or Key(component.name)
     accelerator = request.accelerator
@@ -75,9 +76,9 @@ def candidates_of(
 
 
 def computes_on_cpu(component: Component, request: Request) -> bool:
-    """Return whether a framework computes on the CPU of a Mac whose other frameworks use MPS: no build of it is for MPS.
+    """Return whether a framework is computed on the CPU in a stack for a Mac's GPU (MPS), because no build of it is for MPS.
 
-    A spec that asks for MPS itself gets no such build.
+    False if the spec names the accelerator itself: then only builds for that accelerator are candidates.
     """
     if request.accelerator != "mps" or request.spec.accelerator is not None or component.name not in FRAMEWORKS:
         return False
@@ -96,7 +97,7 @@ def accelerator_of(matrix: Matrix, request: Request, names: Iterable[str]) -> st
 
 
 def _of_own_platform(component: Component, found: list[ReleaseCandidate], platform: str) -> list[ReleaseCandidate]:
-    """Return the candidates, leaving out builds for other platforms if a build for `platform` has the same label.
+    """Return the candidates without builds for other platforms that have the label of a build for `platform`.
 
     A requirement names a label, and `2.15.0+cpu` is one wheel on Linux and another one, of another index, on macOS. A label
     that only builds for other platforms have stays, so that a conflict can name their platform.
@@ -168,9 +169,10 @@ def _is_named(component: Component, build: Build, request: Request) -> bool:
 
 
 def preference(candidate: ReleaseCandidate) -> tuple[Version, bool, Version]:
-    """Return the sort key of a candidate, greater for a more wanted one.
+    """Return the sort key of a candidate, greater for a more preferred one.
 
-    It compares the release, then whether the build is the release's default (the most tested one), then the build's runtime.
+    It compares the release, then whether the build is the release's default (the most tested one), then the number of the
+    runtime in the build's name.
     """
     release, build = candidate.release, candidate.build
     number = _NUMBER.search(build.name) if build is not None else None

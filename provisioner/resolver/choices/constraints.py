@@ -1,11 +1,11 @@
-"""Constraints, hashes and overrides of the spec: they restrict or replace requirements of distributions and add none.
+"""Constraints, hashes and overrides of the spec: they restrict or replace requirements on distributions and add none.
 
 A version that a constraint or a hash excludes gets a requirement on its own key that it does not satisfy. The searches can
 therefore skip the version without choosing it first, and a conflict still names the line of the spec.
 
-An override replaces every requirement of its distribution, as in uv; several overrides of one distribution, for different
-environments, all replace each requirement. A requirement whose own marker does not hold is not replaced. The matrix's rows
-about a distribution are not replaced. Source: uv documentation, "Dependency overrides", read 2026-11-21.
+An override replaces every requirement on its distribution, as in uv; several overrides of one distribution, for different
+environments, all replace each requirement. A requirement whose own marker does not hold is not replaced, nor are the matrix's
+rows about a distribution. Source: uv documentation, "Dependency overrides", read 2026-11-21.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Hashed(Struct, frozen=True):
-    """The test that the SHA-256 digest of a candidate's file is one of `digests`."""
+    """The test that the SHA-256 digest of a candidate's file is one of `digests`; a candidate without a file fails."""
 
     digests: frozenset[str]
 
@@ -48,7 +48,7 @@ class Hashed(Struct, frozen=True):
 
 
 class ForPython(Struct, frozen=True):
-    """The test that the newest patch release of a Python series such as `3.12` satisfies a Requires-Python specifier."""
+    """The test that the newest patch release of a Python series such as `3.12` satisfies `specifier`, a Requires-Python."""
 
     specifier: SpecifierSet
 
@@ -74,10 +74,10 @@ def constraints_of(request: Request) -> tuple[tuple[Pep508, Constrains], ...]:
 
 
 class Bounds:
-    """The constraints and hashes of the spec that bind in one environment; each of them is a bound.
+    """The bounds of one environment: the constraints and hashes of the spec that apply in it.
 
     `markers` evaluates environment markers with the chosen Python. If it is None, as before a Python is chosen, a constraint
-    binds only if its marker holds with each of `pythons`, the Pythons that the spec allows.
+    applies only if its marker holds with each of `pythons`, the Pythons that the spec allows.
     """
 
     def __init__(
@@ -110,12 +110,12 @@ class Bounds:
 
     @property
     def grounds(self) -> tuple[Ground, ...]:
-        """The ground of every constraint and hash that binds in the environment."""
+        """The ground of every constraint and hash that applies in the environment."""
         return tuple(ground for tests in self._tests.values() for _, ground in tests)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no constraint and no hash binds."""
+        """Whether no constraint and no hash applies in the environment."""
         return not self._tests
 
     def excludes(self, candidate: Candidate) -> bool:
@@ -133,7 +133,7 @@ class Bounds:
         )
 
     def pins(self, candidate: Candidate) -> bool:
-        """Return whether a constraint pins exactly this candidate's version, so that it may be yanked (PEP 592), as in pip."""
+        """Return whether a constraint pins exactly this candidate's version, which may then be yanked (PEP 592), as in pip."""
         return any(is_exact(test) and test.allows(candidate) for test, _ in self._of(candidate))
 
     def _of(self, candidate: Candidate) -> list[tuple[Test, Ground]]:
@@ -174,15 +174,15 @@ Grounded = tuple[Pep508, "Ground"]
 """A requirement on a distribution, with its ground: the line or metadata that it comes from."""
 
 _NEVER = Supposes()
-"""The ground of a removed requirement, which is replaced by one whose marker never holds, so that no conflict has this
+"""The ground of the requirement that replaces a removed one and whose marker never holds, so that no conflict has this
 ground."""
 
 
 class Overrides:
-    """The overrides of one spec, grouped by distribution."""
+    """The overrides of one spec, grouped by the distribution that they are about."""
 
     def __init__(self, request: Request, dropped: Iterable[str] = ()) -> None:
-        """Read the overrides of the spec; all requirements on the distributions in `dropped` are removed, overridden or not."""
+        """Read the overrides of the spec; every requirement on a distribution in `dropped` is removed, overridden or not."""
         self._request = request
         self._found: dict[str, list[Grounded]] = {}
         for index, text in enumerate(request.spec.overrides):
@@ -202,18 +202,17 @@ class Overrides:
         return bool(self._found)
 
     def dropping(self, names: Iterable[str]) -> Overrides:
-        """Return the overrides of the spec, with all requirements on the distributions in `names` removed."""
+        """Return the overrides of the spec, with every requirement on a distribution in `names` removed."""
         return Overrides(self._request, names)
 
     def of(self, name: str) -> list[Grounded]:
-        """Return the overrides of a distribution; [] when there are none, so that its requirements stay in force."""
+        """Return the overrides that replace each requirement on the distribution `name`; [] when nothing replaces them."""
         return self._found.get(name, [])
 
     def applied(self, requirement: Pep508, ground: Ground) -> list[Grounded]:
-        """Return the requirements by which the overrides replace a requirement of the spec, each with its ground.
+        """Return what replaces a requirement of the spec: the overrides of its distribution, each with its ground.
 
-        Each override applies under its own marker and that of the requirement. Without an override the result is the given
-        pair.
+        Each override keeps its own marker and gets that of the requirement. Without an override the result is the given pair.
         """
         overrides = self.of(canonicalize_name(requirement.name))
         if not overrides:
@@ -222,7 +221,7 @@ class Overrides:
 
 
 def _under(requirement: Pep508, override: Pep508) -> Pep508:
-    """Return an override with its own marker and that of the requirement it replaces, of which both must hold."""
+    """Return an override whose marker is the conjunction of its own and that of the requirement it replaces."""
     markers = [f"({one.marker})" for one in (requirement, override) if one.marker is not None]
     found = Pep508(str(override).partition(";")[0].strip())
     return Pep508(f"{found}; {' and '.join(markers)}") if markers else found

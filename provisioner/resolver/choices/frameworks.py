@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
 
 NO_LIBRARIES = frozenset({"pytorch", "tensorflow", "jax", "triton", "nvcc", "image", "python"})
-"""Components of which an environment has only one. Of all other components each framework with a slot has a copy of its own."""
+"""Components that an environment has only once. Of every other component, each framework with a slot has a copy of its own."""
 
 
 def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
     """Return the frameworks that are components of the problem: PyTorch always, others if the spec names them without a marker.
 
-    A framework that only the metadata of a package may require remains an ordinary distribution.
+    Any other framework, which only the metadata of a package may require, remains an ordinary distribution.
     """
     named = set(spec.requires)
     for text in spec.packages:
@@ -44,9 +44,10 @@ def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
 def slots_of(components: Collection[str], spec: Spec) -> tuple[str, ...]:
     """Return the frameworks with a slot, a CUDA runtime of their own; () when no two frameworks share the environment.
 
-    A wheel of TensorFlow or JAX loads CUDA from the wheels it requires (nvidia-*-cu12, …-cu13), and so does PyTorch. If both
-    are for the same CUDA major, the metadata of those wheels decides whether they agree; otherwise the wheels have different
-    files. Any other package may require PyTorch, so it counts as another framework.
+    `components` are the frameworks that are components of the problem. A wheel of TensorFlow or JAX loads CUDA from the wheels
+    it requires (nvidia-*-cu12, …-cu13), and so does PyTorch. If both are for the same CUDA major, the metadata of those wheels
+    decides whether they agree; otherwise the wheels have different files. Any other package may require PyTorch, so it counts
+    as another framework.
     """
     requested = [name for name in SLOTS if name in components]
     names = {canonicalize_name(Pep508(text).name) for text in spec.packages}
@@ -81,11 +82,11 @@ def install_requirement(component: str, release: str, build: Build | None) -> Pe
 
 
 def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled:
-    """Return the test of the builds that a framework's wheel by URL can be.
+    """Return the test for the builds of a framework that a wheel by URL may be, by the version in its file name.
 
-    The version in the file name decides: `torch-2.7.1+cu126-…` is the build cu126. No build passes if the matrix does not list
-    that version, for its needs are not known, or if the file is no wheel. Raises `DirectReferenceError` when the address names
-    no file.
+    The wheel `torch-2.7.1+cu126-…` is the build cu126. No build passes if the file is no wheel, or if the matrix does not list
+    its version, because the requirements of that version are then unknown. Raises `DirectReferenceError` when the URL names no
+    file.
     """
     assert requirement.url is not None
     filename = direct_reference(requirement.name, requirement.url, Path()).filename

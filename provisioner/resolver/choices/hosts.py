@@ -1,7 +1,8 @@
 """Translate hosts to keys with candidates, root requirements and doubts.
 
-A fact that a host states is a key of that host, required at the stated value. A component that the solver chooses on a host is
-a key of that host with all its candidates. A doubt is a fact that the answer depends on and a host does not state.
+A fact is a property that a host states, such as its driver or a GPU; it becomes a key of that host, required at the stated
+value. A component that the solver chooses on a host becomes a key of that host with all its candidates. A doubt is an unknown
+fact that the answer relies on, such as one that the host does not state.
 """
 
 from __future__ import annotations
@@ -57,21 +58,24 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"\d+(\.\d+)*")
 
 DRIVERS = ("driver", "amdgpu")
-"""Drivers of which a GPU on Linux requires one. If the host states none, the solver chooses one to be installed."""
+"""Drivers, one of which a GPU on Linux requires. If the host states none, the solver chooses one to be installed."""
 
 
 class UnknownGpuError(ProvisionError):
-    """Raised when a profile names a GPU that the matrix does not list, without its compute capability or gfx target."""
+    """Raised when the compute capability or gfx target of a GPU is unknown.
+
+    The profile gives only the GPU's name, which fits no product of the matrix, or products of several targets.
+    """
 
     code = "unknown-gpu"
     exit_code = 2
 
 
 class HostRequirements:
-    """Collect the keys and root requirements of a request's hosts.
+    """Collects the keys and root requirements of a request's hosts.
 
-    `domains` has the candidates of every key, most wanted first; `roots` are the root requirements; `doubts` are the facts that
-    a host should state and does not.
+    `domains` has the candidates of every key, most preferred first; `roots` are the root requirements; `doubts` are the facts
+    that a host should state and does not, or states in a version that the matrix does not list.
     """
 
     def __init__(self, matrix: Matrix, request: Request, silence: Silence) -> None:
@@ -87,7 +91,7 @@ class HostRequirements:
         self.doubts: list[Doubt] = []
 
     def add(self, target: TargetHost) -> None:
-        """Add the keys, root requirements and doubts of one host; raises `UnknownGpuError` for a GPU of unknown capability."""
+        """Add the keys, root requirements and doubts of one host; raises `UnknownGpuError` if a GPU cannot be identified."""
         request, host, label = self._request, target.host, target.label
         has_own_driver = is_jetson(self._matrix, host)
         has_driver = has_own_driver or has_running_driver(host)
@@ -111,7 +115,7 @@ class HostRequirements:
             self.doubts.append(MissingToolkit(host=label))
 
     def _of_hosts(self) -> Iterator[str]:
-        """Yield the components of which every host has a key, because the host provides them and not a container image."""
+        """Yield the components that have a key for every host, because the host and not a container image provides them."""
         for name, component in self._matrix.components.items():
             source = FACTS.get(name)
             is_of_host = component.virtual or (source is not None and source.is_build_tool)
@@ -121,8 +125,8 @@ class HostRequirements:
     def _fact(self, target: TargetHost, name: str, value: str | None) -> None:
         """Add a component of a host as a key.
 
-        It is required at `value`, which the host states. If that is None, it is chosen from all candidates; a driver that the
-        GPUs need must then be chosen.
+        If the host states `value`, the key must have it. If `value` is None, the key is chosen from all candidates of the
+        component; a driver for GPUs is then required in some version, if there is a candidate.
         """
         component = self._matrix.components[name]
         key = Key(name, target.label)
@@ -153,9 +157,9 @@ class HostRequirements:
         return tuple(sorted(labels)) or (value,)
 
     def _judge(self, target: TargetHost, component: Component, value: str) -> None:
-        """Record the doubt about a stated version of whose series the matrix has no release.
+        """Record a doubt if a host states a version of a series of which the matrix has no release.
 
-        A driver that runs shows that its kernel is good enough for it, whatever the matrix knows of that kernel.
+        None is recorded for a component, such as the kernel, that a running driver shows to be good enough for it.
         """
         name = component.name
         version = Version.named(value) if component.named or value == ABSENT else Version.parse(value)
@@ -176,8 +180,8 @@ class HostRequirements:
     def _candidates(self, component: Component, target: TargetHost) -> tuple[Candidate, ...]:
         """Return the candidates of a component on a host.
 
-        They are cached for all hosts that state the same value. The value matters because a prerelease is a candidate only on a
-        host that has it.
+        They are cached for all hosts that state the same value, because a pre-release is a candidate only on a host that has
+        it.
         """
         name, key = component.name, Key(component.name, target.label)
         known = self._listed.get((name, stated(target.host, name)))
@@ -218,7 +222,7 @@ class HostRequirements:
             self.roots.append(Requirement(key, Labelled(frozenset({found})), stated_gpu))
 
     def _unlisted_gpu(self, target: TargetHost, device: str) -> None:
-        """Record the doubt about a GPU of a capability or target that the matrix does not list."""
+        """Record a doubt about a GPU whose compute capability or gfx target, `device`, the matrix does not list."""
         if "gpu" not in self._matrix.components:
             return
         newest = None if device.startswith("gfx") else self._matrix.components["gpu"].newest_before(Version.parse(device))
@@ -233,14 +237,14 @@ class HostRequirements:
         self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), ground))
 
     def _devices(self, found: str) -> Iterator[str]:
-        """Yield every device that the matrix lists of the same vendor as the device `found`; a fix may propose another one."""
+        """Yield every device of the matrix of the same vendor as the device `found`, because a fix may propose another one."""
         if found.startswith("gfx"):
             yield from (gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)
         elif "gpu" in self._matrix.components:
             yield from (str(release.version) for release in self._matrix.components["gpu"].releases)
 
     def _unknown_gpu(self, target: TargetHost, name: str | None, index: int) -> None:
-        """Record a doubt about a GPU without name, compute capability and gfx target.
+        """Record a doubt about a GPU without name, compute capability and gfx target, the GPU `index` of the host.
 
         Raises `UnknownGpuError` when the GPU has a name that fits no product of the matrix, or products of several targets.
         """
@@ -266,7 +270,7 @@ def is_shared(name: str, component: Component, request: Request) -> bool:
 def _partners(matrix: Matrix) -> dict[str, list[str]]:
     """Return, for each component, the components that a rule requires at the same version.
 
-    A value that a host states of one of them is then a candidate of the other, too.
+    A value that a host states of one of them is then a candidate of the others, too.
     """
     found: dict[str, list[str]] = {}
     for rule in matrix.rules:
@@ -278,10 +282,10 @@ def _partners(matrix: Matrix) -> dict[str, list[str]]:
 
 
 def _labels(candidates: tuple[Candidate, ...], value: str) -> frozenset[str]:
-    """Return the labels of the candidates that a host may have which states a value.
+    """Return the labels of the candidates that a host may have that states `value`.
 
-    They are the value itself, or every build of that version of macOS (`10.13.6`); otherwise the releases of the series that
-    the value names, as `12.4` names that of 12.4.0 and 12.4.1.
+    They are `value` itself, or every build of that version of macOS (`10.13.6`). If there are none, they are the releases of
+    the series that `value` names, as `12.4` names the series of 12.4.0 and 12.4.1.
     """
     same = frozenset(one.label for one in candidates if without_local(one.label) == value or one.label == value)
     is_number = _NUMBER.fullmatch(value) is not None
@@ -289,7 +293,7 @@ def _labels(candidates: tuple[Candidate, ...], value: str) -> frozenset[str]:
 
 
 def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, value: str) -> tuple[Candidate, ...]:
-    """Return the candidates with the value that a host states, inserted by its version if it is not among them.
+    """Return the candidates with `value`, which a host states, inserted by its version if it is not among them.
 
     The matrix need not list the value.
     """
@@ -302,10 +306,10 @@ def _with(candidates: tuple[Candidate, ...], component: Component, key: Key, val
 
 
 def _added(candidates: tuple[Candidate, ...], component: Component, one: Candidate) -> Candidate:
-    """Return a stated version that is not among the candidates, with what is known of it.
+    """Return `one`, a stated version not among the candidates, with the data of the matrix that apply to it.
 
-    A point release of an operating system has the row of its release, and a release of a compiler that of the newest one of
-    its series. A version that is newer than all of the matrix is judged as the newest.
+    A point release of an operating system has the row of its release, and a release of a compiler that of the newest one of its
+    series. A version newer than all releases of the matrix gets the version of the newest.
     """
     listed = [other for other in candidates if isinstance(other, ReleaseCandidate)]
     if component.name == "os":

@@ -2,8 +2,8 @@
 
 A group is a set of requirements that a person could drop together, such as "cuda needs driver", which has a requirement for
 every CUDA release. A conflict has a member for each of its groups. A member has statements such as "cuda 12.4 to 12.6 needs
-driver >=525": a name, the subjects of which the predicate holds, and the predicate. Subjects are shown as spans of versions for
-which the predicate holds throughout.
+driver >=525": a name, the subjects of which the predicate holds, and the predicate. Subjects are shown as spans: ranges of
+versions that all have the predicate.
 """
 
 from __future__ import annotations
@@ -62,19 +62,20 @@ Groups = dict["Group", tuple[Required, ...]]
 KINDS = ("request", "rule", "fact")
 
 SHOWN = 4
-"""How many statements a member has before the rest is counted, and how many versions an offer has."""
+"""The number of statements of a member that are shown before the rest is counted, and of versions that an offer names."""
 
 MOST_RANGES = 9
-"""How many ranges of one component or distribution are listed as alternatives."""
+"""The number of ranges of one component or distribution that are listed as alternatives."""
 
 MOST_SPANS = 4
-"""How many spans a statement has before the rest becomes `and others`."""
+"""The number of spans of a statement that are shown before the rest becomes `and others`."""
 
 
 class Merged(Struct, frozen=True, kw_only=True):
-    """Requirements that become one statement; `alike` are the predicates that `predicate` stands for.
+    """Requirements that become one statement.
 
-    `name` is "" and `predicate` None for a ground without a subject, which is not merged with others.
+    `predicate` is the predicate of the statement, and `alike` are those of the requirements. For a ground without a subject,
+    which is not merged with others, `name` is "" and `predicate` None.
     """
 
     name: str
@@ -91,10 +92,10 @@ class Merged(Struct, frozen=True, kw_only=True):
 def explain_conflict(
     instance: ProblemInstance, search: CompleteSearch | None = None, *, solve_again: SolveAgain | None = None
 ) -> Conflict:
-    """Return the conflict of an instance without an answer: the minimal members in order, and fixes that were solved again.
+    """Return the conflict of an instance without an answer: its minimal members, in order, and fixes that were solved again.
 
     `search` is the search that proved that there is no answer; its clauses are used again, and it is closed here. `solve_again`
-    solves a changed request and returns the versions in its answer, None when there is none; see `fixes` for its absence.
+    solves a changed request and returns its outcome, None when there is none; it may be None itself (see `fixes`).
     """
     search = search or CompleteSearch(instance)
     try:
@@ -105,7 +106,7 @@ def explain_conflict(
 
 
 def described(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Conflict:
-    """Return the conflict of some groups that cannot hold together: members in order and the conclusion, without fixes."""
+    """Return the conflict of `groups`, which cannot hold together: its members in order and its conclusion, without fixes."""
     by_group = _needed(instance, search, groups)
     ordered = _ordered(instance, by_group)
     members = tuple(_member(instance, by_group, group) for group in ordered)
@@ -113,7 +114,7 @@ def described(instance: ProblemInstance, search: CompleteSearch, groups: Sequenc
 
 
 def _needed(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
-    """Return a minimal choice of the requirements that the conflict rests on, by group, newest subject first."""
+    """Return a minimal choice of the requirements that cannot hold together, by group, newest subject first."""
     everything = [Required(parent, one) for group in groups for parent, one in search.members(group)]
     proof = Proof(instance, everything)
     try:
@@ -138,7 +139,7 @@ def _newest_first(member: Required) -> tuple[tuple[int, ...], str]:
 def _ordered(instance: ProblemInstance, by_group: Groups) -> list[Group]:
     """Return the groups of a conflict in order: requests, then rules, then facts of hosts.
 
-    Of the requests, questions come first. Rules of distributions come before those of components, which are in the matrix's
+    Among the requests, questions come first. Rules of distributions come before those of components, which are in the matrix's
     order.
     """
     order = instance.problem.order
@@ -193,7 +194,10 @@ def _member(instance: ProblemInstance, by_group: Groups, group: Group) -> Member
 
 
 def _sources(members: Sequence[Required]) -> tuple[Source, ...]:
-    """Return the sources of some requirements, each once, in their order; the index for a distribution without a source."""
+    """Return the sources of some requirements, each once, in their order.
+
+    For a distribution whose requirements have none, the source is the index.
+    """
     found = dict.fromkeys(one.ground.source for _, one in members)
     sources = tuple(source for source in found if source is not None and source != Documents(()))
     parent = members[0].parent
@@ -221,7 +225,10 @@ def _statement_of(member: Required) -> tuple[str, Predicate | Ground]:
 
 
 def _merged(members: Sequence[Required]) -> list[Merged]:
-    """Return requirements merged by predicate, in order; ranges of one object for the same subjects become alternatives."""
+    """Return requirements merged by predicate, in order.
+
+    Ranges of one object for the same subjects become alternatives of one statement.
+    """
     by_statement: dict[tuple[str, Predicate | Ground], list[Required]] = {}
     for member in members:
         by_statement.setdefault(_statement_of(member), []).append(member)
@@ -238,7 +245,7 @@ def _merged(members: Sequence[Required]) -> list[Merged]:
 
 
 def _joined(some: Sequence[Merged], predicate: Predicate | None = None) -> Merged:
-    """Return several merged requirements as one, with `predicate`, or if it is None with their predicates as alternatives."""
+    """Return several merged requirements as one, with `predicate` or, if it is None, with their predicates as alternatives."""
     return Merged(
         name=some[0].name,
         predicate=predicate or joined([one.predicate for one in some if one.predicate is not None]),
@@ -252,7 +259,7 @@ def _object(merged: Merged) -> object:
 
 
 def _of_the_platform(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Drop the compiled targets of builds for other platforms, if the build for the target's platform is in the conflict.
+    """Return `found` without the compiled targets of builds for other platforms, if the target's build is among the members.
 
     A build has a row in the matrix for each platform, each with compiled targets of its own.
     """
@@ -280,7 +287,7 @@ def _of_the_platform(instance: ProblemInstance, by_group: Groups, found: list[Me
 
 
 def _of_no_platform(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Merge "built for other platforms" of several builds to one statement, if all of the member's statements are that."""
+    """Return one statement for several builds "for other platforms", if all statements of the member say that."""
     del instance, by_group
     built = [one.predicate for one in found if isinstance(one.predicate, BuiltFor)]
     if len(found) < 2 or len(built) < len(found):
@@ -289,7 +296,7 @@ def _of_no_platform(instance: ProblemInstance, by_group: Groups, found: list[Mer
 
 
 def _of_other_gpus(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Merge three or more different lists of compiled targets to one statement about the GPUs that the builds lack.
+    """Return three or more different lists of compiled targets as one statement about the GPUs that the builds do not support.
 
     Its example is the newest build. The statements are unchanged when no GPU of a host is in the conflict.
     """
@@ -311,7 +318,7 @@ def _of_other_gpus(instance: ProblemInstance, by_group: Groups, found: list[Merg
 
 
 def _as_alternatives(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Merge ranges of one object as alternatives if a member has too many statements: their subjects become one span."""
+    """Return ranges of one object merged as alternatives if a member has too many statements: their subjects form one span."""
     del instance, by_group
     ranges = [one for one in found if _object(one) is not None]
     objects = {(one.name, _object(one)) for one in ranges}
@@ -321,7 +328,7 @@ def _as_alternatives(instance: ProblemInstance, by_group: Groups, found: list[Me
 
 
 def _as_one_span(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Replace the ranges of a member with too many statements by the one span around them, if the conflict remains with it."""
+    """Return the ranges of a member with too many statements as one range around them, if the conflict remains with it."""
     ranges = [one for one in found if _object(one) is not None]
     members = [member for one in ranges for member in one.members]
     keys = {one.key for _, one in members}
@@ -367,7 +374,7 @@ def _clause(instance: ProblemInstance, merged: Merged) -> Ground | Statement:
 
 
 def _alike(instance: ProblemInstance, merged: Merged) -> Callable[[Candidate], bool]:
-    """Return a test of whether a candidate has the predicate of a merged statement.
+    """Return a function that returns whether a candidate has the predicate of a merged statement.
 
     For a distribution only versions in `merged` pass, because the metadata of others may not have been read.
     """
@@ -478,7 +485,10 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
 
 
 def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]]) -> Conclusion:
-    """Return the conclusion of a conflict, given the requirements of its groups in order: what cannot be had, and where."""
+    """Return the conclusion of a conflict: what cannot be chosen, and for which hosts.
+
+    `groups` are the requirements of the conflict's groups, in the order of its members.
+    """
     roots = [one for members in groups for parent, one in members if parent is None]
     whole = _for_whom(instance, roots)
     requests = [one for one in roots if isinstance(one.ground, RequiresComponent | RequiresDistribution | AsksWhyNot)]
@@ -506,7 +516,7 @@ def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]])
 def _for_whom(instance: ProblemInstance, roots: Sequence[Requirement]) -> Conclusion:
     """Return the start of a conclusion: the hosts whose facts are in the conflict.
 
-    If there are none, it is the platform if that is in the conflict, and otherwise empty.
+    If there are none, the platform if it is in the conflict; otherwise an empty conclusion.
     """
     hosts = instance.problem.request.hosts
     taking_part = {one.key.scope for one in roots if one.key.scope and not one.key.is_package}

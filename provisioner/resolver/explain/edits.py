@@ -1,9 +1,9 @@
 """Edits of the inputs that may resolve a conflict, and their costs; `fixes` verifies them by solving again.
 
 A group is a set of requirements that a person could change together, such as a line of the spec or a fact of a host; a conflict
-is given by its groups. Requests and facts in a conflict are relaxed directly, in the clauses of the search. The set of hosts
-and lines that shape a problem before it is solved (policy, base image, Python, constraints) are edited in the request, and a
-new problem is made of it.
+is given by its groups, which cannot hold together. Requests and facts in a conflict are relaxed directly: the search drops
+their clauses. The set of hosts and the lines that shape a problem before it is solved (policy, base image, Python, constraints)
+are edited in the request, from which a new problem is then made.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 BUILD, BOUND, RUNS, RELOAD, NO_GPU = "build", "bound", "runs", "reload", "no gpu"
-"""Changes that are not of one component: another build of the same release, a dropped constraint, override or hash, where it
-runs, what is installed already, and to compute on the CPU."""
+"""The names of changes that are not of one component: another build of the same release; a dropped constraint, override or
+hash; in a container or on the host; loading a driver that is installed already; computing on the CPU."""
 
 _NUMBER = re.compile(r"\d+")
 
 Cost = tuple[int, int, int]
-"""The effort of a change, its distance from the packages that nothing rests on, and its place among changes of the same effort.
+"""The effort of a change, then its depth in the conflict (see `Costs._depth`), and its place among changes of the same effort.
 
 Lower is cheaper.
 """
@@ -94,27 +94,30 @@ _COSTS: dict[str, tuple[int, int]] = {
 
 
 class Costs(Struct, frozen=True):
-    """The costs of the changes that may resolve one conflict, given by its groups."""
+    """The costs of the changes that may resolve one conflict, which is given by its groups."""
 
     groups: tuple[Group, ...]
 
     def of(self, change: str, name: str = "") -> Cost:
-        """Return the cost of a change of what is called `name`, by default that of its component.
+        """Return the cost of a change of the component or distribution `name`, by default the one that `change` names.
 
-        The change is named by its component, or it is a change of no component; any other name is that of a package.
+        `change` is a component, or a change of no component such as `BUILD`; any other word has the cost of a distribution.
         """
         effort, place = _COSTS.get(change, _COSTS["package"])
         return effort, self._depth(name or change), place
 
     def _depth(self, name: str) -> int:
-        """Return 0 for a leaf, which something in the conflict rests on, 2 for a root, which rests on something, else 1."""
+        """Return how far a component is from those that need nothing else in the conflict: 0 to 2.
+
+        0: something in the conflict needs it and it needs nothing. 2: it needs something and nothing needs it. 1 otherwise.
+        """
         relations = [group for group in self.groups if isinstance(group, Relation)]
         is_needed = any(one.object == name for one in relations)
         is_needy = any(one.subject.partition("[")[0] == name for one in relations)
         return 1 + is_needy - is_needed
 
     def of_edit(self, edit: Edit) -> Cost:
-        """Return the cost of an edit of the inputs that shape a problem."""
+        """Return the cost of an edit of the lines that shape a problem, such as the policy or the base image."""
         match edit:
             case SetExtras(extras=extras, before=before):
                 is_swap = extras.count(",") == before.count(",") and bool(extras)
@@ -129,7 +132,7 @@ class Costs(Struct, frozen=True):
 
 
 def rank(costs: list[Cost]) -> tuple[int, int, list[Cost]]:
-    """Return the rank of several changes together, lowest first: by the highest effort, then their number, then their costs."""
+    """Return the rank of several changes together, lowest first: by the highest effort, then their number, then all costs."""
     return max(level for level, _, _ in costs), len(costs), sorted(costs)
 
 
@@ -138,7 +141,7 @@ def rank(costs: list[Cost]) -> tuple[int, int, list[Cost]]:
 RANGES = frozenset(
     {"driver", "amdgpu", "jetson", "kernel", "glibc", "gcc", "host_gcc", "clang", "container_toolkit", "cuda_driver", "xcode"}
 )
-"""Facts for which a fix states a bound (`driver >= 550`) instead of one value, because values beyond it mostly work, too."""
+"""Facts for which a fix states a range (`driver >= 550`) instead of one value, because values beyond it mostly work, too."""
 
 
 def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate, *, costs: Costs) -> tuple[Edit, Cost]:
@@ -222,21 +225,21 @@ ALLOWANCES: dict[str, Callable[[Group], bool]] = {
 }
 """Words of `policy.allow` or `policy.forbid` that a fix may change, each with a test for groups of a conflict that suggest it.
 
-A word is also tried if a requirement of the conflict says that the policy forbids it.
+A word is also tried if a requirement of the conflict says that the policy forbids what the word permits.
 """
 
 BASES = ("auto", "cuda-runtime")
-"""Base images to try in place of the spec's: the smallest, and the one with CUDA and its newer libcuda."""
+"""Kinds of base images to try in place of the spec's: the smallest, and one with CUDA and its newer libcuda."""
 
 MOST_IMAGES = 2
-"""How many images of a distribution are tried in place of an older one."""
+"""The number of newer images of the same distribution that are tried in place of the spec's."""
 
 MOST_WITHOUT_HOSTS = 3
-"""How many sets of hosts to drop are tried."""
+"""The number of sets of hosts to drop that are tried."""
 
 
 def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield sets of edits that may resolve a conflict, of lines that shape the problem, cheapest first."""
+    """Yield sets of edits of the lines that shape the problem, which may resolve a conflict, cheapest first."""
     request = instance.problem.request
     roots = [root for root in instance.roots if root.ground.group in groups]
     for ground in dict.fromkeys(root.ground for root in roots if isinstance(root.ground, CompilesOnlyFor)):
@@ -259,10 +262,10 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
 
 
 def without_gpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edit by which a framework computes on the CPU, if a GPU or its driver is in the conflict.
+    """Yield the edit that computes a framework on the CPU, if a GPU or its driver is in the conflict.
 
-    Nothing is yielded where the spec requires no framework, or a runtime, a driver or a distribution with GPU code of its own,
-    nor for a question about another answer.
+    Nothing is yielded if the spec requires no framework, or requires a runtime, a driver or a distribution with GPU code of its
+    own, nor if a caller added requirements to the problem, such as a question.
     """
     problem, request = instance.problem, instance.problem.request
     facts = {group.component for group in groups if isinstance(group, FactOf)}
@@ -278,7 +281,7 @@ def without_gpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterato
 
 
 def other_pythons(instance: ProblemInstance) -> tuple[SetComponent, ...]:
-    """Return the edits that require another Python, nearest first; () when the spec has none or there are no packages."""
+    """Return the edits that require another Python, nearest first; () when the spec requires none or there are no packages."""
     request = instance.problem.request
     if instance.finder is None or "python" not in request.spec.requires:
         return ()
@@ -290,15 +293,15 @@ def other_pythons(instance: ProblemInstance) -> tuple[SetComponent, ...]:
 
 
 def is_python_in(instance: ProblemInstance, groups: Collection[Group]) -> bool:
-    """Return whether a line of the spec about Python is in a conflict."""
+    """Return whether a line of the spec about Python is among `groups`."""
     roots = (root for root in instance.roots if root.ground.group in groups)
     return any(root.key == Key("python") and root.ground.is_request for root in roots)
 
 
 def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edits of the extras of a distribution in the conflict: another one of the same kind, or one less.
+    """Yield edits of a requested distribution in the conflict that replace or drop one of its extras.
 
-    The former are extras whose names differ in their number alone, such as `cuda12` and `cuda13`.
+    A replacement is an extra whose name differs in its numbers alone, such as `cuda13` for `cuda12`.
     """
     for root in instance.roots:
         ground = root.ground
@@ -308,7 +311,7 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
         name, before = ground.name, ",".join(extras)
         for extra in extras:
             rest = [other for other in extras if other != extra]
-            # Without its extra a framework would be that for the CPU, in silence.
+            # Without its extra a framework would silently become the one for the CPU.
             less = () if ground.name in FRAMEWORKS else ("",)
             for other in (*_like(extra, _extras_of(instance, root)), *less):
                 text = ",".join(sorted(filter(None, (*rest, other))))
@@ -326,14 +329,18 @@ def _extras_of(instance: ProblemInstance, root: Requirement) -> tuple[str, ...]:
 
 
 def _like(extra: str, known: Iterable[str]) -> list[str]:
-    """Return the extras whose names differ from that of `extra` in their numbers alone, the highest first."""
+    """Return the extras in `known` whose names differ from `extra` in their numbers alone, the highest first."""
     stem = _NUMBER.sub("", extra)
     same = [other for other in known if extra not in {other, stem} and _NUMBER.sub("", other) == stem]
     return sorted(same, key=lambda other: [int(number) for number in _NUMBER.findall(other)], reverse=True)
 
 
 def cuda_images(instance: ProblemInstance) -> tuple[SetImage, ...]:
-    """Return the edit that takes a base image with CUDA; () where it has CUDA, or no package may need its libraries."""
+    """Return the edit that takes a base image with CUDA.
+
+    () if the spec names another base image than `auto` or `slim`, if the stack has no packages or is not for a container, or if
+    no requested package may need CUDA libraries.
+    """
     request = instance.problem.request
     base = request.spec.image.base
     if instance.finder is None or request.runs != "container" or base not in {"auto", "slim"}:
@@ -343,10 +350,10 @@ def cuda_images(instance: ProblemInstance) -> tuple[SetImage, ...]:
 
 
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edit to the accelerator that the target implies, if the spec names another one that may be in the way.
+    """Yield the edit to the accelerator that the target implies, if the spec names another one that may cause the conflict.
 
-    The accelerator of a Mac is in every conflict, for it decides which builds there are, and its frameworks may have builds for
-    the CPU alone.
+    On a Mac the accelerator counts as part of every conflict, because it decides which builds are candidates. If the spec names
+    the Mac's own accelerator, the CPU is tried instead, because a framework may have builds for the CPU alone.
     """
     requested = request.spec.accelerator
     if requested is None:
@@ -360,7 +367,7 @@ def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple
 
 
 def _containers(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edit to run in a container, if what the host has and an image would bring is in the conflict."""
+    """Yield the edit to run in a container, if a fact of the host that an image would provide is in the conflict."""
     components = {group.component for group in groups if isinstance(group, FactOf)}
     if request.runs != "host" or request.system != "linux":
         return
@@ -369,7 +376,7 @@ def _containers(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[E
 
 
 def _wsl(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edit of each host in WSL 1 whose facts are in the conflict."""
+    """Yield, for each host in WSL 1 with facts in the conflict, the edit to leave WSL 1."""
     concerned = {group.host for group in groups if isinstance(group, FactOf)}
     for target in request.hosts:
         if target.label in concerned and virtualizations(target.host) == {"wsl1"}:
@@ -409,7 +416,7 @@ def _policies(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[
 def _has_prereleases(instance: ProblemInstance, groups: tuple[Group, ...]) -> bool:
     """Return whether a pre-release could meet a request in the conflict.
 
-    It could if a requested component has one in the matrix, or if no version of a requested distribution is allowed.
+    It could if a requested component has one in the matrix, or if a requested distribution has no allowed version.
     """
     components = instance.problem.matrix.components
     for root in instance.roots:
@@ -423,7 +430,7 @@ def _has_prereleases(instance: ProblemInstance, groups: tuple[Group, ...]) -> bo
 
 
 def _bases(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[str]:
-    """Yield the base images to try in place of the spec's: of its own kind first, then any."""
+    """Yield the base images to try in place of the spec's: newer ones of its own kind first, then any other kind."""
     request = instance.problem.request
     lacks_libraries = any(isinstance(group, Relation) and group.object == LIBRARIES for group in groups)
     of_image = {SpecLine("image"), Relation("cuda", "driver"), Relation("image", "driver")}
@@ -444,9 +451,10 @@ def _bases(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[str
 
 
 def fewer_hosts(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Iterator[tuple[Edit, ...]]:
-    """Yield sets of hosts to drop, as edits, after which the clauses read so far are satisfiable.
+    """Yield sets of edits, each dropping hosts so that the clauses read so far are satisfiable.
 
-    Each search for a set starts from another host whose facts are in the conflict; at most `MOST_WITHOUT_HOSTS` are returned.
+    Each search for a set starts from a different host with facts in the conflict; at most `MOST_WITHOUT_HOSTS` sets are
+    yielded.
     """
     facts = _facts_of_hosts(instance)
     found: list[frozenset[str]] = []
@@ -458,7 +466,7 @@ def fewer_hosts(instance: ProblemInstance, search: CompleteSearch, groups: Seque
 
 
 def _facts_of_hosts(instance: ProblemInstance) -> dict[str, frozenset[FactOf]]:
-    """Return the groups of facts of each host by the host's label, in the order of the target."""
+    """Return the groups of the facts of each host, by its label, in the order of the hosts in the target."""
     facts: dict[str, set[FactOf]] = {target.label: set() for target in instance.problem.request.hosts}
     for root in instance.roots:
         group = root.ground.group
@@ -474,7 +482,7 @@ def _concerned(facts: dict[str, frozenset[FactOf]], groups: Collection[Group]) -
 def _gone(
     search: CompleteSearch, facts: dict[str, frozenset[FactOf]], start: str, groups: Sequence[Group]
 ) -> frozenset[str] | None:
-    """Return the hosts to drop: `start`, and those that still conflict after the hosts before them were dropped.
+    """Return the hosts to drop: `start`, and those still in conflict after the hosts before them were dropped.
 
     None when no host would remain, or when the remaining conflict has no fact of another host.
     """

@@ -61,7 +61,7 @@ class Outcome(NamedTuple):
 
     @property
     def is_measured(self) -> bool:
-        """Whether no doubt is about what was chosen."""
+        """Whether no doubt is about the chosen versions themselves, such as that nobody measured their GPU code."""
         return not any(one.is_of_choice for one in self.doubts)
 
 
@@ -69,32 +69,37 @@ SHOWN = 5
 """How many fixes are returned."""
 
 AT_ONCE = 3
-"""How many requests and facts one fix may change, as long as there are such fixes; one of several hosts counts once."""
+"""The number of requests and facts that one fix may change, if there are such fixes; the same fact on several hosts counts
+once."""
 
 MOST = 40
-"""How many combinations of requests and facts are tried."""
+"""The number of combinations of requests and facts that are tried."""
 
 MOST_NEARER = 8
-"""How many versions of a distribution are tried, nearest first, before the most wanted one is taken."""
+"""The number of versions of a distribution that are tried, nearest first, before the most preferred one is taken."""
 
 MOST_UNMEASURED = 4
-"""How many values that nobody measured are passed over for one that was, before the nearest of them is taken."""
+"""The number of values with an unmeasured outcome that are skipped for a measured one; if there is none, the nearest is
+taken."""
 
 MOST_ROUNDS = 3_000
-"""How many rounds of resolvelib are spent on combinations; a fix of a large conflict takes some hundreds.
+"""The number of rounds of resolvelib that are spent on combinations; a fix of a large conflict takes some hundreds.
 
 A limit in seconds would give the same conflict other fixes on another machine.
 """
 
 MOST_READS, MOST_READS_OF_ONE = 1_000, 400
-"""How many versions' metadata may be read for all fixes of a conflict, and for one fix, besides those that the proof read.
+"""The numbers of versions whose metadata may be read for all fixes of a conflict, and for one fix, after the proof.
 
 A fix of a large conflict takes some hundreds; one that takes thousands would keep the user waiting for too long.
 """
 
 
 class Working(Struct, frozen=True, kw_only=True):
-    """Edits that work, with their costs and their outcome, by which fixes are ranked."""
+    """A set of edits verified to give an answer, with their costs and outcome, by which fixes are ranked.
+
+    `chosen` are the candidates that the edits change requests and facts to; empty when the edits are of other inputs.
+    """
 
     edits: tuple[Edit, ...]
     costs: tuple[Cost, ...]
@@ -113,12 +118,12 @@ class Working(Struct, frozen=True, kw_only=True):
 
     @property
     def is_last_resort(self) -> bool:
-        """Whether something is given up, or bought: the GPU, a request, or other hardware."""
+        """Whether the edits give up the GPU or a request, or change hardware."""
         return max(self.costs)[0] >= Effort.NO_GPU
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The rank among fixes, lowest first: last resorts come last, and before them what nobody measured."""
+        """The rank among fixes, lowest first: fixes with measured choices, those with unmeasured ones, then last resorts."""
         told = [(edit.change, str(edit.identity)) for edit in self.edits]
         return self.is_last_resort, not self.outcome.is_measured, rank(list(self.costs)), told
 
@@ -126,10 +131,11 @@ class Working(Struct, frozen=True, kw_only=True):
 def fixes(
     instance: ProblemInstance, search: CompleteSearch, groups: tuple[Group, ...], *, solve_again: SolveAgain | None = None
 ) -> tuple[Fix, ...]:
-    """Return the fixes of a conflict, at most `SHOWN`: verified ones first, then the cheapest; empty when none is found.
+    """Return the fixes of a conflict, at most `SHOWN`, ordered by `Working.rank`; () when none is found.
 
-    `solve_again` solves a changed request and returns its outcome, None when there is no answer. If it is None, a system stack
-    is solved again here, while with packages only fixes within the environment of `instance` are found.
+    `groups` are the conflict's groups. `solve_again` solves a changed request and returns its outcome, None when there is no
+    answer. If it is None, a system stack is solved again here, while with packages only fixes within the environment of
+    `instance` are found.
     """
     if solve_again is None and instance.finder is None:
         solve_again = partial(_solve_system_again, instance.problem)
@@ -161,19 +167,23 @@ def fixes(
 def fix_of(
     edits: Sequence[Edit], gives: Mapping[str, str], hosts: Mapping[str, TargetHost], *, requested: frozenset[str]
 ) -> Fix:
-    """Return edits as a fix, which names the hosts if the target has more than one."""
+    """Return edits as a fix.
+
+    `gives` are the versions of the answer, by name. The fix names the hosts if `hosts`, by label, have more than one machine.
+    `requested` are the components that the spec requires.
+    """
     names_hosts = sum(target.count for target in hosts.values()) > 1
     labels = {target.label: target.names or (target.label,) for target in hosts.values()} if names_hosts else {}
     return Fix(edits=tuple(edits), gives=gives, hosts=labels, requested=requested)
 
 
 def rejoined(problem: Problem, request: Request) -> Problem:
-    """Return the problem of a changed request, with the extra requirements of `problem` (a question, a lock's content)."""
+    """Return the problem of a changed request, with the extra requirements of `problem`, such as a question or a lock."""
     return join(problem.matrix, request).with_roots(*problem.extra)
 
 
 def applied(request: Request, edits: Iterable[Edit]) -> Request:
-    """Return a request after some edits."""
+    """Return a request after the edits were applied in order."""
     for edit in edits:
         request = edit.apply(request)
     return request
@@ -224,7 +234,10 @@ def _with_one_of(
     paid: tuple[Cost, ...] = (),
     costs: Costs,
 ) -> Working | None:
-    """Return some edits, whose costs are `paid`, with the first of others with which they work; None when there is none."""
+    """Return the given edits with the first of `others` that gives an answer with them; None when none does.
+
+    `paid` are the costs of `edits`.
+    """
     for edit in others:
         instance.budget.allot(MOST_READS_OF_ONE)
         found = _outcome_of(solve_again, instance.problem.request, (*edits, edit))
@@ -241,9 +254,9 @@ def _of_inputs(
     known: Sequence[Working],
     costs: Costs,
 ) -> list[Working]:
-    """Return the sets of edits in `tried` that work.
+    """Return the sets of edits in `tried` that give an answer.
 
-    A set is left out if all edits of another set that works, here or in `known`, are in it.
+    A set is left out if it contains all edits of another set that gives an answer, found here or in `known`.
     """
     request = instance.problem.request
     found: list[Working] = []
@@ -260,7 +273,7 @@ def _of_inputs(
 
 
 def _while_readable(tried: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, ...]]:
-    """Yield edits until the read budget is exhausted or an index is out of reach."""
+    """Yield sets of edits until the read budget is exhausted or an index cannot be reached."""
     try:
         yield from tried
     except UnavailableError:
@@ -268,7 +281,7 @@ def _while_readable(tried: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, .
 
 
 def _is_superset(one: Working, others: Iterable[Working]) -> bool:
-    """Return whether some of the edits work without the others: dropping a request may make another edit unnecessary."""
+    """Return whether a part of the edits gives an answer by itself: dropping a request may make another edit unnecessary."""
     return any(other.identities < one.identities for other in others)
 
 
@@ -283,7 +296,7 @@ class _Search:
         self._rounds = 0
 
     def found(self, groups: tuple[Group, ...]) -> list[Working]:
-        """Return the sets of edits that work, in the order tried, cheapest first; a superset of one that works is not tried."""
+        """Return the sets of edits that give an answer, in the order tried, cheapest first; no superset of one is tried."""
         working: list[Working] = []
         done: list[frozenset[Group]] = []
         queue: list[tuple[Relaxable, ...]] = [(one,) for one in relaxables(self._instance, self._search, groups)]
@@ -310,7 +323,7 @@ class _Search:
         return working
 
     def smallest(self, groups: tuple[Group, ...]) -> Working | None:
-        """Return the edits of the smallest set of requests and facts whose changes work together, however many; None for none.
+        """Return the edits of the smallest set of requests and facts whose changes give an answer; None when there is none.
 
         Every conflict that remains has to be hit by the set, so a smallest set that hits all conflicts found so far is tried,
         and the next conflict is found, until none remains.
@@ -336,16 +349,16 @@ class _Search:
         return None
 
     def _further(self, some: tuple[Relaxable, ...], dropped: frozenset[Group]) -> list[tuple[Relaxable, ...]]:
-        """Return extensions of a set by one more request or fact: one that still conflicts after the changes of the set."""
+        """Return extensions of the set by one more request or fact, each still in conflict after the changes of the set."""
         groups = self._still_impossible(dropped) or self._in_the_way(some, dropped)
         also = relaxables(self._instance, self._search, groups)
         further = [(*some, one) for one in also if one.group not in dropped]
         return [some for some in further if len({(one.name, one.is_fact) for one in some}) <= AT_ONCE]
 
     def _still_impossible(self, dropped: frozenset[Group]) -> tuple[Group, ...]:
-        """Return the minimal conflict that remains after some groups are dropped.
+        """Return the minimal conflict that remains without the groups in `dropped`.
 
-        () when none remains, or when that is not known because an index cannot be reached.
+        () when none remains, or when that is unknown because an index cannot be reached.
         """
         try:
             return self._search.minimal(without=dropped) if self._search.find(without=dropped) is None else ()
@@ -353,7 +366,7 @@ class _Search:
             return ()
 
     def _in_the_way(self, some: tuple[Relaxable, ...], dropped: frozenset[Group]) -> tuple[Group, ...]:
-        """Return the groups that exclude every candidate of the changed keys; () when there are none. Not minimal."""
+        """Return the groups, not always a minimal set, that exclude every candidate of the changed keys; () for none."""
         present = tuple(dict.fromkeys(one.key for one in some if not one.is_fact and not one.is_bound))
         found: dict[Group, None] = {}
         for keys in dict.fromkeys((present, *((key,) for key in present))):
@@ -364,7 +377,8 @@ class _Search:
     def _working(self, some: tuple[Relaxable, ...]) -> Working | None:
         """Return the edits that change every request and fact of a set; None when none work or an index cannot be reached.
 
-        When what is nearest was measured by nobody, a few others are tried, and the nearest that was measured is taken.
+        If the outcome of the nearest value is not measured, up to `MOST_UNMEASURED` others are tried; the nearest measured one
+        is taken.
         """
         found = first = self._nearest_working(some, frozenset())
         passed: frozenset[Candidate] = frozenset()
@@ -377,7 +391,10 @@ class _Search:
         return found if found is not None and found.outcome.is_measured else first
 
     def _nearest_working(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
-        """Return the edits that change every request and fact of a set to the nearest values that work, without some values."""
+        """Return the edits that change a set's requests and facts to the nearest values that give an answer, except `passed`.
+
+        None when no values do, when an index cannot be reached, or when the answer would have nothing that was requested.
+        """
         is_solved_whole = self._solve_again is not None and all(one.is_bound for one in some)
         try:
             # Without a bound another Python may work, and `solve_again` tries all of them.
@@ -402,7 +419,10 @@ class _Search:
     def _edits(
         self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], *, has_ends: bool = False
     ) -> tuple[tuple[Edit, ...], tuple[Cost, ...]]:
-        """Return the edits to the chosen values with their costs; `has_ends`: those of facts with the range that works."""
+        """Return the edits to the chosen values with their costs.
+
+        With `has_ends`, the edits of facts state the range of values that works.
+        """
         pairs = []
         for one, candidate in zip(some, chosen, strict=True):
             if candidate is None:
@@ -425,7 +445,7 @@ class _Search:
         some: tuple[Relaxable, ...],
         chosen: Sequence[Candidate | None],
     ) -> SetFact:
-        """Return the edit of a fact with the range from the nearest value to the last one beyond it that works."""
+        """Return the edit of a fact with the range from the nearest value that works to the last one beyond it that works."""
         beyond = next((list(values) for values in nearest(self._instance, one) if candidate in values), [])
         beyond = beyond[beyond.index(candidate) + 1 :] if candidate in beyond else []
         given = tuple(value for value in chosen if value is not None and value is not candidate)
@@ -443,7 +463,7 @@ class _Search:
         )
 
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
-        """Return whether an answer has any requested framework or distribution: an environment without them is no use."""
+        """Return whether an answer has a requested framework or distribution: without any, the environment has no use."""
         requires = self._instance.problem.request.spec.requires
         wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in self._instance.named)}
         return bool(wanted.intersection(given)) if wanted else bool(given)
@@ -455,10 +475,10 @@ class _Search:
         return None if pins is None else outcome(self._instance, pins)
 
     def _chosen(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> list[Candidate | None] | None:
-        """Return a candidate for each request and fact of a set; None when the set cannot work.
+        """Return a candidate for each request and fact of a set; None when the set cannot give an answer.
 
-        It is the nearest value that works; for a distribution of which the nearest versions do not, that in an answer. An
-        element is None for a request of which no value works, and for a bound: both have to be dropped.
+        It is the nearest value that works; for a distribution whose `MOST_NEARER` nearest versions do not work, the version in
+        an answer. An element is None for a request for which no value works, and for a bound: both have to be dropped.
         """
         without = _groups(some)
         asking = [one for one in some if not one.is_bound]
@@ -499,7 +519,7 @@ class _Search:
         present: tuple[Key, ...],
         most: int | None = None,
     ) -> Candidate | None:
-        """Return the first candidate that works, or None when none does, or none of the `most` that are not refuted.
+        """Return the first candidate in `some` that works; None when none of them, or of the first `most` not refuted, works.
 
         Candidates that are already refuted are skipped by bisection; the others are solved one by one.
         """
@@ -519,18 +539,18 @@ class _Search:
         return None
 
     def _works(self, *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]) -> bool:
-        """Return whether there is any answer; finding the most wanted one would take a search for every key."""
+        """Return whether there is any answer; finding the most preferred one would take a search for every key."""
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
         return self._search.find(without=without, given=given, present=present) is not None
 
     def _answered(
         self, *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]
     ) -> Mapping[Key, Candidate] | None:
-        """Return the answer without some groups and with some candidates and keys required; None when there is none.
+        """Return the answer without the groups in `without` and with `given` and `present` required; None when there is none.
 
-        With packages resolvelib runs first, because it reads a third of what the complete search reads to find the most wanted
-        answer. The complete search is the one of the conflict, so that it reuses its clauses. Given candidates count as
-        required: otherwise the requirements of a given driver that nothing requires would not be checked.
+        With packages resolvelib runs first, because it reads a third of what the complete search reads to find the most
+        preferred answer. The complete search is the one of the conflict, so that it reuses its clauses. Candidates in `given`
+        are also required: otherwise the requirements of a given driver that nothing requires would not be checked.
         """
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
         if self._instance.finder is not None:

@@ -1,4 +1,7 @@
-"""Requests and facts in a conflict that a person could change, and the values to change them to, nearest first."""
+"""Requests and facts in a conflict that a person could change, and the values to change them to, nearest first.
+
+A group is a set of requirements that a person could change together, such as a line of the spec or a fact of a host.
+"""
 
 from __future__ import annotations
 
@@ -34,16 +37,19 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 FIXED = frozenset({"platform", "accelerator", "image", "policy"})
-"""Components that are not relaxed directly: the target, which no fix changes, and those that are edited in the request."""
+"""Components that are not relaxed directly: the target, which no fix changes, and those edited in the request."""
 
 OLDER_FIRST = frozenset({"kernel"})
-"""Facts of which older values are tried before newer ones: what a release is documented for ends at some kernel."""
+"""Facts of which older values are tried before newer ones: releases are documented up to some version of the kernel."""
 
 Numbers = tuple[int, ...]
 
 
 class Relaxable(Struct, frozen=True):
-    """A request or fact that a person could change: the group of its requirements, its key and its current requirement."""
+    """A request or fact that a person could change.
+
+    `group` is the group of its requirements, `key` the key that they are on, and `current` one of them.
+    """
 
     group: Group
     key: Key
@@ -63,7 +69,7 @@ class Relaxable(Struct, frozen=True):
     def name(self) -> str:
         """The name of the line or fact.
 
-        It differs from the key for a constraint or override, for hashes, and for `pytorch_build`, a line of its own on
+        It differs from the key for a constraint or override, for hashes, and for `pytorch_build`, a line of its own about
         PyTorch's key.
         """
         ground = self.current.ground
@@ -77,7 +83,7 @@ class Relaxable(Struct, frozen=True):
 
 
 def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> list[Relaxable]:
-    """Return the requests and facts among some groups that a person could change.
+    """Return the requests and facts among `groups` that a person could change.
 
     Left out are rules, the target, requirements added by a question or a lock, and lines that are edited in the request only,
     such as Python when there are packages.
@@ -100,7 +106,7 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
 
 
 def _is_pointless(one: Relaxable, instance: ProblemInstance) -> bool:
-    """Return whether a fact is the macOS of a Mac without a GPU of NVIDIA, on which no macOS runs CUDA."""
+    """Return whether a fact is the macOS of a Mac without an NVIDIA GPU, which runs CUDA in no version of macOS."""
     request = instance.problem.request
     if one.name != "macos" or request.accelerator != "cuda":
         return False
@@ -108,12 +114,12 @@ def _is_pointless(one: Relaxable, instance: ProblemInstance) -> bool:
 
 
 def today(instance: ProblemInstance, one: Relaxable) -> Candidate | None:
-    """Return the candidate that a host states; None when nothing meets the requirement."""
+    """Return the candidate that a host has now, which the fact `one` requires; None when no candidate meets the requirement."""
     return next((other for other in instance.candidates(one.key) if one.current.allows(other)), None)
 
 
 def installed(instance: ProblemInstance, one: Relaxable) -> dict[str, str]:
-    """Return the newer values of a host's fact that are installed already, each with the component that shows it."""
+    """Return the newer values of a host's fact that are already installed there, each with the component that reveals it."""
     hosts = (target.host for target in instance.problem.request.hosts if target.label == one.key.scope)
     now = today(instance, one)
     found: dict[str, str] = {}
@@ -131,11 +137,11 @@ def _every_number(text: str) -> Numbers:
 
 
 def nearest(instance: ProblemInstance, one: Relaxable) -> Iterator[Sequence[Candidate]]:
-    """Yield lists of values to try, nearest first; of each list, the first value that works is taken.
+    """Yield lists of values to try, nearest first; the first value of each list that works is taken.
 
     For a host fact these are the values that are installed already, then the newer values, then the older ones; the other way
-    round for a kernel. Values that are not numbers are in the order of the matrix, the remedy of the component first. For a
-    request they are those of `_nearest_to_request`.
+    round for a kernel. Values that are not numbers are in the order of the matrix, except that the remedy of the component
+    comes first. For a request they are those of `_nearest_to_request`.
     """
     candidates = instance.candidates(one.key)
     if not one.is_fact:
@@ -156,11 +162,12 @@ def nearest(instance: ProblemInstance, one: Relaxable) -> Iterator[Sequence[Cand
 
 
 def _nearest_to_request(instance: ProblemInstance, one: Relaxable) -> list[Candidate]:
-    """Return the values that a request excludes, nearest first; names without an order as they are listed.
+    """Return the values that a request excludes, nearest first.
 
-    Values whose GPU code nobody measured come last. Of the others, those of the release that is asked for come first, then
-    those of the releases with the fewest releases in between, a newer one before an older one. Of one release the builds for
-    the nearest CUDA or ROCm come first, of the same major before others; equal ones are in the order of preference.
+    Values with unmeasured GPU code come last. Of the others, values of a requested release come first, then those of the
+    releases with the fewest releases in between, a newer one before an older one. Of one release the builds for the nearest
+    CUDA or ROCm come first, of the same major before others. Equal ones, and names without an order, stay in the order of
+    preference.
     """
     candidates = [other for other in instance.candidates(one.key) if not (other.is_withheld or other.has_no_file)]
     asked = instance.allowed(one.current)
@@ -189,9 +196,9 @@ def _trimmed(numbers: Numbers) -> Numbers:
 
 
 def _places_asked(one: Relaxable, asked: frozenset[Candidate], releases: Sequence[Numbers]) -> set[int]:
-    """Return the places of the releases that a request asks for: twice their index in `releases`.
+    """Return the places of the releases that a request allows: twice their index in `releases`.
 
-    When it asks for none of them, they are those of the versions that it names, an odd number for one between two releases.
+    If it allows none of them, the places are those of the versions that it names, an odd number for one between two releases.
     """
     if asked:
         return {2 * bisect_left(releases, _numbers(other)) for other in asked}
@@ -204,7 +211,7 @@ def _places_asked(one: Relaxable, asked: frozenset[Candidate], releases: Sequenc
 
 
 def _named(one: Relaxable) -> Iterator[Numbers]:
-    """Yield the numbers of the versions in the range of a request."""
+    """Yield the numbers of the versions that the range of a request names."""
     test = one.current.test
     if isinstance(test, Within):
         yield from (_trimmed(clause.version.release) for clause in test.range.clauses)
@@ -213,14 +220,17 @@ def _named(one: Relaxable) -> Iterator[Numbers]:
 
 
 def _apart(place: int, places: Sequence[int]) -> tuple[int, bool]:
-    """Return how far a place is from the nearest of some, and whether it is below that one; (0, False) when there are none."""
+    """Return how far `place` is from the nearest of `places`, and whether it is lower than that one.
+
+    (0, False) when `places` is empty. A place is a position among releases (see `_places_asked`).
+    """
     index = bisect_left(places, place)
     near = places[max(index - 1, 0) : index + 1]
     return min(((abs(place - other), place < other) for other in near), default=(0, False))
 
 
 def _runtimes_asked(one: Relaxable, candidates: Sequence[Candidate]) -> set[Numbers]:
-    """Return the CUDA or ROCm of the builds that a request asks for by name, of any release; empty when it names no build."""
+    """Return the CUDA or ROCm releases of the builds that a request names; empty when it names no build."""
     test = one.current.test
     names = {clause.version.local for clause in test.range.clauses} if isinstance(test, Within) else set()
     if isinstance(test, Matching):
@@ -240,7 +250,7 @@ def _runtime(candidate: Candidate) -> Numbers:
 
 
 def _runtimes_apart(candidate: Candidate, runtimes: set[Numbers]) -> tuple[int, int]:
-    """Return how far the CUDA or ROCm of a build is from the nearest of some, by major and then by minor number."""
+    """Return how far the CUDA or ROCm of a build is from the nearest of `runtimes`: by major, then by minor number."""
     major, minor = (*_runtime(candidate), 0, 0)[:2]
     found = []
     for other in runtimes:
@@ -252,7 +262,7 @@ def _runtimes_apart(candidate: Candidate, runtimes: set[Numbers]) -> tuple[int, 
 
 
 def _rank(instance: ProblemInstance, candidate: Candidate) -> int:
-    """Return 0 for a build or wheel as good as its number, more for one to take last, such as one that nobody measured."""
+    """Return 0 for a build or version ordered by its number alone, more for one to try last, such as one never measured."""
     if candidate.key.is_package:
         return instance.finder.rank(candidate) if instance.finder is not None else 0
     build = build_of(candidate)

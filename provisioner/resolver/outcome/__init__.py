@@ -1,1 +1,1 @@
-"""Make of the chosen candidates the stack that users and locks see, with its reasons, doubts and relaxations."""
+"""Build the stack for users and locks from the chosen candidates, with its reasons, doubts and relaxations."""

@@ -1,4 +1,4 @@
-"""Whether anything in an answer computes on the accelerator that the spec asks for."""
+"""Whether any part of an answer computes on the accelerator that the spec asks for."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def nothing_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[NothingAccelerated]:
     """Yield a doubt if the spec asks for CUDA or ROCm and no chosen package is known to compute on it.
 
-    Nothing is said of an answer without packages, and where the GPUs of the hosts alone call for the accelerator: many programs
-    on such machines compute on the processor.
+    No doubt is yielded for an answer without packages. Nor if the spec names no accelerator, so that it follows from the hosts'
+    GPUs: many programs on such machines compute on the processor.
     """
     request = problem.request
     if request.spec.accelerator not in ON_GPUS or not any(isinstance(one, FileCandidate) for one in pins.values()):
@@ -35,7 +35,7 @@ def nothing_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> Iter
 
 
 def is_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> bool:
-    """Return whether anything chosen computes on the request's accelerator, or may do so."""
+    """Return whether any chosen candidate computes on the request's accelerator, or may do so."""
     if problem.request.spec.build is not None or any(key.component in RUNTIMES for key in pins if not key.is_package):
         return True
     builds = (build_of(pins.get(Key(name))) for name in FRAMEWORKS)
@@ -59,7 +59,7 @@ def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:
 
 
 def cpu_wheels(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Candidate]:
-    """Yield the chosen wheels without anything for GPUs, of distributions whose wheels for others have GPU code."""
+    """Yield the chosen wheels without GPU code and GPU libraries, of distributions that have GPU code in other wheels."""
     known, request = with_gpu_code(problem.matrix), problem.request
     for key, one in pins.items():
         if not key.is_package or key.project not in known or "[" in key.name:

@@ -1,4 +1,4 @@
-"""Build the stack of an answer from the chosen candidates (`pins`), one for each component or distribution to choose."""
+"""Build the stack of an answer from the chosen candidates (`pins`): one for each key, a component or distribution to choose."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ BASES = ("native", "minor-version", "forward-compat")
 
 
 def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
-    """Return the stack of a verified assignment of candidates to keys.
+    """Return the stack of `pins`, a verified assignment of candidates to keys; `instance` is the solved problem.
 
     `beside` are distributions that were chosen earlier, when only the components were solved again; None without a lock. With
-    packages or a lock the answer is all that is installed.
+    packages or a lock nothing is installed but the answer.
     """
     problem = instance.problem
     is_whole, beside = instance.finder is not None or beside is not None, beside or {}
@@ -117,7 +117,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
 
 
 def doubts_of(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return the doubts that make an answer unverified; () for a yes."""
+    """Return the doubts that make an answer unverified; () when the answer is verified."""
     return _weighed(instance, _in_order(instance.problem, pins), {}, is_whole=instance.finder is not None).doubts
 
 
@@ -141,7 +141,10 @@ def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Cand
 
 
 def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
-    """Return the build whose compiled targets the stack has: PyTorch's, otherwise the first chosen framework's; or None."""
+    """Return the build whose compiled targets the stack shows: PyTorch's, otherwise the first chosen framework's.
+
+    None for neither.
+    """
     candidates = (pins.get(Key(name)) for name in FRAMEWORKS)
     return next((build_of(one) for one in candidates if one is not None), None)
 
@@ -189,7 +192,7 @@ def _components(instance: ProblemInstance, system: Mapping[Key, Candidate]) -> d
 
 
 def _shown_label(candidate: Candidate, host: Host | None) -> str:
-    """Return the text of a chosen candidate; for a release of the series that its host states, that series (`580`)."""
+    """Return the text of a chosen candidate; if its host states only a series that it belongs to, that series (`580`)."""
     value = stated(host, candidate.key.component) if host is not None and candidate.key.component in FACTS else None
     is_series = value is not None and "+" not in candidate.label and is_stated_as(value, candidate.label)
     return str(value) if is_series else candidate.label
@@ -217,7 +220,7 @@ def _pins(instance: ProblemInstance, system: Mapping[Key, Candidate], rules: lis
 
 
 def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
-    """Return how the driver meets the CUDA requirement, one of `BASES`: for several hosts the last one of these that any needs.
+    """Return how the driver meets the CUDA requirement, one of `BASES`; if this differs between hosts, the last of these.
 
     "" when no chosen component requires CUDA of a driver.
     """
@@ -271,7 +274,7 @@ def _device(text: str) -> tuple[Version, str]:
 
 
 def _in_all(lists: list[str]) -> str:
-    """Return the GPUs that all of several lists have, in the order of the first."""
+    """Return the GPUs that are in all of several lists, in the order of the first."""
     first, *others = (text.split(", ") for text in lists or [""])
     return ", ".join(one for one in first if all(one in other for other in others))
 
@@ -308,7 +311,10 @@ def _image(problem: Problem, pins: Mapping[Key, Candidate]) -> BaseImage | None:
 
 
 def _managed_python(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -> ManagedPython | None:
-    """Return the Python to install in a base image; None when the image or its distribution has the chosen one."""
+    """Return the Python to install in a base image.
+
+    None when the image contains the chosen one or its distribution packages it.
+    """
     python = pins.get(Key("python"))
     if python is None or not image.apt_python or python.label in {image.python, image.apt_python}:
         return None

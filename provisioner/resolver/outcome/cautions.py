@@ -1,4 +1,7 @@
-"""Warnings about an answer: yanked files, extras that nobody has, lowered compile targets, and newer releases on the index."""
+"""Warnings about an answer: yanked files, extras that do not exist, lowered compile targets, and newer releases on an index.
+
+No warning makes an answer unverified.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def yanked(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
 
 
 def lowered_targets(pins: Mapping[Key, Candidate]) -> Iterator[LoweredTarget]:
-    """Yield a warning for each GPU that is compiled for as an older architecture, which the compiler knows."""
+    """Yield a warning for each GPU for which an older architecture is compiled, because nvcc does not know the GPU's own."""
     nvcc = next((one for key, one in pins.items() if key.component == "nvcc"), None)
     for key, candidate in pins.items():
         device = key.name.partition(":")[2]
@@ -70,9 +73,10 @@ def _ground_of(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Ke
 
 
 def newer_on_index(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[UnlistedRelease]:
-    """Yield each framework of which the index of its build has a newer release than the matrix lists, and the spec allows it.
+    """Yield a warning for each framework of which the index of its build has a release newer than all in the matrix.
 
-    The page of that index has been read already, to find the files of the chosen build.
+    Only releases that the spec allows count. The page of that index has been read already, to find the files of the chosen
+    build.
     """
     finder = instance.finder
     if finder is None:

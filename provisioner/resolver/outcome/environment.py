@@ -1,6 +1,6 @@
 """Environment variables of a stack: from rows of the matrix that apply, for GPU overrides, and for the gate of a base image.
 
-The gate of an image is the expression, such as NVIDIA_REQUIRE_CUDA, by which a container runtime refuses hosts.
+The gate of an image is its NVIDIA_REQUIRE_CUDA, an expression with which a container runtime refuses hosts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def environment(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dic
 
 
 def overrides(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[GfxOverride]:
-    """Yield the rows of the matrix by which AMD GPUs of the hosts run code compiled for another target."""
+    """Yield the gfx overrides of the matrix with which AMD GPUs of the hosts run code compiled for another target."""
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
         if (build := build_of(candidate)) is not None:
@@ -44,7 +44,7 @@ def overrides(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 
 
 def _applies(row: Variables, instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
-    """Return whether a row applies: a chosen component is in its range, on a host for which its guards (conditions) hold."""
+    """Return whether a row applies: a chosen component is in its range, on a host where the row's guards (conditions) hold."""
     hosts = instance.problem.request.hosts or (NO_HOST,)
     held = {target.label for target in hosts if instance.problem.needs.guards.hold(row.on, target)}
     return bool(held) and any(

@@ -1,4 +1,4 @@
-"""What the stated facts of hosts prove beyond themselves, and which of them nothing in a stack depends on."""
+"""Facts of a host that its running driver proves, and stated facts on which nothing in a stack depends."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from provisioner.request import Request, TargetHost
 
 _OTHER_READERS = frozenset({"os", "virtualization", *DRIVER_KINDS})
-"""Facts that the resolver reads itself, whether or not a row of the matrix is about them."""
+"""Facts that the code of the resolver depends on, even if no row of the matrix is about them."""
 
 _UNREAD_KEYS = ("jetson.jetpack",)
-"""Keys of a profile that describe a fact for people: another key states what rules are about."""
+"""Keys of a host profile that only inform a reader: rules depend on another key with the same fact."""
 
 
 def shown_by_drivers_of(request: Request) -> Iterator[ShownByDriver]:
-    """Yield, for each host with a running driver, the facts that it need not state for that reason."""
+    """Yield, for each host with a running driver, the facts that it need not state because the driver proves them."""
     for target in request.hosts:
         driver = target.host.driver
         if driver is None or driver.version is None or not has_running_driver(target.host):
@@ -36,7 +36,7 @@ def shown_by_drivers_of(request: Request) -> Iterator[ShownByDriver]:
 
 
 def unread_facts(matrix: Matrix, request: Request) -> Iterator[Unread]:
-    """Yield, for each host, the keys of its profile that no requirement of a stack for the request can depend on."""
+    """Yield, for each host, the keys of its profile on which no requirement of a stack for the request can depend."""
     for target in request.hosts:
         keys = tuple(_unread(matrix, request, target))
         if keys:
@@ -60,5 +60,5 @@ def _unread(matrix: Matrix, request: Request, target: TargetHost) -> Iterator[st
 
 @once_per_matrix
 def _read_by_matrix(matrix: Matrix) -> frozenset[str]:
-    """Return the components that the matrix has, and the facts that its rules depend on."""
+    """Return the names of the components in the matrix, and of the facts on which its rules depend."""
     return frozenset(matrix.components).union(need.component for rule in matrix.rules for need in rule.on)

@@ -1,4 +1,4 @@
-"""Frameworks that packages hold back: spec, hosts and matrix allow a newer release, but a package excludes it."""
+"""Frameworks that packages hold back: spec, hosts and matrix allow a newer release, but a package's requirement does not."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
-    """Yield each framework of the stack that is older than it would be without the packages; nothing without packages."""
+    """Yield each framework of the stack that is older than it would be without the packages.
+
+    Nothing when there are no packages.
+    """
     if instance.finder is None:
         return
     for name in FRAMEWORKS:
@@ -57,7 +60,7 @@ def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Releas
 
 
 def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
-    """Return whether the other choices allow a newer version of a distribution, which then does not hold the framework back.
+    """Return whether the other choices allow a newer version of a distribution, so that it does not hold the framework back.
 
     For example, a torchvision without a version in the spec is only as old as the torch it was chosen for.
     """
@@ -79,7 +82,7 @@ def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one:
 def _would_do(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], one: ReleaseCandidate, others: list[Requirement]
 ) -> bool:
-    """Return whether the requirements in `others` and the hosts allow a release, and some CUDA or ROCm release it needs.
+    """Return whether the requirements `others` and the hosts allow a release, and some CUDA or ROCm release that it requires.
 
     False for a build on an index that cannot be reached: no package holds it back, and a warning names that index.
     """

@@ -1,7 +1,7 @@
-"""The gate of the base image in an answer: the variable that keeps it, its doubts, and the relaxation that replaces it.
+"""The gate of the base image in an answer: the variable that preserves it, its doubts, and the relaxation that replaces it.
 
-The gate is the image's NVIDIA_REQUIRE_CUDA, an expression by which the container runtime refuses hosts. It binds if the spec
-names the base image and does not allow `image-gate`; otherwise the gate of the stack replaces it.
+The gate is the image's NVIDIA_REQUIRE_CUDA, an expression with which the container runtime refuses hosts. It binds if the spec
+names the base image and does not allow `image-gate`; otherwise the NVIDIA_REQUIRE_CUDA of the stack replaces it.
 """
 
 from __future__ import annotations
@@ -24,13 +24,16 @@ if TYPE_CHECKING:
 
 
 def kept_gate(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str, str]:
-    """Return the variable that keeps the base image's gate, with its value; {} when there is none or it does not bind."""
+    """Return the variable in which the rendered image preserves the base image's gate, with its value.
+
+    {} when the base image has no gate, or the gate of the stack replaces it.
+    """
     image = _image(pins)
     return {BASE_IMAGE_GATE: image.require_cuda} if image is not None and _gate_of(instance).is_binding else {}
 
 
 def gate_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the doubts about a binding gate: facts that it reads and hosts do not state, and clauses that are not evaluated."""
+    """Yield the doubts about a binding gate: facts that decide it but are not stated, and clauses that are not evaluated."""
     gate, image = _gate_of(instance), _image(pins)
     if image is None or not gate.is_binding:
         return
@@ -48,7 +51,7 @@ def gate_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
 
 
 def gate_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[GateReplaced]:
-    """Yield a relaxation for each host that the base image's own gate would refuse, if the stack's gate replaces it."""
+    """Yield a relaxation for each host that the base image's gate would refuse, if the gate of the stack replaces it."""
     gate, image = _gate_of(instance), _image(pins)
     request = instance.problem.request
     if image is None or gate.is_binding or request.accelerator != "cuda" or request.system != "linux":

@@ -1,4 +1,4 @@
-"""CUDA libraries that nothing chosen is known to have, and those that the host has in another version than the wheels."""
+"""Doubts about CUDA libraries: those that no chosen part is known to contain, and those of which a host has another version."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 SEARCHED_FIRST = frozenset({"LD_LIBRARY_PATH", "LD_PRELOAD"})
-"""The variables whose libraries the loader of Linux takes before those that a RUNPATH leads to."""
+"""The variables whose libraries the Linux loader takes before those in a RUNPATH."""
 
 
 def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[MissingLibraries]:
-    """Yield a doubt for each chosen wheel that needs libraries of CUDA which nothing chosen provides."""
+    """Yield a doubt for each chosen wheel that needs CUDA libraries which no chosen part provides."""
     problem = instance.problem
     libraries = Libraries(problem, GpuWheels(problem, "")) if instance.finder is None else instance.finder.libraries
     for candidate, groups in libraries.lacking(pins):
@@ -40,11 +40,11 @@ def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) 
 
 
 def shadowed_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[ShadowedLibrary]:
-    """Yield each library of a host that its loader finds before that of the chosen wheels, in another version.
+    """Yield a doubt for each library of a host that the loader finds before that of the chosen wheels, in another version.
 
     The loader searches LD_LIBRARY_PATH before the RUNPATH of a library and after its RPATH (ld.so(8)). PyTorch's libraries have
-    an RPATH and are served by their own wheels; cuDNN opens its parts by a RUNPATH, so that parts of two versions would meet.
-    Measured in libtorch_global_deps.so of torch 2.3.1, 2.9.1 and 2.15.0, libcudnn.so.8 of nvidia-cudnn-cu12 8.9.2.26 and
+    an RPATH, so they load those of their own wheels; cuDNN finds its parts through a RUNPATH, so parts of two versions would
+    mix. Measured in libtorch_global_deps.so of torch 2.3.1, 2.9.1 and 2.15.0, libcudnn.so.8 of nvidia-cudnn-cu12 8.9.2.26 and
     libcudnn.so.9 of 9.10.2.21.
     """
     request = instance.problem.request
@@ -61,7 +61,7 @@ def shadowed_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate])
 
 
 def _of_wheels(library: str, pins: Mapping[Key, Candidate]) -> str:
-    """Return the version of a library that the wheels of an answer have; "" for none."""
+    """Return the version of a library in the chosen wheels; "" when none contains it."""
     component = pins.get(Key(library))
     names = (f"nvidia-{library}{suffix}" for suffix in ("", "-cu11", "-cu12", "-cu13"))
     found = next((one for name in names if (one := pins.get(Key(name, PACKAGE))) is not None), None)
@@ -71,7 +71,10 @@ def _of_wheels(library: str, pins: Mapping[Key, Candidate]) -> str:
 
 
 def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Unrealised]:
-    """Yield a doubt for CUDA and each library that the spec asks for by itself and that its container would not have."""
+    """Yield a doubt for CUDA and each CUDA library that the spec requires without a framework and the container would lack.
+
+    Neither the base image nor a chosen package is then known to contain it.
+    """
     problem = instance.problem
     request = problem.request
     image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
@@ -97,21 +100,21 @@ def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
 
 
 def _with_runtime(rows: Iterable[GpuWheel]) -> tuple[str, ...]:
-    """Return the distributions that are CUDA's runtime library."""
+    """Return the distributions whose wheels provide the CUDA runtime library."""
     return tuple(dict.fromkeys(row.distribution for row in rows if any(library_of(one) == "libcudart" for one in row.provides)))
 
 
 def _is_other(stated: str, chosen: str) -> bool:
-    """Return whether two versions of a library have the same soname, by their major version, and differ otherwise."""
+    """Return whether two versions of a library differ but have the same major version, and therefore the same soname."""
     numbers = [text.split(".") for text in (stated, chosen)]
     shortest = min(map(len, numbers))
     return numbers[0][0] == numbers[1][0] and numbers[0][:shortest] != numbers[1][:shortest]
 
 
 def is_lacking(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
-    """Return whether chosen wheels need libraries that nothing chosen has, so that another search is worth it.
+    """Return whether chosen wheels lack libraries, so that another search is worth it.
 
-    It is not where only the machine can have them: nothing else of the answer has them in any version.
+    If the host or an unknown image may have them, it is only worth it when other versions of the chosen parts may provide them.
     """
     if instance.finder is None:
         return False
@@ -123,6 +126,6 @@ def is_lacking(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool
 
 
 def may_be_elsewhere(problem: Problem, pins: Mapping[Key, Candidate]) -> bool:
-    """Return whether libraries that nothing chosen has may be there all the same: on a host, or in an image nobody knows."""
+    """Return whether libraries that no chosen part provides may be on a host, or in a base image that the matrix lacks."""
     image = pins.get(IMAGE)
     return problem.request.runs == "host" or not isinstance(image, ImageCandidate) or not image.image.kind

@@ -1,6 +1,6 @@
-"""The relaxations of an answer: facts for which a stricter policy would refuse it, with their sources.
+"""The relaxations of an answer: facts because of which a stricter policy would refuse it, with their sources.
 
-Also here are doubts about facts that a policy depends on but nobody states, such as the date of a release.
+Also here are doubts about unstated facts that a policy depends on, such as the date of a release.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _through_ptx(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
 
 
 def _newest_ptx(build: Build, device: str) -> str:
-    """Return the PTX target that the driver compiles for a device: the newest one that works on it."""
+    """Return the PTX target that the driver compiles for a device: the newest one that serves it."""
     serving = [text for text in build.ptx or () if compiles_for(Compiled.parse(text), capability(device))]
     return max(serving, key=lambda text: Compiled.parse(text).capability)
 
@@ -186,12 +186,15 @@ def _packages(pins: Mapping[Key, Candidate]) -> Iterator[Lifecycle | FromSdist]:
 
 
 def _file_of(candidate: Candidate) -> IndexFile | None:
-    """Return the file of a distribution; None for any other candidate, and with extras: the plain distribution has the file."""
+    """Return the file of a distribution; None for any other candidate.
+
+    None for a distribution with extras, too: the plain distribution has the file.
+    """
     return candidate.release.file if isinstance(candidate, FileCandidate) and "[" not in candidate.key.name else None
 
 
 def undated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return the doubts about a `recent` policy: releases and files without date, driver branches without designation."""
+    """Return the doubts about the word `recent` of a policy: releases or files without date, branches without designation."""
     policy = instance.problem.needs.policy
     found: list[Doubt] = []
     for key, candidate in pins.items() if "recent" in policy.words else ():
@@ -216,7 +219,7 @@ def _compiled(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 
 
 def _avoided(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Avoided]:
-    """Yield the chosen candidates that `policy.avoid` of the spec names: earlier choices may allow no other."""
+    """Yield the chosen candidates that `policy.avoid` of the spec names; earlier choices may leave no other candidate."""
     request = instance.problem.request
     for name, candidate in avoided(request, pins):
         found = candidate.key.shown_name
@@ -287,8 +290,8 @@ def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
 def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
     """Yield the chosen distributions that run on the CPU although the accelerator is one for GPUs.
 
-    These are the distributions with a GPU variant (`gpu_twin`), unless the spec names them itself and something else computes
-    on a GPU, and wheels without GPU code of distributions that have some in others.
+    These are wheels without GPU code of distributions that have some in other wheels, and distributions with a GPU variant
+    (`gpu_twin`). The latter are left out if the spec names them and something else computes on a GPU.
     """
     problem = instance.problem
     if problem.request.accelerator not in ON_GPUS:
@@ -317,7 +320,7 @@ def _cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: 
 
 
 def _frameworks_on_cpu(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[FrameworkOnCpu]:
-    """Yield the chosen frameworks that compute on the CPU of a Mac whose GPU computes by MPS."""
+    """Yield the chosen frameworks that compute on the CPU of a Mac although its GPU is the accelerator (MPS)."""
     problem = instance.problem
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))

@@ -1,8 +1,10 @@
 """NVIDIA_REQUIRE_CUDA of a stack: the hosts that can run its image, by driver, compute capability and brand.
 
 It is computed from the components of the image alone, not from the hosts it was solved for, so that it admits every host that
-can run the image. There is one exception: an image with cuda-compat breaks older drivers of some GPUs, except under a release
-of the container toolkit, which the expression cannot name; they are admitted if a host it was solved for has that release.
+can run the image. There is one exception: an image with cuda-compat breaks older drivers of some GPUs, unless the host's
+container toolkit is of a release that ignores cuda-compat. The expression cannot name the toolkit; these drivers are admitted
+if a host that the image was solved for has such a release.
+
 Every compute capability is evaluated. A driver is evaluated at each version where the result may change: the bounds of rules,
 minimums and driver branches. Matrix ranges of drivers are half-open (`>=470,<471`), so nothing changes between two bounds.
 Capabilities and drivers with the same result are joined to ranges.
@@ -49,7 +51,7 @@ _HIGHEST_MINOR = 9
 _NO_HOST = TargetHost(label="", host=Host())
 
 Interval = tuple[Version | None, Version | None]
-"""A range of drivers: from the first version on and below the second; None for no bound on this side."""
+"""A range of drivers: from the first version on and below the second; None means that this side has no bound."""
 
 
 class _HostNeed(Struct, frozen=True):
@@ -130,7 +132,7 @@ class _Gate:
                     yield from (_HostNeed(own, need) for need in wanted)
 
     def _points(self) -> Iterator[Capability]:
-        """Yield every compute capability to evaluate; capabilities after the last one have the same result as it."""
+        """Yield every compute capability to evaluate; the results for higher capabilities equal that for the last one."""
         stated = (
             [str(one.version) for one in self._matrix.components["gpu"].releases] if "gpu" in self._matrix.components else []
         )

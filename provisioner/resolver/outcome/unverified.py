@@ -1,6 +1,6 @@
 """The doubts of an answer: facts on which it depends and which are neither stated nor measured.
 
-They are reported because an unknown fact never counts as a yes.
+They are reported because an unknown fact never counts as known to be good.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def doubts(
 ) -> tuple[Doubt, ...]:
     """Return the doubts about an answer, without duplicates; `beside` are distributions of a lock, which were not searched.
 
-    `is_whole`: the answer is all that is installed, so what it lacks is missing.
+    `is_whole` is True if nothing but the answer is installed, so that a part it does not contain is missing.
     """
     found: list[Doubt] = [
         *_unmeasured(instance, pins),
@@ -105,7 +105,11 @@ def doubts(
 
 
 class Weighed(NamedTuple):
-    """The doubts of an answer by their weight: those that make it unverified, its assumptions, and what the spec accepts."""
+    """The doubts of an answer by their weight.
+
+    `doubts` make the answer unverified, `assumes` are assumptions and do not, and `accepts` are those that `policy.accept`
+    names.
+    """
 
     doubts: tuple[Doubt, ...] = ()
     assumes: tuple[Doubt, ...] = ()
@@ -113,7 +117,7 @@ class Weighed(NamedTuple):
 
 
 def weighed(found: Iterable[Doubt], request: Request) -> Weighed:
-    """Return doubts by their weight: a strict request has no assumptions, and `policy.accept` names what is no doubt."""
+    """Return doubts by their weight; if the request is strict, an assumption makes the answer unverified, too."""
     every, accepted = tuple(dict.fromkeys(found)), request.spec.policy.accept
     accepts = tuple(one for one in every if one.component in accepted)
     assumes = tuple(one for one in every if one not in accepts and one.is_assumption and not request.is_strict)
@@ -121,7 +125,7 @@ def weighed(found: Iterable[Doubt], request: Request) -> Weighed:
 
 
 def _by_python(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the lines of the spec that were left unread when a system stack was solved without packages.
+    """Yield the lines of the spec that were not evaluated when a system stack was solved without packages.
 
     Such a line is about a framework and has a marker that holds for only some of the possible Pythons. It is yielded if its
     marker holds for the chosen Python and the answer does not meet it.
@@ -154,10 +158,11 @@ def _unmeasured(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
 
 
 def _silent(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the chosen releases about which a family of rows is silent, if what the family is about is part of the answer.
+    """Yield the chosen releases about which a family has no row, if the other component of the family is part of the answer.
 
-    What a host states runs there, whatever rows say of it. The targets that frameworks are compiled for are doubts of their
-    own, as are releases that the matrix does not list.
+    A family is a pair of components for which rows must state what works together. A release that a host states is left out,
+    because it runs there. The targets that frameworks are compiled for are doubts of their own, as are releases that the matrix
+    does not list.
     """
     problem = instance.problem
     present = {key.component for key, one in pins.items() if not key.is_package and one.label != ABSENT}
@@ -240,7 +245,7 @@ def _undocumented(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> I
 
 
 def _unexpected(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield what chosen releases are expected to need, and what was chosen does not meet."""
+    """Yield a doubt for each requirement that a chosen release is only expected to have and that the answer violates."""
     for candidate in pins.values():
         if candidate.key.is_package:
             continue
@@ -269,9 +274,9 @@ def _another_minor(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
 
 
 def _stated_series(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the series that hosts state (`nvcc 12.4`) if some release of the series would not do in place of the chosen one.
+    """Yield a doubt for each series that a host states (`nvcc 12.4`) if some release of it cannot replace the chosen one.
 
-    A version of a component of which the matrix lists no release, such as that of Fabric Manager, may be any of the series.
+    A series is also yielded if the matrix lists no release of the component, such as Fabric Manager: any one may be installed.
     """
     problem = instance.problem
     for target in problem.request.hosts:
@@ -296,7 +301,7 @@ def _stated_series(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> 
 
 
 def _would_do(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
-    """Return whether a candidate would do in place of the one that was chosen for its key, with all other choices kept."""
+    """Return whether an answer remains valid if a candidate replaces the chosen one of its key."""
     others = (need for key, pin in pins.items() if key != one.key for need in instance.requirements(pin))
     is_required = any(need.key == one.key and not instance.accepts(need, one) for need in (*instance.roots, *others))
     return not is_required and all(
@@ -329,10 +334,10 @@ def _dependency_frameworks(instance: ProblemInstance, pins: Mapping[Key, Candida
 def _unstated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Yield the facts that rules of the chosen stack need and a host does not state, each fact of a host once.
 
-    They make this law hold: a stack with the verdict `yes` works whatever values the unstated facts have. A component that the
-    solver chose, such as a driver to be installed, is part of the answer and not unknown. A host whose own facts exclude each
-    other, such as a libcuda of another release than its driver, runs no stack and is no counter-example.
-    tests/property/test_three_valued.py checks both halves of the law.
+    They ensure that a stack with the verdict `yes` works whatever values the unstated facts have. A component that the solver
+    chose, such as a driver to be installed, is part of the answer and not unknown. A host whose own facts exclude each other,
+    such as a libcuda of another release than its driver, runs no stack and is no counter-example.
+    tests/property/test_three_valued.py checks this, and that an unverified stack names the fact.
     """
     problem = instance.problem
     named = {(one.component, one.of_host) for one in problem.doubts if one.of_host}
@@ -348,7 +353,8 @@ def _unstated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 def _matters(one: OpenRequirement, instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
     """Return whether an unstated fact could make the answer wrong.
 
-    That is so if the undecided guards may hold for the chosen candidates, and the requirement is not met or not known either.
+    That is so if the undecided guards may hold for the chosen candidates, and the requirement is unknown or not known to be
+    met.
     """
     if not _may_hold(one.guards, one.doubt.host, instance, pins):
         return False
@@ -395,7 +401,7 @@ def _limited(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
 
 
 def _driver_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the drivers of hosts that do not state the driver's version: it may differ from the chosen one."""
+    """Yield a doubt for each host that states a driver without its version: that may differ from the chosen one."""
     for target in instance.problem.request.hosts:
         for name in DRIVER_KINDS:
             chosen = pins.get(Key(name, target.label))
@@ -405,7 +411,7 @@ def _driver_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
 
 
 def _forwarded(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the hosts that use forward compatibility, for data-centre GPUs only, and whose kind of GPU is unknown."""
+    """Yield a doubt for each host that needs forward compatibility, for data-centre GPUs only, with GPUs of unknown kind."""
     needs = instance.problem.needs
     unnamed = [one for one in instance.problem.request.hosts if needs.guards.is_data_centre(one) is Verdict.UNKNOWN]
     wanted = [one for candidate in pins.values() if not candidate.key.is_package for one in instance.requirements(candidate)]

@@ -1,7 +1,7 @@
-"""CUDA runtimes and libraries such as cuDNN that distributions bundle: their requirements on drivers and GPUs.
+"""CUDA runtimes, and libraries such as cuDNN, that distributions bundle: their requirements on drivers and GPUs.
 
 CUDA runtimes of two major versions can be loaded side by side, because their libraries have different names. But the driver
-must run both, and both must support the GPUs. That is required here; an answer with two of them reports so (`mixed_cuda`).
+must run both, and both must support the GPUs. That is required here; `mixed_cuda` reports an answer with two of them.
 """
 
 from __future__ import annotations
@@ -61,7 +61,8 @@ def runtime_requirements(
 ) -> Iterator[Requirement]:
     """Yield the requirements on hosts of a CUDA runtime that a version of a distribution bundles.
 
-    `named` is the release of the runtime in messages; nothing is required of a runtime that the matrix does not know.
+    `runtime` is None, and nothing is yielded, if the matrix does not know the runtime. `named` is its release in messages,
+    `because` the reason as text, and `place` the line of the matrix to cite.
     """
     for one in problem.needs.of(runtime) if runtime is not None else ():
         if one.key.component in _OF_RUNTIMES and isinstance(one.ground, Entails):
@@ -80,7 +81,7 @@ def _bundling_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[tu
 
 
 def bundled_runtimes(matrix: Matrix, pins: Mapping[Key, Candidate]) -> tuple[ReleaseCandidate, ...]:
-    """Return the CUDA releases that only distributions bundle, the oldest of each bundled range.
+    """Return the CUDA releases that distributions bundle and `pins` does not choose, the oldest of each bundled range.
 
     The image's NVIDIA_REQUIRE_CUDA must admit only hosts that run these, too.
     """
@@ -94,7 +95,7 @@ def bundled_runtimes(matrix: Matrix, pins: Mapping[Key, Candidate]) -> tuple[Rel
 
 
 def mixed_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[MixedCuda]:
-    """Yield a relaxation if one environment has CUDA runtimes of several major versions, with the packages that have each."""
+    """Yield a relaxation if one environment has CUDA runtimes of several major versions, with what brings each of them."""
     majors: dict[str, dict[str, Place]] = {}
     for key, one in pins.items():
         if not key.is_package and key.component == CUDA and one.version.release:
@@ -124,9 +125,10 @@ def _oldest(matrix: Matrix, need: Need) -> ReleaseCandidate | None:
 
 
 def runtime_of_series(matrix: Matrix, series: str) -> ReleaseCandidate | None:
-    """Return the newest CUDA release of a series such as `13.3`, else the oldest of its major version; None for none.
+    """Return the newest CUDA release of a series such as `13.3`, else the oldest of its major version.
 
-    Every driver that runs one release of a major version runs the others by minor-version compatibility.
+    None when the matrix has none of that major version. Every driver that runs one release of a major version runs the others
+    by minor-version compatibility.
     """
     numbers = Version.parse(series).release
     component = matrix.components.get(CUDA)
@@ -163,8 +165,8 @@ def bundled_library(problem: Problem, candidate: Candidate) -> ReleaseCandidate 
 def bundled_library_requirements(problem: Problem, candidate: Candidate) -> Iterator[Requirement]:
     """Yield the requirements on hosts of the library that a version bundles; nothing unless the accelerator is CUDA.
 
-    A library that the spec itself names is used, so the CUDA release that it is for must run on the hosts. Without a framework
-    in the spec, its own GPU code must do so, too; a framework calls what its own GPUs need.
+    A library that the spec itself names will be used, so the hosts must run the CUDA release that it is for. If the spec names
+    no framework, the library's own GPU code must run on the GPUs, too; a framework calls only what its own GPUs need.
     """
     library = bundled_library(problem, candidate)
     request, build = problem.request, build_of(library)
@@ -195,9 +197,9 @@ def _carried(candidate: Candidate, one: Requirement, library: Candidate) -> Requ
 
 
 def _of_its_cuda(problem: Problem, candidate: Candidate, releases: Sequence[ReleaseCandidate]) -> Iterator[Requirement]:
-    """Yield the requirements on hosts of the CUDA releases that a library is for, oldest first.
+    """Yield the requirements on hosts of the CUDA releases that a library is for; `releases` has them oldest first.
 
-    A driver that runs one release of a major version runs them all; a GPU is known to the newest one if to any.
+    A driver that runs one release of a major version runs them all; a GPU that any release supports is supported by the newest.
     """
     if not releases:
         return
@@ -254,7 +256,7 @@ def _toolkit_libraries(matrix: Matrix) -> dict[str, dict[Version, tuple[Need, ..
 
 
 def _through(relation: Relation | SameChoice | Row, name: str) -> Relation | Row:
-    """Return the relation of a component's requirement as one of the distribution `name`, which bundles the component."""
+    """Return the relation of a requirement of a component as one of the distribution `name`, which bundles the component."""
     if isinstance(relation, Row):
         return Row(relation.table, relation.name, name)
     return Relation(relation.subject, relation.object, name)

@@ -1,4 +1,4 @@
-"""Direct URLs and pre-releases as candidates, including those that only metadata refers to.
+"""Direct URLs and pre-releases as candidates, including those to which only metadata refers.
 
 A direct URL or path (PEP 440, "Direct references") is a candidate only for requirements that name it. If the spec names one, it
 is known from the start and the only candidate of its distribution: no index is read. A URL in metadata is discovered when that
@@ -7,7 +7,7 @@ it, its holder; an artificial key, its mutex, ties the two.
 
 PEP 440 excludes pre-releases unless a requirement names one or no final version meets it. Here both must hold, so that
 `>=2.0a4` takes 2.0 once that is released. Another requirement on the same distribution that names no pre-release allows final
-versions alone: whether a pre-release is allowed must not depend on the order in which a search reads metadata. Requirements in
+versions only: whether a pre-release is allowed must not depend on the order in which a search reads metadata. Requirements in
 metadata that only a pre-release meets are discovered, too.
 """
 
@@ -56,7 +56,7 @@ _NOWHERE = Path("/")
 
 
 class DirectUrlMutex(HolderCandidate, frozen=True, eq=False, gc=False, kw_only=True):
-    """The candidate of a direct URL's mutex that is chosen with one holder; `name` is the distribution at the URL."""
+    """A candidate of a direct URL's mutex, chosen together with one holder; `name` is the distribution at the URL."""
 
     name: str
     url: str
@@ -95,7 +95,7 @@ class Discoveries:
 
 
 class DirectUrls:
-    """The direct URLs of one search; `requirements` are those of the spec whose markers hold on the target."""
+    """The direct URLs of one search; `requirements` are the spec's requirements whose markers hold on the target."""
 
     def __init__(self, source: PackageSource, requirements: Iterable[tuple[Pep508, Ground]], discoveries: Discoveries) -> None:
         self._source = source
@@ -136,11 +136,11 @@ class DirectUrls:
         return Requirement(key, Labelled(frozenset({_label(self._release(key.project, url), url)})), ground)
 
     def required(self, key: Key, needed: Pep508, *, holder: Candidate, ground: Entails) -> Requirement:
-        """Return the requirement of `holder` on the direct URL that its metadata names.
+        """Return the requirement of `holder` on the direct URL that its metadata, in the requirement `needed`, names.
 
-        If the URL is not allowed or has no usable file, the requirement allows no candidate and its ground has the error
-        message. If the spec names another URL of the distribution, its ground names that. Raises `UnavailableError` when the
-        URL cannot be reached.
+        If the URL is forbidden or has no usable file, the requirement allows no candidate and its ground contains the error
+        message. If the spec names another URL of the distribution, the ground names that URL. Raises `UnavailableError` when
+        the URL cannot be reached.
         """
         assert needed.url is not None
         name = key.project
@@ -164,7 +164,7 @@ class DirectUrls:
         return Requirement(key, Labelled(frozenset({label})), replace(ground, predicate=predicate))
 
     def support(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirement of a direct URL that only metadata names: a candidate whose metadata names it must be chosen.
+        """Return the requirement of a direct URL that only metadata names: a candidate with that metadata must be chosen.
 
         () for any other candidate.
         """
@@ -287,7 +287,7 @@ class PrereleaseVersions:
         )
 
     def is_final_only(self, name: NormalizedName, specifier: SpecifierSet) -> bool:
-        """Return whether a requirement allows only final versions although another one needs a pre-release."""
+        """Return whether a requirement allows only final versions although another one on the project needs a pre-release."""
         return name in self._discoveries.prereleases and not names_prerelease(specifier)
 
     def discover(self, name: NormalizedName, specifier: SpecifierSet, listed: Callable[[], Iterable[Candidate]]) -> None:

@@ -1,7 +1,8 @@
 """The matrix's rows on Python distributions as requirements of their versions: builds, undeclared requirements and limits.
 
-A limit excludes versions of a distribution if certain releases of PyTorch are chosen. A mutex is an artificial key that several
-candidates require for themselves, its holders: it has one value, so only one of them can be chosen.
+A limit excludes versions of a distribution if certain releases of PyTorch are chosen. A mutex is an artificial key with several
+candidates, each required by a candidate of another key, its holder. Only one candidate of a key is chosen, so only one of the
+holders can be.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ if TYPE_CHECKING:
 
 
 COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
-"""Triton compilers for one kind of PyTorch build; ROCm's wheels pin later versions than 2.1.0, the last one on PyPI.
+"""Distributions of Triton for one kind of PyTorch build. PyTorch's ROCm wheels pin versions later than 2.1.0, the last on PyPI.
 
 Sources: pytorch/pytorch, .github/scripts/build_triton_wheel.py; uv documentation, "Using uv with PyTorch"; PyPI; read
 2026-11-21.
@@ -77,7 +78,10 @@ def of_variant_indexes(matrix: Matrix) -> frozenset[str]:
 
 
 class _Limit(Struct, frozen=True):
-    """A limit of the matrix that applies to a host of the target, with its parsed specifier and the key of its mutex."""
+    """A limit of the matrix (`row`) that applies to a host of the target.
+
+    `specifier` is its parsed one, `key` that of its mutex.
+    """
 
     row: DistributionLimit
     specifier: SpecifierSet
@@ -92,7 +96,7 @@ class _Limit(Struct, frozen=True):
 class DistributionFacts:
     """The requirements that the matrix adds to those of metadata, for one target and one index of PyTorch builds.
 
-    `variant_index` is the index of the PyTorch build, "" for the default index.
+    `variant_index` is the index of the PyTorch build, such as `pytorch-cu126`; "" for the default index.
     """
 
     def __init__(self, problem: Problem, variant_index: str) -> None:
@@ -108,7 +112,7 @@ class DistributionFacts:
         self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
     def is_of_variant_index(self, name: str) -> bool:
-        """Return whether a distribution is read from the variant index alone: PyTorch's wheels pin its versions there."""
+        """Return whether a distribution is read from the variant index alone: PyTorch's wheels pin versions that are there."""
         return bool(self._variant_index) and name in COMPILERS
 
     def is_on_variant_index(self, name: str) -> bool:
@@ -117,21 +121,24 @@ class DistributionFacts:
 
     @property
     def limited(self) -> frozenset[str]:
-        """The distributions with versions that rank below others: some wheels were measured, or a limit is on every PyTorch."""
+        """The distributions of which `rank` may put some versions last.
+
+        They have measured wheels, or a limit that applies to every release of PyTorch that the spec allows.
+        """
         return self.wheels.distributions.union(limit.row.distribution for limit in self._certain)
 
     def rank(self, candidate: Candidate) -> int:
-        """Return the rank of a version by its GPU code (`GpuWheels.rank`), 2 as well for one that a limit excludes.
+        """Return the rank of a version by its GPU code (`GpuWheels.rank`), or 2 if a limit excludes it.
 
-        A limit does so whatever release of PyTorch is chosen of those that the spec allows. Versions with rank 2 are listed
-        last: a search reads the metadata of a version before it refuses the version, and NumPy 2 has dozens.
+        Only limits count that hold for every release of PyTorch that the spec allows. Versions with rank 2 are listed last: a
+        search reads the metadata of a version before it refuses the version, and NumPy 2 has dozens.
         """
         name = candidate.key.distribution
         is_excluded = any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
         return 2 if is_excluded else self.wheels.rank(candidate)
 
     def of(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a version of a distribution that the matrix adds to its metadata."""
+        """Return the requirements that the matrix adds to the metadata of a version of a distribution."""
         release = candidate.release
         found: list[Requirement] = []
         limits = [one for one in self._limits if one.row.distribution == release.name and one.excludes(candidate)]
@@ -149,9 +156,9 @@ class DistributionFacts:
         return tuple(found)
 
     def of_framework(self, wheel: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of PyTorch's wheel on the mutexes of limits.
+        """Return the requirements of PyTorch's wheel on the mutexes of limits; () when the spec requires PyTorch.
 
-        () when the spec requires PyTorch: limits are then requirements on PyTorch itself.
+        Limits are then requirements of the distributions on PyTorch itself.
         """
         if self._is_framework_required:
             return ()
@@ -174,10 +181,10 @@ class DistributionFacts:
     def _by_limit(self, limit: _Limit, candidate: Candidate) -> Requirement:
         """Return the requirement that excludes a version if a release of PyTorch that a limit is about is chosen.
 
-        If the spec requires PyTorch, the version requires another release of it, which makes the simpler message. Otherwise a
-        package may or may not require PyTorch, so the version and PyTorch's wheel each require the limit's mutex. Both
-        encodings allow the same solutions. Only conflicts are not exact with the first one: if the target has no release
-        outside the limit, the spec's line on PyTorch may be missing from them.
+        If the spec requires PyTorch, the version requires another release of PyTorch, which makes the simpler message.
+        Otherwise a package may or may not require PyTorch, so the version and PyTorch's wheel each require a candidate of the
+        limit's mutex. Both encodings allow the same solutions. Only conflicts are not exact with the first one: if the target
+        has no release of PyTorch outside the limit, the spec's line on PyTorch may be missing from them.
         """
         if not self._is_framework_required:
             return _takes(limit, candidate)
@@ -322,10 +329,10 @@ def _limited(limit: _Limit, holder: Candidate) -> Entails:
 
 
 def host_requirements_of(problem: Problem, beside: Mapping[Key, Candidate]) -> Iterator[Requirement]:
-    """Yield the requirements of the chosen distributions `beside` on hosts: driver and GPUs of a bundled CUDA, and glibc.
+    """Yield the requirements of the chosen distributions `beside` on hosts: driver and GPUs for a bundled CUDA, and glibc.
 
-    With them the components can be solved again without an index. Requirements on components that may then change, such as the
-    framework, are not included.
+    They let the components be solved again without an index. Requirements on components that may change in doing so, such as
+    the framework, are left out.
     """
     facts = DistributionFacts(problem, "")
     for candidate in beside.values():

@@ -68,8 +68,8 @@ if TYPE_CHECKING:
 class VariantIndexes:
     """The indexes of a framework's builds (`cu126`, `rocm6.2`), and which of them cannot be reached.
 
-    Many machines reach only a mirror of PyPI. So a build index that cannot be reached and that the spec does not name counts as
-    empty. The answer then names it in a warning, and a problem without an answer is not reported as impossible, because the
+    Many machines reach only a mirror of PyPI. So an index of builds that cannot be reached counts as empty, unless the spec
+    names it. The answer then has a warning about it, and a problem without an answer is not reported as impossible, because the
     index was not read.
     """
 
@@ -100,10 +100,10 @@ class VariantIndexes:
 
     @property
     def left_out(self) -> tuple[IndexLeftOut, ...]:
-        """The warnings about indexes that were not read, one for each error: they may have a more wanted version.
+        """The warnings about indexes that were not read, one for each error: they may have a preferred version.
 
-        These are warnings and not doubts, because the answer was verified. So a lock that is solved again, and whose versions
-        do not change without that index, remains the same lock.
+        These are warnings and not doubts, because the answer was verified. So solving a lock again, when no version changes for
+        lack of that index, returns the same lock.
         """
         return tuple(
             IndexLeftOut(
@@ -113,7 +113,7 @@ class VariantIndexes:
         )
 
     def why_not(self, index: str) -> str:
-        """Return the reason why an index has no file of a build, as part of an error message."""
+        """Return the reason why the file of a build was not found on an index, as part of an error message."""
         if index in self.unreached:
             return f"index {index} is out of reach"
         if self._named and not self._named & {index, index.partition("-")[0]}:
@@ -125,9 +125,9 @@ class VariantIndexes:
 class PackageFinder:
     """Finds the candidates and requirements of distributions, for one platform, Python and glibc.
 
-    `variant_index` is the index of the framework build that is preferred for the target; distributions compiled against the
-    framework are looked up there, too. `discoveries` are those made before a restart of the search; None for a first search.
-    `answer` is that of a search after which wheels lack libraries; these are required now.
+    `variant_index` is the index of the framework build preferred for the target; distributions compiled against the framework
+    are looked up there, too. `discoveries` are what the search found before a restart, None for a first search. `answer` is the
+    earlier answer whose wheels lacked libraries; those libraries are required now.
     """
 
     def __init__(
@@ -150,11 +150,11 @@ class PackageFinder:
         self.libraries = Libraries(problem, self._facts.wheels)
         """The CUDA libraries that the wheels need and provide."""
         self.required_libraries: LibraryRequirements | None = None
-        """What provides these libraries, as requirements; None where nothing is known to lack them."""
+        """The requirements on what provides these libraries; None unless an earlier answer lacked some."""
         if answer is not None:
             self.required_libraries = LibraryRequirements(problem, self.libraries, answer, self.candidates)
         self.shared = SharedFiles(problem.matrix, problem.request)
-        """The requirements by which only one distribution may write a file that several contain."""
+        """The requirements that only one distribution writes a file which several contain."""
         applicable = [pair for pair in problem.packages if self.markers.hold(pair[0].marker)]
         discoveries = discoveries if discoveries is not None else Discoveries()
         self._direct_urls = DirectUrls(source, applicable, discoveries)
@@ -167,7 +167,7 @@ class PackageFinder:
         """The root requirements on distributions."""
 
     def _extras_of_the_spec(self) -> dict[tuple[str, str], list[SpecifierSet]]:
-        """Return the specifiers of the lines and constraints on each distribution of which the spec requests an extra."""
+        """Return, for each distribution and extra that the spec requests, the specifiers of its lines and constraints on it."""
         lines = [one for one, _ in self._problem.packages if self.markers.hold(one.marker)]
         bounds = [one for one, _ in self._problem.constraints if self.markers.hold(one.marker)]
         specifiers: dict[str, list[SpecifierSet]] = {}
@@ -201,7 +201,7 @@ class PackageFinder:
         return tuple(roots)
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
-        """Return every candidate of a distribution or mutex, most wanted first, cached.
+        """Return every candidate of a distribution or mutex, in order of preference, cached.
 
         A version that cannot be installed is included; its requirements cannot be met. Raises `UnavailableError` when an index
         cannot be reached.
@@ -250,19 +250,18 @@ class PackageFinder:
             found = sorted(found, key=lambda one: one.label != locked)
         if preference:
             found = sorted(found, key=preference.rank)
-        # Yanked releases are for exact pins (PEP 592) and come last, as do pre-releases; the instance keeps them from ranges.
+        # Yanked releases are for exact pins only (PEP 592), so they come last, as do pre-releases; ranges never choose them.
         is_any = any(one.is_withheld for one in found)
         return sorted(found, key=lambda one: one.is_withheld) if is_any else found
 
     def rank(self, candidate: Candidate) -> int:
-        """Return 0 for a version as good as its number, more for one to take last, such as one that nobody measured."""
+        """Return 0 for a version ordered by its number alone, more for one to try last, such as one that was never measured."""
         return self._facts.rank(candidate) if candidate.key.distribution in self._facts.limited else 0
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate; raises `UnavailableError` when its metadata cannot be reached.
 
-        A version that cannot be installed has a requirement that cannot be met in this environment, and whose ground is the
-        reason.
+        A version that cannot be installed has a requirement that cannot be met in this environment; its ground is the reason.
         """
         if isinstance(candidate, WheelCandidate):
             return (*self._framework(candidate.build), *self._facts.of_framework(candidate))
@@ -303,10 +302,10 @@ class PackageFinder:
         return (exactly, *filter(None, lacking), *self._translated(candidate.key, candidate.label, needed))
 
     def _lacks_extra(self, candidate: FileCandidate, extra: str) -> Requirement | None:
-        """Return a requirement that cannot be met, where a version has not an extra of the spec that a newer version has.
+        """Return a requirement that cannot be met, if a version lacks an extra of the spec that a newer version has; else None.
 
-        An installer would take the version without what the extra was requested for. An extra that not even the newest version
-        has that the spec admits is a mistake of the spec, of which the answer warns.
+        An installer would install the version without what the extra was requested for. An extra that even the newest version
+        that the spec admits lacks is a mistake of the spec, of which the answer warns.
         """
         specifiers = self._requested_extras.get((candidate.key.project, extra))
         if specifiers is None or self.extras_without(candidate.release, extra) is None:
@@ -331,7 +330,7 @@ class PackageFinder:
         return Requirement(Key("platform"), Labelled(frozenset()), ground)
 
     def _framework_extra(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
-        """Return the requirements of an extra of PyTorch's wheel, such as `torch[opt-einsum]`, and that on its build."""
+        """Return the requirements of an extra of PyTorch's wheel, such as `torch[opt-einsum]`, and that of the same build."""
         ground = _is_extra(candidate, PYTORCH.name)
         exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label})), ground)
         assert isinstance(candidate.holder, WheelCandidate), "an extra of the framework is held by its wheel"
@@ -422,7 +421,7 @@ class PackageFinder:
         return list(self._source.requirements(release, extras))
 
     def _required_by_extras(self, release: PackageRelease, extras: tuple[str, ...]) -> list[Pep508]:
-        """Return the requirements of a release with some extras that it has not without them."""
+        """Return the requirements of a release that apply only with some extras."""
         plain = {str(needed) for needed in self._applicable(release, ("",))}
         return [needed for needed in self._applicable(release, extras) if str(needed) not in plain]
 
@@ -450,9 +449,9 @@ class PackageFinder:
         return self._source.extras(release)
 
     def extras_without(self, release: PackageRelease, extra: str) -> tuple[str, ...] | None:
-        """Return the extras of a release that has not the one named `extra`; None where it has, or its metadata is unreadable.
+        """Return the extras of a release that lacks `extra`; None if the release has it, or its metadata is unreadable.
 
-        Metadata may leave out the name of an extra that some requirement is for.
+        A release also has an extra that only a marker of its requirements names, because metadata may leave out the name.
         """
         if self._required_by_extras(release, (extra,)):
             return None
@@ -507,7 +506,7 @@ class PackageFinder:
     def _blocked(self, candidate: FileCandidate) -> Requirement:
         """Return the requirement of a version without a usable file, which needs another Python, glibc or platform.
 
-        It allows another Python or platform if that is what excludes the files; otherwise it cannot be met.
+        It allows every other Python or platform if that is what excludes the files; otherwise it cannot be met.
         """
         release = candidate.release
         name = release.blocked_by if Key(release.blocked_by) in self._problem.domains else "platform"
@@ -527,14 +526,14 @@ def _unpublished(candidate: Candidate) -> Requirement:
 
 
 def _no_file(candidate: FileCandidate, predicate: NoFile, source: Source | None = None) -> Entails:
-    """Return the ground by which no file of a version can be installed, with or without extras."""
+    """Return the ground that no file of a version can be installed, with or without extras."""
     name = candidate.release.name
     subject = Subject(name, candidate.label)
     return Entails(name=name, subject=subject, predicate=predicate, relation=Relation(name, "files"), cited=source)
 
 
 def _is_extra(candidate: Candidate, of: str) -> Entails:
-    """Return the ground by which a distribution with extras requires the plain distribution."""
+    """Return the ground of the requirement of a distribution with extras on the plain distribution."""
     return replace(candidate.entails(IsExtraOf(of), SameChoice(candidate.key.name, of)), name=of)
 
 

@@ -1,11 +1,12 @@
-"""CUDA libraries that wheels need, and what has them: other wheels, the framework, the base image or the host.
+"""CUDA libraries that wheels need, and what provides them: other wheels, the framework, the base image or the host.
 
-A wheel either contains the libraries that its own link to, or another wheel, the framework or the base image does. Without one
-an import fails; if it is opened at run time, the program falls back to the CPU or stops at its first kernel. A library is known
-by its soname, which tells its major version: cuDNN 8 does not serve what opens cuDNN 9.
+The compiled modules of a wheel link to libraries, or open them at run time. The wheel contains these libraries itself, or
+another wheel, the framework or the base image does. If a linked library is missing, an import fails; if one that is opened at
+run time is, the program falls back to the CPU or stops at its first kernel. A library is identified by its soname, which
+contains its major version: cuDNN 8 does not serve what opens cuDNN 9.
 
-Nearly every answer has what its wheels need, so an answer is searched for first and then compared (`lacking`). Only where
-something is lacking are libraries required, in a second search (`LibraryRequirements`).
+Nearly every answer has what its wheels need. So an answer is searched for first, and then compared with what its wheels need
+(`Libraries.lacking`). Only if libraries are lacking are they required, in a second search (`LibraryRequirements`).
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ if TYPE_CHECKING:
     from provisioner.resolver.python.wheels import GpuWheels
 
 Group = tuple[str, ...]
-"""The sonames of one library of which a wheel needs any one, because it has a library of its own for each."""
+"""The sonames of one library, in different versions, of which a wheel needs any one: it has a module of its own for each."""
 
 NEEDED = frozenset({"libcudart", "libcublas", "libcublasLt", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse"})
-"""Libraries that a wheel with kernels uses whenever it runs, also where it opens them itself.
+"""Libraries that a wheel with GPU code uses whenever it runs, even if it only opens them at run time (dlopen).
 
 Others that wheels open, such as NCCL or cuTENSOR, are for uses that a program may never make.
 """
@@ -60,7 +61,10 @@ _FIRST_WITHOUT_SUFFIX = 13
 
 
 class ProviderCandidate(Candidate, frozen=True, eq=False, gc=False, kw_only=True):
-    """A provider of some libraries, as a candidate of the key of these libraries, with what it requires to provide them."""
+    """A provider of some libraries, a candidate of the key of these libraries.
+
+    `needs` requires that the provider itself is chosen.
+    """
 
     needs: Requirement
 
@@ -74,7 +78,11 @@ class Libraries:
         self._providers = _providers(problem.matrix)
 
     def lacking(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Group, ...]]]:
-        """Return the chosen wheels that need libraries which nothing chosen, and no stated library of a host, provides."""
+        """Return the chosen wheels that need libraries which nothing provides, each with these libraries.
+
+        Libraries are provided by other chosen wheels, the framework, and the base image; without an image also by the hosts, if
+        all of them state a library.
+        """
         needed = [(one, groups) for key, one in pins.items() if key.is_package and (groups := self.needed(one))]
         if not needed:
             return []
@@ -86,19 +94,22 @@ class Libraries:
         return [(one, groups) for one, groups in found if groups]
 
     def needed(self, candidate: Candidate) -> tuple[Group, ...]:
-        """Return the libraries that a version's wheel needs; () for one that was not measured.
+        """Return the libraries that a version's wheel needs; () when the wheel was not measured.
 
-        A library that no measured wheel is known to have is left out, because nobody knows who else has it.
+        A library that no measured wheel contains is left out, because it is unknown what else may provide it.
         """
         row = self._wheels.row_of(candidate)
         return self._needed_by(row) if row is not None else ()
 
     def may_need(self, key: Key) -> bool:
-        """Return whether wheels of a distribution need libraries that they do not contain."""
+        """Return whether some measured wheel of a distribution needs libraries that it does not contain."""
         return any(self._needed_by(row) for row in self._wheels.rows_of(key))
 
     def probably_needed(self, candidate: Candidate) -> tuple[Group, ...]:
-        """Return the libraries that the measured versions next to an unmeasured one need, which it probably needs, too."""
+        """Return the libraries that an unmeasured version probably needs, because the measured versions next to it do.
+
+        () for a measured version.
+        """
         if not self._wheels.is_unmeasured(candidate):
             return ()
         around = [self._needed_by(row) for row in _neighbours(self._wheels.rows_of(candidate.key), candidate.pep440)]
@@ -117,11 +128,14 @@ class Libraries:
         return tuple(tuple(some) for some in by_name.values() if all(one in self._providers for one in some))
 
     def is_provider(self, key: Key) -> bool:
-        """Return whether wheels of a distribution are known to contain libraries for others."""
+        """Return whether some measured wheel of a distribution contains libraries for other wheels."""
         return any(key.project in owners for owners in self._providers.values())
 
     def provided_by(self, candidate: Candidate) -> frozenset[str]:
-        """Return the libraries that a version's wheel contains; for one that was not measured those of its major version."""
+        """Return the libraries that a version's wheel contains.
+
+        For an unmeasured one, those in measured wheels of its major version.
+        """
         row = self._wheels.row_of(candidate)
         if row is not None:
             return frozenset(row.provides)
@@ -130,20 +144,26 @@ class Libraries:
         return frozenset(soname for row in alike for soname in row.provides)
 
     def place_of(self, candidate: Candidate) -> Place:
-        """Return the row of the matrix on a version's wheel, the first of its distribution for one that nobody measured."""
+        """Return the line of the matrix on a version's wheel.
+
+        For an unmeasured one, that of the first row of its distribution.
+        """
         rows = self._wheels.rows_of(candidate.key)
         row = self._wheels.row_of(candidate) or rows[0]
         return self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
 
     def providers_of(self, groups: Iterable[Group]) -> list[str]:
-        """Return for the last library of each group a distribution whose wheels contain it, all for one CUDA if they can be."""
+        """Return distributions that contain the last library of each group, by name; for one CUDA major version if possible."""
         owners = [self._providers[max(group)] for group in groups]
         common = set.intersection(*({cuda_of(name) for name in some} for some in owners))
         newest = max(common, default=0)
         return sorted({min(some, key=lambda name: (cuda_of(name) != newest, name)) for some in owners})
 
     def of_image(self, image: ImageFacts) -> Iterator[str]:
-        """Yield the libraries of a base image: the toolkit's, of an image of kind `cuda-base` only the CUDA runtime."""
+        """Yield the sonames of the CUDA libraries in a base image: those of the toolkit, and cuDNN if the image has it.
+
+        Of the toolkit, an image of kind `cuda-base` has the CUDA runtime only.
+        """
         if image.cuda:
             found = self._of_major(CUDA, _major(image.cuda))
             yield from (one for one in found if image.kind != "cuda-base" or library_of(one) == "libcudart")
@@ -151,7 +171,7 @@ class Libraries:
             yield from self._of_major(CUDNN, _major(image.cudnn))
 
     def _of_hosts(self) -> set[str]:
-        """Return the libraries that every host states to have."""
+        """Return the sonames of the libraries that all hosts state."""
         found = []
         for target in self._problem.request.hosts:
             versions = target.host.libraries.versions if target.host.libraries is not None else {}
@@ -168,7 +188,7 @@ class Libraries:
         return (soname for soname in self._providers if (component, major) in self.releases_of((soname,)))
 
     def releases_of(self, group: Group) -> set[tuple[str, int]]:
-        """Return the components and major versions that have one of some libraries: `("cudnn", 9)`, `("cuda", 12)`."""
+        """Return the components, with major version, that contain a library of `group`: `("cudnn", 9)`, `("cuda", 12)`."""
         found = set()
         for soname in group:
             if library_of(soname).startswith("libcudnn"):
@@ -179,7 +199,7 @@ class Libraries:
 
 
 class _Way(Struct, frozen=True):
-    """A way to have some libraries: one of some candidates of a key, which a message calls `bearer`."""
+    """A way to have some libraries: one of the candidates `labels` of `key` is chosen; `bearer` is its name in messages."""
 
     key: Key
     labels: frozenset[str]
@@ -187,11 +207,11 @@ class _Way(Struct, frozen=True):
 
 
 class LibraryRequirements:
-    """The requirements of wheels on what has their libraries, for a second search.
+    """The requirements of wheels on what provides their libraries, for a second search.
 
-    `pins` are the answer of the first. What may provide libraries is the framework, the base image and the distributions that
-    it has, in any version: nothing else is brought in. A version that nobody measured is taken to need what those next to it
-    need. `listed` returns the candidates of a distribution.
+    `pins` is the answer of the first search. Libraries can be provided by the framework, the base image and the distributions
+    in that answer, in any version; nothing else is added. An unmeasured version counts as needing what the measured versions
+    next to it need. `listed` returns the candidates of a distribution.
     """
 
     def __init__(
@@ -211,17 +231,20 @@ class LibraryRequirements:
         self._providers: dict[Key, tuple[Candidate, ...]] = {}
 
     def may_close(self, lacking: Iterable[tuple[Candidate, tuple[Group, ...]]]) -> bool:
-        """Return whether the rest of the answer, in other versions, may have every library that is lacking."""
+        """Return whether the components of the first answer, in other versions, may provide every library in `lacking`.
+
+        `lacking` is a result of `Libraries.lacking`.
+        """
         return all(self._ways_to(group) for _, groups in lacking for group in groups)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a version's wheel on what has its libraries, known without its metadata."""
+        """Return the requirements of a version's wheel on what provides its libraries; its metadata is not read."""
         if candidate not in self._found:
             self._found[candidate] = tuple(self._required(candidate))
         return self._found[candidate]
 
     def providers(self, key: Key) -> tuple[Candidate, ...] | None:
-        """Return the candidates of a key that stands for libraries, one for each way to have them; None for any other key."""
+        """Return the candidates of a key for libraries, one for each way to have them; None for any other key."""
         return self._providers.get(key)
 
     def _required(self, candidate: Candidate) -> Iterator[Requirement]:
@@ -244,7 +267,7 @@ class LibraryRequirements:
                 yield Requirement(self._either(ways, sonames), Labelled(frozenset(bearers)), ground)
 
     def _either(self, ways: Sequence[_Way], sonames: Iterable[str]) -> Key:
-        """Return the key of some libraries, of which each way to have them is a candidate."""
+        """Return the key for some libraries that can be had in several ways; each way is a candidate of the key."""
         key = Key(f"library {' '.join(sorted(sonames))}", PACKAGE)
         if key not in self._providers:
             subject = Subject(" and ".join(sorted(sonames)), "")
@@ -283,7 +306,7 @@ class LibraryRequirements:
 
 @once_per_matrix
 def _providers(matrix: Matrix) -> dict[str, set[str]]:
-    """Return the distributions whose wheels contain each library, by its soname."""
+    """Return the distributions whose wheels contain each library, by the library's soname."""
     found: dict[str, set[str]] = {}
     for row in matrix.wheels:
         for soname in row.provides:
@@ -292,20 +315,20 @@ def _providers(matrix: Matrix) -> dict[str, set[str]]:
 
 
 def _of_framework(pins: Mapping[Key, Candidate]) -> Iterator[Key]:
-    """Yield the chosen CUDA toolkits and cuDNNs that a framework has, in its own wheel or in those that it depends on."""
+    """Yield the keys of the chosen CUDA toolkits and cuDNNs, if a chosen framework brings them with its wheels."""
     if any((build := build_of(pins.get(Key(name)))) is not None and build.accelerator == CUDA for name in FRAMEWORKS):
         yield from (key for key in pins if not key.is_package and key.component in {CUDA, CUDNN})
 
 
 def _neighbours(rows: Iterable[GpuWheel], version: PackageVersion) -> list[GpuWheel]:
-    """Return the rows of the measured versions next to a version: the one below and the one above, where there are."""
+    """Return the row of the nearest measured version below a version and that of the nearest one above, if they exist."""
     found = sorted(((_first(row), row) for row in rows), key=lambda pair: pair[0])
     below, above = ([row for first, row in found if (first < version) is is_below] for is_below in (True, False))
     return [*below[-1:], *above[:1]]
 
 
 def _first(row: GpuWheel) -> PackageVersion:
-    """Return the first version of a row, such as 1.16.0 of `>=1.16.0,<=1.17.1`."""
+    """Return the lowest version in a row's specifier, such as 1.16.0 of `>=1.16.0,<=1.17.1`."""
     return min((PackageVersion(one.version) for one in SpecifierSet(row.versions)), default=PackageVersion("0"))
 
 
@@ -319,6 +342,6 @@ def _major(text: str) -> int:
 
 
 def cuda_of(distribution: str) -> int:
-    """Return the major CUDA version that NVIDIA's wheels of a name are for."""
+    """Return the major CUDA version that a distribution of NVIDIA's is for: 12 for `nvidia-cublas-cu12`."""
     match = _CUDA_OF_NAME.search(distribution)
     return int(match[1]) if match else _FIRST_WITHOUT_SUFFIX

@@ -1,4 +1,4 @@
-"""The PyTorch build that the name or the address of a wheel says it was compiled for.
+"""The PyTorch build for which a wheel was compiled, read from the wheel's local version or URL.
 
 Projects with CUDA extensions publish wheels outside package indexes, one for each build of PyTorch, and spell the build by one
 of these conventions:
@@ -37,10 +37,10 @@ _OF_ADDRESS = re.compile(r"/(?P<build>cu\d+|cpu)/torch(?P<torch>\d+\.\d+)(\.\d+)
 
 
 class NamedBuild(Struct, frozen=True):
-    """The build of PyTorch that a wheel is for: the series (`2.8`), and its variant.
+    """The build of PyTorch for which a wheel was compiled: the series of PyTorch (`2.8`) and the variant of the build.
 
     `variant` is the name of the build (`cu124`, `cpu`); with `is_major` only its accelerator and major CUDA release count.
-    `is_new_abi` is None if the name does not say which C++ ABI the wheel has.
+    `is_new_abi` tells whether the wheel has the new C++ ABI of libstdc++, None if neither name nor URL shows it.
     """
 
     series: str
@@ -49,7 +49,7 @@ class NamedBuild(Struct, frozen=True):
     is_new_abi: bool | None = None
 
     def admits(self, candidate: Candidate) -> bool:
-        """Return whether a build of PyTorch is of the series, the variant and the C++ ABI."""
+        """Return whether a candidate is a build of PyTorch of this series, variant and C++ ABI."""
         build = build_of(candidate)
         if build is None or candidate.version.release[:2] != tuple(int(number) for number in self.series.split(".")):
             return False
@@ -65,7 +65,10 @@ class NamedBuild(Struct, frozen=True):
 
     @property
     def cuda(self) -> str:
-        """The CUDA release as it is told: the major one, or that of the variant."""
+        """The CUDA release for messages: the major one (`12`) with `is_major`, otherwise that of the variant (`12.4`).
+
+        "" for the CPU.
+        """
         digits = self.variant.removeprefix("cu")
         return self._cuda if self.is_major or not self._cuda else f"{self._cuda}.{digits[len(self._cuda) :]}"
 
@@ -77,7 +80,7 @@ def _cuda_of(build: Build) -> str:
 
 
 def named_build(release: PackageRelease) -> NamedBuild | None:
-    """Return the build of PyTorch that the local version or the address of a release's wheel names; None when neither does."""
+    """Return the build of PyTorch that the local version or the URL of a release's wheel names; None when neither does."""
     file = release.file
     if file is None or not file.filename.endswith(".whl"):
         return None
@@ -98,7 +101,7 @@ def named_build(release: PackageRelease) -> NamedBuild | None:
 
 
 def named_build_requirement(candidate: Candidate, named: NamedBuild, builds: Iterable[Candidate]) -> Requirement:
-    """Return the requirement of a wheel on the build of PyTorch that its name says it was compiled for."""
+    """Return the requirement of a wheel that one of `builds` is chosen which the build in its name, `named`, admits."""
     labels = frozenset(one.label for one in builds if named.admits(one))
     predicate = CompiledForNamed(named.series, named.cuda, named.is_new_abi)
     ground = candidate.entails(predicate, Relation(candidate.key.name, "pytorch_build"))

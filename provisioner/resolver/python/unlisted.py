@@ -1,4 +1,4 @@
-"""Releases of components that an index has and the matrix does not list yet: whether they would do is not known."""
+"""Releases of components that an index offers and the matrix does not list yet; whether they fit a stack is unknown."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ DISTRIBUTIONS = {**{component: (name,) for component, name in DISTRIBUTION_OF_CO
 def unlisted_releases(
     matrix: Matrix, source: PackageSource, unmet: Iterable[Requirement]
 ) -> Iterator[tuple[Requirement, tuple[str, ...]]]:
-    """Yield each requirement that releases on an index meet which the matrix does not list, with those releases, newest first.
+    """Yield each requirement that unlisted releases on the index `source` meet, with these releases, newest first.
 
-    `unmet` are requirements that nothing in the matrix meets. Raises `UnavailableError` when the index cannot be reached.
+    `unmet` are the requirements to examine, which nothing in the matrix meets. Raises `UnavailableError` when the index cannot
+    be reached.
     """
     for requirement in unmet:
         key = requirement.key
@@ -57,5 +58,5 @@ def unlisted_versions(matrix: Matrix, key: Key, releases: Iterable[PackageReleas
 
 
 def unlisted_candidate(key: Key, text: str) -> Candidate:
-    """Return a version of a component that the matrix does not list as a candidate, for tests of versions alone."""
+    """Return a version of a component that the matrix does not list as a candidate, only for tests of its version."""
     return Candidate(key, Version.parse(text), text)

@@ -1,7 +1,7 @@
-"""The GPU code in wheels of ordinary distributions, as the matrix has it measured: requirements on GPUs, drivers and NumPy.
+"""Requirements of wheels on GPUs, drivers and NumPy, from the GPU code that the matrix measured in them.
 
-A wheel that has GPU code for none of the target's GPUs, or a CUDA runtime that its driver cannot run, is no answer to a request
-for that GPU. A wheel of such a distribution that was not measured is a doubt.
+A wheel is excluded if it has GPU code but none for a GPU of the target, or a CUDA runtime that the target's driver cannot run.
+A wheel that was not measured, of a distribution with GPU code, is a doubt.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _specifier = lru_cache(maxsize=1024)(SpecifierSet)
 class GpuWheels:
     """The measured wheels of the matrix, for one target.
 
-    `variant_index` is the index of the PyTorch build, whose wheels are not those that were measured; "" for the default index.
+    `variant_index` is the index of the PyTorch build, whose wheels were not measured; "" for the default index.
     """
 
     def __init__(self, problem: Problem, variant_index: str) -> None:
@@ -53,20 +53,24 @@ class GpuWheels:
         return frozenset(self._rows)
 
     def rows_of(self, key: Key, *, of_any_platform: bool = False) -> tuple[GpuWheel, ...]:
-        """Return the measurements of a distribution's wheels on the target's platform, or on any."""
+        """Return the rows with measurements of a distribution's wheels, on the target's platform or on any platform."""
         rows = self._rows.get(key.project, ())
         return tuple(row for row in rows if of_any_platform or _is_for(row, self._problem.request.platform))
 
     def row_of(self, candidate: Candidate) -> GpuWheel | None:
-        """Return the measurement that stands for a version's wheel on the target's platform; None when there is none."""
+        """Return the row with the measurement that covers a version's wheel on the target's platform.
+
+        None when there is none.
+        """
         if not self._is_of_default_index(candidate):
             return None
         return next((row for row in self.rows_of(candidate.key) if _stands_for(row, candidate)), None)
 
     def is_unmeasured(self, candidate: Candidate) -> bool:
-        """Return whether a chosen wheel may have GPU code, as other versions of its distribution have, and was not measured.
+        """Return whether a wheel was not measured and may have GPU code, as other versions of its distribution do.
 
-        Libraries for other distributions, and the wheels of components, are held by the rules of their component.
+        False for libraries that other distributions use, and for the wheels of components: the rules of their component cover
+        them.
         """
         return self._is_unmeasured(candidate, self.row_of(candidate))
 
@@ -77,7 +81,7 @@ class GpuWheels:
         file = candidate.release.file
         if file is None or not file.filename.endswith(".whl"):
             return False
-        if row is None:  # also one for any platform: it has code for GPUs under a false name, or none at all
+        if row is None:  # also a wheel tagged for any platform: it may contain GPU code nevertheless
             return True
         targets = row.gfx if self._problem.request.accelerator == ROCM else row.sass
         return targets is None and not self._problem.needs.devices.is_for_others(row)
@@ -92,7 +96,7 @@ class GpuWheels:
         if row.runtime and self._problem.request.accelerator == CUDA and not self._is_said_to_bundle_cuda(candidate):
             runtime, because = runtime_of_series(self._problem.matrix, row.runtime), "its wheel contains that runtime"
             found = runtime_requirements(self._problem, candidate, runtime, named=row.runtime, because=because, place=place)
-            # Which GPUs the wheel supports, its own targets say.
+            # The wheel's own targets decide which GPUs it supports.
             yield from (one for one in found if one.key.component == DRIVER)
         if row.numpy:
             predicate = Requires("numpy", (Specifier(row.numpy),), "its compiled modules cannot be imported with another NumPy")
@@ -100,9 +104,9 @@ class GpuWheels:
             yield Requirement(Key("numpy", PACKAGE), Matching(SpecifierSet(row.numpy)), ground)
 
     def rank(self, candidate: Candidate) -> int:
-        """Return 0 for a version as good as its number, 1 for one with GPU code that nobody measured, 2 for a hopeless one.
+        """Return 0 for a version ordered by its number alone, 1 for one with unmeasured GPU code, 2 for a useless one.
 
-        A hopeless version has no GPU code for a GPU of a host, so that reading its metadata is of no use.
+        A useless version has no code for some GPU of a host, so that its metadata need not be read.
         """
         row = self.row_of(candidate)
         if row is not None:
@@ -113,19 +117,19 @@ class GpuWheels:
         return int(self._is_unmeasured(candidate, row))
 
     def _without_components(self, row: GpuWheel) -> GpuWheel:
-        """Return a row without targets for a wheel of a component, and for a library of NVIDIA's.
+        """Return a row without targets if its distribution is a component or a library of NVIDIA's; otherwise the row itself.
 
-        The component, and the toolkit of the library, say which GPUs they support. Such libraries choose among kernels at run
-        time and compile others, so that a sample of them proves little.
+        The rows of the component, and of the library's toolkit, state which GPUs they support. Such libraries choose among
+        kernels at run time and compile others, so measuring a part of their code would prove little.
         """
         if row.distribution in self._with_gpu_code:
             return row
-        # Wheels with kernels have another way for GPUs that their compiler lacks, and NVRTC compiles what it is told to.
+        # Wheels with kernels work without the compiler on GPUs that it lacks; NVRTC compiles for the target its caller names.
         is_compiling = not (row.sass or row.ptx or row.distribution.startswith("nvidia-"))
         return replace(row, sass=(), ptx=(), gfx=(), compiler=row.compiler if is_compiling else "")
 
     def _is_said_to_bundle_cuda(self, candidate: Candidate) -> bool:
-        """Return whether a row on the distribution states the CUDA runtime that a version bundles."""
+        """Return whether a row of the matrix on the distribution states the CUDA runtime that a version bundles."""
         known = (one for one in self._problem.matrix.distributions if one.name == candidate.key.project)
         rows = (row for one in known for row in one.implies if row.brings)
         return any(_specifier(row.versions).contains(candidate.pep440, prereleases=True) for row in rows)
@@ -138,10 +142,10 @@ class GpuWheels:
 
 
 def uses_gpus(matrix: Matrix, candidate: Candidate, *, platform: str, accelerator: str) -> bool | None:
-    """Return whether a version's wheel has something for GPUs of an accelerator in it, or for libraries of it.
+    """Return whether a version's wheel contains GPU code for an accelerator, or uses or contains libraries of it.
 
-    None for a distribution of which no wheel was measured, and for a version that may have: one that nobody measured, a source
-    distribution, and a wheel whose local version names a build for GPUs.
+    None when unknown: no wheel of the distribution was measured, or none that covers this version, it is a source distribution,
+    or its local version names a build, which may be for GPUs.
     """
     rows = _by_distribution(matrix).get(candidate.key.project, [])
     if not rows or not isinstance(candidate, FileCandidate) or candidate.pep440.local or candidate.release.file is None:
@@ -174,7 +178,7 @@ def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
 
 @once_per_matrix
 def with_gpu_code(matrix: Matrix) -> frozenset[str]:
-    """Return the distributions with GPU code of their own that are neither a component nor a library for others."""
+    """Return the distributions with GPU code that are neither a component nor a library that other distributions use."""
     rows = {name: some for name, some in _by_distribution(matrix).items() if not any(row.provides for row in some)}
     found = {name for name, some in rows.items() if any(row.sass or row.ptx or row.gfx for row in some)}
     builds = (build for one in matrix.components.values() for release in one.releases for build in release.builds)

@@ -1,6 +1,6 @@
 """Distributions that bundle a component of the stack, as `nvidia-cudnn-cu12` bundles cuDNN.
 
-The version of the component that is installed is then the version of the distribution.
+The version of the component in the stack is then the version of the distribution.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BUNDLED = {
     "tensorrt": ("tensorrt", "tensorrt-cu11", "tensorrt-cu12", "tensorrt-cu13"),
     "triton": ("triton",),
 }
-"""The distributions that bundle a component, by component; their versions must agree."""
+"""The distributions that bundle each component; if one of them is chosen, the component must have its version."""
 
 CUDA = "cuda"
 
@@ -46,7 +46,8 @@ def bundled_version(distribution: Candidate) -> Version:
 def unlisted_release(key: Key, listed: Iterable[Candidate], distribution: Candidate) -> ReleaseCandidate | None:
     """Return a candidate for the release of a component that a distribution bundles; None when the matrix lists that release.
 
-    The candidate needs the CUDA that the distribution is named for; rules on ranges of versions bind it, too.
+    `listed` are the candidates of the component, `key` is its key. The new candidate needs the CUDA in the distribution's name
+    (`-cu12`), and rules on ranges of versions apply to it.
     """
     listed, number = tuple(listed), distribution.pep440.public
     if any(one.version == bundled_version(distribution) for one in listed):
@@ -75,7 +76,7 @@ def unlisted_bundles(matrix: Matrix, pins: Iterable[Candidate]) -> Iterator[Unli
 class BundleOverrides:
     """The overrides of a spec on distributions that bundle a component.
 
-    In the matrix a framework's build has the versions that its wheel pins as needs. If the spec overrides such a pin, it
+    In the matrix a framework's build has, as needs, the versions that its wheel pins. If the spec overrides such a pin, it
     overrides the need, too.
     """
 
@@ -91,7 +92,10 @@ class BundleOverrides:
                 self._found[name] = (override, Overrides(index=index, distribution=name, requirement=text, place=place))
 
     def replacement(self, subject: Candidate, need: Need, key: Key) -> Requirement | None:
-        """Return the requirement that replaces a framework build's need of a component; None when no override replaces it."""
+        """Return the requirement that replaces a framework build's need of a component; None when no override replaces it.
+
+        `subject` is the candidate with the build, `key` the key of the needed component.
+        """
         if not self._found or subject.key.component not in FRAMEWORKS or need.component not in BUNDLED:
             return None
         distribution = _bundling(need.component, build_of(subject))

@@ -30,14 +30,14 @@ Capability = tuple[int, int]
 
 
 class Target(Struct, frozen=True):
-    """One compiled target: capability and its suffix (`a`, `f` or "")."""
+    """One compiled target: a compute capability and its `suffix` (`a`, `f` or "")."""
 
     capability: Capability
     suffix: str
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """Read `sm_90a` or `compute_100f`; raises `ValueError` naming the text."""
+        """Return the target that a name such as `sm_90a` or `compute_100f` means; raises `ValueError` for any other text."""
         return _target(text)
 
 
@@ -56,7 +56,7 @@ def capability(text: str) -> Capability:
 
 
 def runs_natively(target: Target, device: Capability) -> bool:
-    """Whether machine code compiled for `target` runs on `device`."""
+    """Return whether machine code compiled for `target` runs on `device`."""
     if target.suffix == "a":
         return target.capability == device
     if (target.capability in TEGRA) != (device in TEGRA):
@@ -65,7 +65,7 @@ def runs_natively(target: Target, device: Capability) -> bool:
 
 
 def compiles_for(target: Target, device: Capability) -> bool:
-    """Whether PTX for `target` can be compiled by the driver for `device`."""
+    """Return whether the driver can compile PTX for `target` on `device`."""
     if target.suffix == "a":
         return target.capability == device
     if target.suffix == "f":
@@ -103,10 +103,10 @@ def runs_on(targets: Iterable[str], device: str) -> bool:
 def override_for(
     targets: Collection[str], devices: Collection[str], overrides: Iterable[GfxOverride]
 ) -> tuple[GfxOverride, ...] | None:
-    """Return the overrides by which all AMD devices run code for some gfx targets: () if none is needed, None if none helps.
+    """Return the overrides with which all AMD devices run code for some gfx targets: () if none is needed, None if none helps.
 
     An override sets environment variables that make a GPU run as another target, `runs_as`. The variables hold for every GPU of
-    the process, so one setting must do for all devices: each device is then a target that may run as `runs_as`, or is `runs_as`
+    the process, so one setting must suffice for all devices: each is then a target that may run as `runs_as`, or is `runs_as`
     itself.
     """
     left = [device for device in devices if not runs_on(targets, device)]

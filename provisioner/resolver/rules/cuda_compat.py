@@ -1,8 +1,8 @@
-"""NVIDIA's cuda-compat in an image: older drivers that it makes run newer CUDA, and older drivers that it breaks.
+"""An image's cuda-compat, NVIDIA's package with a newer libcuda: it lets some older drivers run newer CUDA and breaks others.
 
-The package has the libcuda of a CUDA release. The container toolkit puts it before the libcuda of an older driver, whichever
-GPU there is; only data-centre GPUs support that, on others cuInit returns 804. Source: CUDA Compatibility guide, "Forward
-Compatibility"; NVIDIA/nvidia-docker issues 1294 and 1515.
+The package has the libcuda of a CUDA release. The container toolkit makes containers load it in place of the libcuda of an
+older driver, whatever the GPU; but only data-centre GPUs support that, on others cuInit returns 804. Source: CUDA Compatibility
+guide, "Forward Compatibility"; NVIDIA/nvidia-docker issues 1294 and 1515.
 """
 
 from __future__ import annotations
@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from provisioner.resolver.rules.guards import Guards
 
 NOT_MOUNTED = "cuda-compat-not-mounted"
-"""The known failure of container toolkits that do not put the cuda-compat of an image before the driver of the host."""
+"""The name of the matrix's failure row on container toolkits that do not load an image's cuda-compat in place of the driver's
+libcuda."""
 
 
 def forward_branches(matrix: Matrix, request: Request, cuda: Version, *, minimum: DriverMinimum) -> tuple[str, ...]:
-    """Return the driver branches that run a CUDA release through the cuda-compat of the image, whose CUDA the spec may state.
+    """Return the driver branches that run the release `cuda` through the image's cuda-compat.
 
-    A cuda-compat of another CUDA release supports branches of its own, and runs the release as a driver of its CUDA would.
+    `minimum` is what the matrix states about drivers for `cuda`. The cuda-compat is of the same CUDA release unless the spec
+    states another; that one supports branches of its own. () when that one cannot run `cuda`: it is older, and of another major
+    version or without permission for minor-version compatibility.
     """
     if request.stated_cuda_compat is None:
         return minimum.forward_compat
@@ -49,9 +52,10 @@ def forward_branches(matrix: Matrix, request: Request, cuda: Version, *, minimum
 
 
 def is_mounted(matrix: Matrix, host: Host) -> bool:
-    """Return whether the container toolkit of a host puts an image's cuda-compat before an older driver; one release does not.
+    """Return whether a host's container toolkit loads an image's cuda-compat in place of an older driver's libcuda.
 
-    A host that does not state its toolkit is assumed to have another release.
+    The matrix lists the releases of the toolkit that do not (`NOT_MOUNTED`). A host that does not state its toolkit is assumed
+    to have another release.
     """
     toolkit = stated(host, "container_toolkit")
     without = (need for one in matrix.failures if one.name == NOT_MOUNTED for need in one.when)
@@ -59,7 +63,7 @@ def is_mounted(matrix: Matrix, host: Host) -> bool:
 
 
 class CudaCompat:
-    """The requirements of CUDA releases and base images on the drivers of one problem, as far as cuda-compat decides them."""
+    """The requirements of CUDA releases and base images on the drivers of one problem, with cuda-compat taken into account."""
 
     def __init__(self, matrix: Matrix, request: Request, guards: Guards) -> None:
         self._matrix = matrix
@@ -69,9 +73,11 @@ class CudaCompat:
     def of_cuda(
         self, candidate: Candidate, minimum: DriverMinimum, targets: Mapping[Key, TargetHost | None], *, source: Source
     ) -> Iterator[Requirement]:
-        """Yield what a CUDA release requires of the driver at each key, and of the image where only its cuda-compat helps.
+        """Yield the requirements of a CUDA release on each driver, and on the base image if a driver needs its cuda-compat.
 
-        `targets` has the host of each key, None for a key of all hosts.
+        `targets` are the keys of the drivers, each with its host, None for a key that all hosts share. `minimum` is what the
+        matrix states about drivers for the release, `source` the citation of that. The image is required only for a driver that
+        a host states.
         """
         is_forbidden = "minor-version" not in self._request.allowed and minimum.minor_version is not None
         branches = forward_branches(self._matrix, self._request, candidate.version, minimum=minimum)
@@ -92,7 +98,11 @@ class CudaCompat:
     def of_image(
         self, candidate: ImageCandidate, targets: Mapping[Key, TargetHost | None], source: Source
     ) -> Iterator[Requirement]:
-        """Yield the requirement of a driver that is not older than the image's cuda-compat, where GPUs do not support it."""
+        """Yield the requirements of a base image that drivers are not older than its cuda-compat.
+
+        They apply to hosts whose GPUs do not support cuda-compat. `targets` is as in `of_cuda`; `source` is the citation of the
+        image, for a cuda-compat that the spec does not state.
+        """
         cuda = cuda_of_compat(self._request, candidate)
         if cuda is None or self._request.runs != "container":
             return
@@ -118,7 +128,10 @@ class CudaCompat:
         )
 
     def _driver_of_image(self, test: RunsCuda, target: TargetHost | None) -> str:
-        """Return the driver that a host states, if an image must be chosen whose cuda-compat makes it run; otherwise ""."""
+        """Return the driver version that a host states if it passes `test` only with an image's cuda-compat; otherwise "".
+
+        It is also "" when no image with cuda-compat may be chosen, or the host's GPUs do not support cuda-compat.
+        """
         if target is None or not self._request.may_take_cuda_compat or self._guards.is_data_centre(target) is Verdict.NO:
             return ""
         driver = stated(target.host, "driver")

@@ -1,7 +1,8 @@
 """Requirements on GPUs: the compiled code of a framework, library or wheel must run on every GPU of every host.
 
-CUDA itself is held by what its compiler can compile for, and a library by its own code, where the spec asks for them without a
-framework. A framework has code for no GPU that its CUDA cannot compile for, and calls of its libraries what its GPUs need.
+If the spec requires CUDA or its libraries without a framework, the CUDA release must be able to compile for every GPU, and a
+library must have code for it. With a framework neither is required: it has code only for GPUs that its CUDA can compile for,
+and calls from its libraries only what its own GPUs need.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Devices:
         gpu = matrix.components.get("gpu")
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
         self.by_key = {key: version_of_device(target) for key in gpus if (target := key.name.partition(":")[2])}
-        """The compute capability, or gfx target, of the keys whose name has it."""
+        """The compute capability or gfx target of each key whose name contains it."""
         self.newer = frozenset(key for key, device in self.by_key.items() if gpu is not None and gpu.newest_before(device))
         """The keys of GPUs that are newer than every GPU of the matrix."""
         self._devices = {
@@ -62,13 +63,15 @@ class Devices:
             for target in request.hosts
         }
         self._jetsons = frozenset(target.label for target in request.hosts if is_jetson(matrix, target.host))
-        """The hosts that have NVIDIA's libraries from JetPack, which are others than those of its packages."""
+        """The labels of the hosts that are Jetsons: they have NVIDIA's libraries from JetPack, which differ from those in its
+        packages."""
 
     def of_code(self, candidate: Candidate, code: Build, place: Place) -> Iterator[Requirement]:
         """Yield the requirements of a candidate's GPU code on every GPU of every host, and of its PTX on the drivers.
 
-        `place` is the line of the matrix to cite. If the targets that a PyTorch build is compiled for are unknown, no GPU is
-        allowed with it unless the spec names the build; unknown code of anything else has no requirements.
+        `code` is the GPU code, as a build; `place` is the line of the matrix to cite. If the targets that a PyTorch build is
+        compiled for are unknown, no GPU is allowed with it unless the spec names the build; unknown code of anything else has
+        no requirements.
         """
         component = candidate.key.component
         targets = code.sass if code.accelerator == CUDA else code.gfx
@@ -89,8 +92,8 @@ class Devices:
     def code_of(self, candidate: Candidate) -> Build | None:
         """Return the GPU code that decides on which GPUs a candidate runs, as a build; None for a candidate without any.
 
-        That is the code of a framework. If the spec asks for CUDA or its libraries without a framework, it is also the code of
-        a library, and what a CUDA release compiles for.
+        Only frameworks count. If the spec requires CUDA or its libraries without a framework, libraries count, too, and CUDA
+        releases with the targets that they compile for.
         """
         build, component = build_of(candidate), candidate.key.component
         if component in FRAMEWORKS:
@@ -106,8 +109,8 @@ class Devices:
     def of_wheel(self, candidate: Candidate, wheel: GpuWheel, place: Place) -> Iterator[Requirement]:
         """Yield the requirements of a distribution's wheel on every GPU of every host, and of its PTX on the drivers.
 
-        A wheel without any GPU code has none, unless it contains a compiler that makes it: that must know every GPU. A wheel
-        with GPU code for the GPUs of another vendor alone runs on none.
+        A wheel without GPU code has no requirements, unless it contains a GPU compiler, which must support every GPU. A wheel
+        with GPU code for another vendor's GPUs only allows no GPU of the hosts. `place` is the line of the matrix to cite.
         """
         name = candidate.key.project
         build = self._build_of(wheel)
@@ -126,7 +129,7 @@ class Devices:
                 yield from (Requirement(key, Labelled(known), ground) for key in self.gpus)
 
     def is_served_by(self, wheel: GpuWheel) -> bool:
-        """Return whether a wheel has code for every GPU that the hosts state, or no GPU code at all that was measured."""
+        """Return whether a wheel has code for every GPU that the hosts state, or has no measured GPU code at all."""
         build = self._build_of(wheel)
         return (not self.is_for_others(wheel) and not (build.gfx or build.sass or build.ptx)) or self._served(build).issuperset(
             self._all_devices()
@@ -135,7 +138,7 @@ class Devices:
     def is_for_others(self, wheel: GpuWheel) -> bool:
         """Return whether a wheel has GPU code for the GPUs of another vendor than the accelerator's, and for no others.
 
-        A wheel that links to libraries of ROCm has code for AMD's GPUs, too, even where it was packed and not read.
+        A wheel that links to libraries of ROCm has code for AMD's GPUs, too, even if that code is packed and was not measured.
         """
         cuda, rocm = bool(wheel.sass or wheel.ptx), bool(wheel.gfx)
         if self._request.accelerator == "rocm":
@@ -144,7 +147,7 @@ class Devices:
         return rocm and not cuda
 
     def _build_of(self, wheel: GpuWheel) -> Build:
-        """Return the GPU code of a wheel for the request's accelerator as a build, or what it has for another vendor alone."""
+        """Return a wheel's GPU code as a build: that for the accelerator, or if there is none, that for another vendor."""
         if (self._request.accelerator == "rocm") != self.is_for_others(wheel):
             return Build(name=wheel.distribution, accelerator="rocm", gfx=wheel.gfx)
         return Build(
@@ -156,13 +159,16 @@ class Devices:
         )
 
     def _cuda_of_ptx(self, ptx_isa: str) -> tuple[Need, ...]:
-        """Return the need of the oldest CUDA release with a PTX ISA; () when the ISA or its release is unknown."""
+        """Return the need for the series of the oldest CUDA release with a PTX ISA version.
+
+        () when the version or its CUDA release is unknown.
+        """
         cuda = self._matrix.components.get("cuda")
         able = [one.version for one in (cuda.releases if cuda else ()) if ptx_isa and one.ptx_isa == ptx_isa]
         return (Need(component="cuda", range=Range.parse(f"=={dotted(min(able).release[:2])}.*")),) if able else ()
 
     def _known_to_compiler(self, cuda: str) -> frozenset[str] | None:
-        """Return the GPUs that the compiler of a CUDA release can compile for; None when the matrix does not know them."""
+        """Return the GPUs that the compiler of a CUDA release can compile for; None when the matrix does not list them."""
         nvcc = self._matrix.components.get("nvcc")
         series = numbers_of(cuda)[:2]
         releases = [one for one in (nvcc.releases if nvcc else ()) if one.version.release[:2] == series]
@@ -173,7 +179,7 @@ class Devices:
         return frozenset(device for device in self._known_devices() if capability(device) in capabilities)
 
     def overrides(self, build: Build) -> tuple[GfxOverride, ...]:
-        """Return the gfx overrides by which an AMD build runs on every GPU; () when it needs none, and when none helps."""
+        """Return the gfx overrides with which an AMD build runs on every GPU; () when none is needed and when none suffices."""
         if build.accelerator != "rocm" or build.gfx is None:
             return ()
         working = [row for row in self._matrix.overrides if _works_with(row, build)]
@@ -226,7 +232,7 @@ def _works_with(row: GfxOverride, build: Build) -> bool:
 
 
 def _how(build: Build, device: str) -> str:
-    """Return how a CUDA build runs on a device, in the words of `coverage`; `none` for an AMD device."""
+    """Return how a CUDA build runs on a device, as `coverage` does; `none` for an AMD device."""
     if device.startswith("gfx"):
         return "none"
     return coverage(build.sass or (), build.ptx or (), capability(device))
@@ -234,7 +240,10 @@ def _how(build: Build, device: str) -> str:
 
 @once_per_matrix
 def _toolkits(matrix: Matrix) -> dict[tuple[int, ...], Build]:
-    """Return the targets of each CUDA compiler, by the numbers of its release, and of its series for the last one in it."""
+    """Return the targets of each nvcc release, as a build, by the numbers of the release.
+
+    The numbers of a series, such as (12, 6), have the targets of its newest release.
+    """
     nvcc = matrix.components.get("nvcc")
     found: dict[tuple[int, ...], Build] = {}
     for release in sorted(nvcc.releases if nvcc else (), key=lambda one: one.version):
@@ -248,6 +257,6 @@ def _toolkits(matrix: Matrix) -> dict[tuple[int, ...], Build]:
 
 
 def toolkit_code(matrix: Matrix, cuda: Version) -> Build | None:
-    """Return what a CUDA release compiles for, as a build; None when the matrix does not know it."""
+    """Return the targets that a CUDA release compiles for, as a build; None when the matrix does not list them."""
     known = _toolkits(matrix)
     return known.get(cuda.release) or known.get(cuda.release[:2])

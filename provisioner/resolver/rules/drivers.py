@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 class RunsCuda:
-    """The test that a driver runs programs of one CUDA release in one of the `allowed` ways.
+    """The test that a driver runs programs of the CUDA release `cuda` in one of the `allowed` ways.
 
     Besides native support these are minor-version compatibility, for which `minimum` has the oldest driver, and forward
-    compatibility for the branches in `forward`: () where the image or the GPUs of the host do not support it.
+    compatibility for the branches in `forward`: () if the image or the GPUs of the host do not support it.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class RunsCuda:
 
     @property
     def bound(self) -> Drivers:
-        """The allowed drivers, in the form that messages about a conflict need."""
+        """The allowed drivers, as the type that messages about a conflict need."""
         native = self._native.floor
         return Drivers(
             cuda=self._native.level,
@@ -81,14 +81,17 @@ class RunsCuda:
 
 
 class NativeDriver:
-    """The test that a driver natively supports a CUDA release, or a newer one, and so compiles PTX of that release."""
+    """The test that a driver natively supports the CUDA release `cuda`, or a newer one, and so compiles PTX of that release."""
 
     def __init__(self, matrix: Matrix, cuda: Version) -> None:
         self._level = cuda.release[:2]
         self._branches = sorted((int(branch.branch), branch.native_cuda.release[:2]) for branch in matrix.branches)
 
     def runs(self, driver: Version) -> bool:
-        """Return whether a driver's branch natively supports the CUDA; a branch not listed counts as the next older one."""
+        """Return whether a driver's branch natively supports the CUDA release.
+
+        An unlisted branch counts as the next older one.
+        """
         newer = bisect_right(self._branches, (driver.release[0] + 1,))  # index of the first branch newer than the driver's
         return newer > 0 and self._branches[newer - 1][1] >= self._level
 
@@ -109,15 +112,15 @@ class NativeDriver:
 
     @property
     def bound(self) -> Drivers:
-        """The allowed drivers, in the form that messages about a conflict need."""
+        """The allowed drivers, as the type that messages about a conflict need."""
         return Drivers(cuda=self.level, native="" if self.floor is None else str(self.floor))
 
 
 class BuildsOn(Struct, frozen=True):
-    """The test that a driver builds on a Linux kernel version.
+    """The test that a driver's kernel module builds on a Linux kernel version.
 
-    `documented` are the versions it builds on as published, None when nothing is documented; `patched` are those it builds on
-    with patches that a distribution maintains.
+    `documented` are the kernel versions on which it builds as published, None when nothing is documented; `patched` are those
+    on which it builds with patches that a Linux distribution maintains.
     """
 
     documented: Range | None

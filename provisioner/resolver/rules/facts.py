@@ -1,7 +1,7 @@
-"""Decide which facts of a host matter to a request, and which components the solver chooses if a host states none.
+"""Decide which facts of a host matter to a request, and which components the solver chooses if a host does not state them.
 
-The description of a component, and its key in a host profile, is a row of `provisioner.components`; its value on a host is read
-by `provisioner.host.facts`.
+A fact is the value of a component on a host, such as the driver's version. The description of a component, and its key in a
+host profile, is a row of `provisioner.components`; its value on a host is read by `provisioner.host.facts`.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ FACTS: dict[str, Component] = {
 """The components that are facts of a host: it has one value of each, stated or not."""
 
 DRIVERS = frozenset(row.name for row in COMPONENTS.values() if row.move in {Move.DRIVER, Move.CUDA_DRIVER})
-"""Drivers of one vendor's GPUs, which no stack for other GPUs has."""
+"""Drivers of one vendor's GPUs, which no stack for other vendors' GPUs has."""
 
 COMPILERS = frozenset({"gcc", "clang", "xcode"})
-"""Host compilers, of which a stack uses one: needs of the other compilers do not bind."""
+"""Host compilers, of which a stack uses one: needs of the others do not bind."""
 
 PLACES = {"gpu_kind": "gpus[].name", "driver_version": "driver.version"}
 """The keys in a host profile of facts that are not components."""
 
 NOT_ON_JETSONS = frozenset({"driver", "driver_module", "userspace_driver", "fabric_manager", "dcgm"})
-"""What NVIDIA releases for PCs and servers only: the driver of a Jetson is a part of Jetson Linux."""
+"""Components that NVIDIA releases for PCs and servers only: the driver of a Jetson is a part of Jetson Linux."""
 
 DRIVER_KINDS = {row.name: row.driver_kind for row in COMPONENTS.values() if row.driver_kind}
 
@@ -105,7 +105,10 @@ def _is_for(row: Component, request: Request) -> bool:
 
 
 def is_installable(component: str, request: Request) -> bool:
-    """Whether a driver could be installed for a request: NVIDIA's drivers do not serve the GPUs of a stack for ROCm."""
+    """Return whether a component could be installed for a request.
+
+    False only for a driver that does not serve the request's accelerator or operating system: NVIDIA's is not for a ROCm stack.
+    """
     if component not in DRIVERS or not ACCELERATORS[request.accelerator].vendor:
         return True
     return _is_for(COMPONENTS[component], request)
@@ -125,7 +128,7 @@ def is_used(component: str, request: Request) -> bool:
 
 
 def is_chosen(component: str, request: Request) -> bool:
-    """Return whether the solver chooses a component if a host does not state it, nor shows that it is good enough."""
+    """Return whether the solver chooses a component that a host neither states nor shows to be good enough."""
     row = FACTS.get(component)
     if row is None or not row.is_chosen or not binds(component, request):
         return False
@@ -134,9 +137,9 @@ def is_chosen(component: str, request: Request) -> bool:
 
 @once_per_matrix
 def shown_by_drivers(matrix: Matrix) -> frozenset[str]:
-    """Return the facts that a running driver shows to be good enough: only drivers, and such facts themselves, need them.
+    """Return the facts that a running driver shows to be good enough: only drivers, and other such facts, need them.
 
-    A profile states the driver that is loaded: its kernel, headers and the like are then as it needs them.
+    A host profile states the driver that is loaded, so its kernel, headers and the like meet that driver's needs.
     """
     shown = {name for name, row in COMPONENTS.items() if row.is_shown_by_driver}
     of_driver = shown.union(DRIVER_KINDS, {"driver_module", "jetson"})
@@ -168,7 +171,7 @@ def is_jetson(matrix: Matrix, host: Host) -> bool:
 
 
 def is_settled_by_driver(component: str, host: Host) -> bool:
-    """Return whether a host has a value of a component that it does not state, because its driver runs.
+    """Return whether the running driver of a host fixes the value of a component that the host does not state.
 
     The kernel modules of a running driver are open or proprietary, and its kernel is the one it runs on, whatever a solver
     would choose.
@@ -179,7 +182,7 @@ def is_settled_by_driver(component: str, host: Host) -> bool:
 
 
 def shown(host: Host, request: Request) -> Iterator[tuple[str, str]]:
-    """Yield the facts of a host, as names and values, that a stack shows even if no rule needs them."""
+    """Yield the facts of a host, as names and values, that are displayed with a stack even if no rule needs them."""
     for name, row in FACTS.items():
         value = stated(host, name)
         is_ours = request.runs == "host" or row.binds("container")

@@ -1,10 +1,10 @@
 """The gate of a base image, as requirements of the image on drivers and GPUs.
 
 A gate is the image's NVIDIA_REQUIRE_CUDA: a condition on driver and GPUs without which NVIDIA's runtime does not start the
-container. If the spec names the base image, the image keeps its gate in a variable of its own (`BASE_IMAGE_GATE`) beside the
-variable of the stack, because all NVIDIA_REQUIRE_* of an image must be met. If the spec allows `image-gate`, and for a base
-image chosen by kind, the rendered image's NVIDIA_REQUIRE_CUDA replaces the gate. If that admits a host that the base image's
-own gate refuses, the answer names the relaxation.
+container. If the spec names the base image, the rendered image keeps this gate in a variable of its own (`BASE_IMAGE_GATE`),
+beside the NVIDIA_REQUIRE_CUDA that is computed for the stack, because all NVIDIA_REQUIRE_* of an image must be met. If the spec
+allows `image-gate`, or the base image was chosen by its kind, the stack's NVIDIA_REQUIRE_CUDA replaces the gate. If that admits
+a host that the gate refuses, the answer reports the relaxation.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 
 BASE_IMAGE_GATE = "NVIDIA_REQUIRE_BASE"
-"""The variable for the gate that a base image keeps; NVIDIA_REQUIRE_CUDA has that of the stack."""
+"""The variable for the gate of a base image that remains in force; NVIDIA_REQUIRE_CUDA has the gate of the stack."""
 
 WORD = "image-gate"
-"""The word of `policy.allow` by which the gate of a base image that the spec names is replaced."""
+"""The entry of `policy.allow` that permits replacing the gate of a base image that the spec names."""
 
 
 class Admits:
     """The test that a host with a certain driver passes a gate.
 
-    A host of which facts are unknown passes if it may meet the gate.
+    A host with unknown facts passes if some values of them meet the gate.
     """
 
     def __init__(self, matrix: Matrix, guards: Guards, expression: Expression, *, host: Host) -> None:
@@ -104,13 +104,13 @@ class ImageGate:
 
     @property
     def is_binding(self) -> bool:
-        """Whether base images keep their gate: the spec names the image for CUDA on Linux and does not allow `image-gate`."""
+        """Whether base images keep their gate: the spec names one, for CUDA on Linux, and does not allow `image-gate`."""
         request = self._request
         is_named = request.image_base not in KINDS
         return is_named and request.accelerator == "cuda" and request.system == "linux" and WORD not in request.allowed
 
     def place(self, image: ImageFacts) -> Source:
-        """Return the source of a base image's gate: the line of the spec that gives it, otherwise what the matrix cites."""
+        """Return the source of a base image's gate: the line of the spec that states it, otherwise what the matrix cites."""
         if self._request.spec.image.require is not None:
             return self._request.place("image.require")
         cited = tuple(str(self._matrix.citations[source]) for source in image.source if source in self._matrix.citations)
@@ -126,7 +126,7 @@ class ImageGate:
     def _on_gpus(self, expression: Expression, target: TargetHost, image: ImageFacts, where: Source) -> list[Requirement]:
         """Return the requirements on a host's GPUs: the compute capabilities with which some driver passes the gate.
 
-        It is [] when the gate has no condition on GPUs.
+        [] when the gate has no condition on GPUs.
         """
         if not any(clause.name in {"arch", "brand"} for term in expression.terms for clause in term):
             return []
@@ -156,7 +156,7 @@ class ImageGate:
 
 
 def _itself(key: Key) -> Candidate:
-    """Return the candidate of a GPU's key that is the GPU of the host itself: `9.0` for the key `gpu:9.0`."""
+    """Return the candidate of a GPU's key that is the host's GPU: `9.0` for the key `gpu:9.0`."""
     text = key.name.partition(":")[2]
     return Candidate(key, Version.parse(text), text)
 
@@ -167,7 +167,7 @@ def _admits(image: ImageFacts, expression: Expression, result: GateResult, *, of
 
 
 def facts_of(matrix: Matrix, guards: Guards, host: Host, *, driver: str = "") -> GateFacts:
-    """Return the facts of a host that a gate is evaluated on: the driver ("" when unknown), its CUDA, and the GPUs."""
+    """Return the facts of a host on which a gate is evaluated: the driver ("" when unknown), its CUDA, and the GPUs."""
     gpus = None if host.gpus is None else tuple(_gpus(matrix, guards, host))
     return GateFacts(driver=driver, cuda=cuda_of(matrix, driver), gpus=gpus)
 
@@ -193,8 +193,9 @@ def _gpus(matrix: Matrix, guards: Guards, host: Host) -> Iterator[GateGpu]:
 def brands_of(name: str, kind: str) -> tuple[str, ...]:
     """Return the brand names that the driver may report for a GPU; () when they are unknown.
 
-    NVML reports the brand of a board (nvml.h, nvmlBrandType_t), and drivers have not always given the same name: a Tesla of
-    2020 is an NVIDIA today. libnvidia-container knows seven of the names, and calls every other brand unknown (src/driver.c).
+    `name` is the name of the GPU and `kind` its kind in the matrix. NVML reports the brand of a board (nvml.h,
+    nvmlBrandType_t), and drivers have not always reported the same: a board with the brand Tesla in 2020 has the brand NVIDIA
+    today. libnvidia-container knows seven of the names, and reports every other brand as unknown (src/driver.c).
     """
     upper = name.upper()
     if kind == "geforce":

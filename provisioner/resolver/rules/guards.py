@@ -1,4 +1,7 @@
-"""Evaluate the guards of rules, their conditions under `on:`, for the facts of a host and the request, before solving."""
+"""Evaluate the guards of rules, their conditions under `on:`, on the facts of a host and the request, before solving.
+
+A fact is a value that a host profile or the request states, such as the driver's version or the platform.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,8 @@ class Guards:
     def open(self, guards: Iterable[Need], target: TargetHost) -> tuple[Need, ...]:
         """Return the guards that are undecided because a host does not state their facts.
 
-        It is () when it is decided whether all guards hold, which is also so when one of them certainly does not.
+        It is () when the stated facts already decide whether all guards hold; one guard that certainly does not hold decides
+        it.
         """
         found = [(self._verdict(guard, target.host), guard) for guard in guards]
         if any(verdict is Verdict.NO for verdict, _ in found):
@@ -61,9 +65,9 @@ class Guards:
         return tuple(guard for verdict, guard in found if verdict is Verdict.UNKNOWN)
 
     def unknown(self, guards: Iterable[Need], target: TargetHost) -> str:
-        """Return the first fact that decides whether the guards hold and that a host does not state.
+        """Return the name of the first unstated fact that decides whether the guards hold on a host.
 
-        It is "" when the guards are decided.
+        "" when they are decided.
         """
         return next((guard.component for guard in self.open(guards, target)), "")
 
@@ -101,7 +105,10 @@ class Guards:
         return Verdict.NO if len(known) == len(values) else Verdict.UNKNOWN
 
     def _values(self, component: str, host: Host) -> Iterator[str | None]:
-        """Yield the values of a component on a host: one for each GPU of a fact about GPUs; None for a value not stated."""
+        """Yield the values of a component on a host, None for one that is not stated.
+
+        A fact about GPUs has one for each GPU.
+        """
         if component in self._requested:
             yield self._requested[component]
         elif component == "python_arch":
@@ -112,7 +119,8 @@ class Guards:
             for gpu in host.gpus or ():
                 yield self.device(gpu) if component == "gpu" else self._kinds.get(gpu.name or "") or None
         elif component == "nvswitch":
-            yield host.nvswitch or ABSENT  # few machines have one, which fails at once and by name: nobody is asked for it
+            # Few machines have one, and a wrong assumption fails there at once and by name: so unstated counts as none.
+            yield host.nvswitch or ABSENT
         else:
             yield stated(host, component)
 
@@ -127,6 +135,6 @@ class Guards:
 
 
 def _of_some(possible: Collection[str], wanted: Collection[str]) -> Verdict:
-    """Return `YES` if all possible values of a fact are wanted, `NO` if none is, otherwise `UNKNOWN`."""
+    """Return `YES` if all `possible` values of a fact are in `wanted`, `NO` if none is, otherwise `UNKNOWN`."""
     hits = [value in wanted for value in possible]
     return Verdict.YES if all(hits) else Verdict.UNKNOWN if any(hits) else Verdict.NO

@@ -1,6 +1,6 @@
 """Base images as candidates: those of the matrix, or one that the spec names and the matrix does not list.
 
-A spec that asks for CUDA or its libraries without a framework gets an image that has them, unless it names a base image.
+A spec that requires CUDA or its libraries without a framework gets an image that contains them, unless it names a base image.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-d
 
 
 def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[Candidate, ...], tuple[UnknownImage, ...]]:
-    """Return the base images that may be chosen, most wanted first, and the doubts about them.
+    """Return the base images that may be chosen, in order of preference, and the doubts about them.
 
     An image that the spec names and the matrix does not list is the only candidate, with a doubt. There are no candidates when
     the matrix has no image of the requested kind for the platform.
@@ -65,18 +65,20 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
 
 
 def realises_toolkit(request: Request) -> bool:
-    """Return whether a base image is wanted that has the CUDA, or the libraries for it, that the spec asks for by themselves.
+    """Return whether the base image must contain the CUDA, or the CUDA libraries, that the spec requires without a framework.
 
-    Packages of others may bring a framework, which brings its own CUDA.
+    False if the spec names a base image, and if it has a package that is not a library of NVIDIA's: that may require a
+    framework, which brings its own CUDA.
     """
     is_open = bool(request.toolkit) and request.runs == "container" and request.image_base == "auto"
     return is_open and all(name.startswith("nvidia-") or name in _LIBRARIES for name in request.named_packages)
 
 
 def _with_toolkit(matrix: Matrix, request: Request, key: Key, pythons: Sequence[Version]) -> Iterator[Candidate]:
-    """Yield the images with the CUDA and cuDNN that the spec asks for by themselves, the newest first, or the oldest.
+    """Yield the images with the CUDA and cuDNN that the spec requires without a framework, newest CUDA first.
 
-    None of them is for a Jetson: NVIDIA's images for Arm are those of servers.
+    With `strategy: oldest` the oldest comes first. Nothing is yielded if a host is a Jetson: NVIDIA's images for Arm are for
+    servers.
     """
     if not realises_toolkit(request) or any(is_jetson(matrix, target.host) for target in request.hosts):
         return
@@ -94,20 +96,20 @@ def _with_cuda_compat(matrix: Matrix, request: Request) -> list[ImageFacts]:
 
 
 def images_with_cuda_compat(matrix: Matrix, request: Request, cuda: Version) -> frozenset[str]:
-    """Return the references of the base images that may be chosen whose cuda-compat is of a CUDA release or newer."""
+    """Return the references of the base images that may be chosen with a cuda-compat of the release `cuda` or a newer one."""
     images = _with_cuda_compat(matrix, request)
     return frozenset(one.reference for one in images if Version.parse(one.cuda).release[:2] >= cuda.release[:2])
 
 
 def has_cuda_compat(request: Request, image: Candidate | None) -> bool:
-    """Return whether the chosen base image has cuda-compat, which every image of NVIDIA's with CUDA has."""
+    """Return whether the chosen base image has cuda-compat, as the spec states or as every CUDA image of NVIDIA has."""
     return request.has_cuda_compat or (isinstance(image, ImageCandidate) and image.image.kind.startswith("cuda-"))
 
 
 def cuda_of_compat(request: Request, image: Candidate | None) -> Version | None:
     """Return the CUDA release of the cuda-compat in the chosen base image: what the spec states, or the CUDA of NVIDIA's image.
 
-    None if the image has no cuda-compat, and if its release is not known.
+    None when the image has no cuda-compat, or its release is unknown.
     """
     if request.spec.image.cuda_compat or not isinstance(image, ImageCandidate) or not has_cuda_compat(request, image):
         return request.stated_cuda_compat
@@ -119,21 +121,22 @@ def _serves(image: ImageFacts, platform: str) -> bool:
 
 
 def _managed(matrix: Matrix, platform: str) -> tuple[Version, ...]:
-    """Return the Python series of which an image of a distribution gets an archive, newest first."""
+    """Return the Python series that archives install in images of Linux distributions on a platform, newest first."""
     found = {Version.parse(series(str(one.version))) for one in matrix.python_builds if platform in one.platforms}
     return tuple(sorted(found, reverse=True))
 
 
 def own_pythons(candidates: Iterable[Candidate]) -> frozenset[str]:
-    """Return the Pythons that some of the base images has itself, or its distribution."""
+    """Return the Python versions that one of the base images contains or that its Linux distribution packages."""
     images = (one.image for one in candidates if isinstance(one, ImageCandidate))
     return frozenset(image.python or image.apt_python for image in images) - {""}
 
 
 def _candidate(image: ImageFacts, key: Key, pythons: Sequence[Version] = (), *, is_exact: bool = False) -> Candidate:
-    """Return an image as a candidate; `is_exact` if the stack has the very CUDA and cuDNN that are in it.
+    """Return an image as a candidate.
 
-    `pythons` are those that can be installed in an image whose distribution has another one.
+    `is_exact` makes it require exactly the CUDA and cuDNN in it, instead of any CUDA of the same minor release. `pythons` are
+    the Python series that can be installed in an image whose Linux distribution packages another one.
     """
     needs = []
     if image.glibc:

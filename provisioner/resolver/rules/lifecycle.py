@@ -1,7 +1,7 @@
 """Lifecycle of releases, driver branches and images on one day: end of life, prerelease, recent release, support.
 
 The day is `exclude-newer` of the policy, otherwise the newest day on which a source of the matrix was read. It is never that of
-the machine's clock, by which the same spec would have another answer tomorrow.
+the machine's clock, with which the same spec would have another answer tomorrow.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _PRERELEASE = re.compile(r"v?\d+(?:\.\d+)*[.-]?(?:a|alpha|b|beta|c|rc|pre|previe
 
 
 class Fact(Struct, frozen=True, kw_only=True):
-    """A lifecycle fact of a candidate; `word` is the word by which a policy forbids or allows such candidates."""
+    """A lifecycle property of a candidate; `word` is the entry of a policy's `forbid` or `allow` for candidates with it."""
 
     word: str
     predicate: Ended | IsOfBranch | IsPrerelease | IsRecent
@@ -58,7 +58,7 @@ class SupportStatus:
         return policy_day(self._matrix, self._until)
 
     def facts(self, candidate: Candidate) -> Iterator[Fact]:
-        """Yield every lifecycle fact of a candidate for which a policy has a word."""
+        """Yield the lifecycle facts of a candidate."""
         found = (self.prerelease(candidate), self.ended(candidate), self.unsupported(candidate), self.recent(candidate))
         yield from (one for one in found if one is not None)
 
@@ -88,7 +88,7 @@ class SupportStatus:
     def unsupported(self, candidate: Candidate) -> Fact | None:
         """Return the fact that a driver's branch is not supported in production; None when it is, and for other components.
 
-        A branch without a designation, or without a row in the matrix, counts as not supported.
+        A branch counts as not supported if the matrix has no designation or no row for it.
         """
         if candidate.key.component != "driver" or not candidate.version.release:
             return None
@@ -105,7 +105,7 @@ class SupportStatus:
         return branch is not None and bool(branch.designation)
 
     def recent(self, candidate: Candidate) -> Fact | None:
-        """Return the fact that a release came out less than a week before the day, or after it.
+        """Return the fact that a release came out less than a week before the policy's day, or after it.
 
         None when the release is older or has no date.
         """
@@ -118,7 +118,7 @@ class SupportStatus:
     def is_undated(self, candidate: Candidate) -> bool:
         """Return whether the age of a release is unknown.
 
-        It is if the release has no date and no newer release of its major version is known to be at least a week old.
+        That is so if the release has no date and no newer release of its major version is known to be at least a week old.
         """
         release = self._release(candidate)
         if release is None or release.released or self.day is None or not release.version.release:
@@ -141,9 +141,9 @@ class SupportStatus:
         return self._branches.get(candidate.label.partition(".")[0])
 
     def _release(self, candidate: Candidate) -> Release | None:
-        """Return the release of the matrix for a candidate; None when the matrix has none, as for one that is newer.
+        """Return the release of the matrix for a candidate; None when the matrix has none, as for a version newer than all.
 
-        For a version that a host states it is the release that names the version's series most exactly: `6.8` for `6.8.12`.
+        For a version that a host states, it is the release that names the version's series most exactly: `6.8` for `6.8.12`.
         """
         if (found := release_of(candidate)) is not None:
             return found

@@ -1,4 +1,8 @@
-"""Translate the matrix to requirements of a candidate: its own needs, the rules on it, its GPUs and its driver."""
+"""Translate the matrix to requirements of a candidate: its own needs, the rules on it, its GPU code and its driver.
+
+A need is the demand of a matrix row on a component: a range of versions, or some versions or names. A rule has needs that bind
+only where its guards, conditions on facts of hosts, hold.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +76,7 @@ if TYPE_CHECKING:
     from provisioner.request import Request
 
 NO_HOST = TargetHost(label="the target", host=Host())
-"""The target of a request without hosts: only rules without guards bind on it."""
+"""The target of a request without hosts: it states no fact, so only rules without guards bind on it."""
 
 
 class OpenRequirement(Struct, frozen=True):
@@ -116,7 +120,7 @@ class Needs:
         self._cuda_compat = CudaCompat(matrix, request, self.guards)
 
     def _of_one_component(self, candidate: Candidate) -> Iterator[Requirement]:
-        """Yield what only one component requires: ROCm of GPUs, an image of hosts, nvcc of the targets to compile for."""
+        """Yield the special requirements of ROCm on GPUs, of an image on hosts, and of nvcc on the targets to compile for."""
         if candidate.key.component == "rocm":
             yield from rocblas_requirements(self._matrix, candidate, self._keys.get("gpu", ()))
         elif isinstance(candidate, ImageCandidate):
@@ -126,11 +130,11 @@ class Needs:
             yield from self._toolchain.targets(candidate, build, self._place(candidate))
 
     def lenient(self) -> Needs:
-        """Return the same translation without what is only expected, as `expected` lists it."""
+        """Return a copy of this translation that leaves out the requirements of `expected`."""
         return Needs(self._matrix, self._request, self._keys, is_lenient=True)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a candidate; () for `ABSENT`, a component that is not there.
+        """Return the requirements of a candidate; () for `ABSENT`, the value of a component that is not installed.
 
         A fact of a host, or a name such as that of a platform, has requirements only from the policy and from rules.
         """
@@ -139,7 +143,7 @@ class Needs:
     def unstated(self, candidate: Candidate) -> Iterator[OpenRequirement]:
         """Yield the requirements of a chosen candidate that cannot be verified because a host does not state a fact.
 
-        A driver that a host states has none: it runs there.
+        A driver that runs on its host has none, because its requirements are evidently met there.
         """
         if candidate.label == ABSENT or self._is_running_driver(candidate):
             return
@@ -157,7 +161,10 @@ class Needs:
             yield from self._undecided(candidate, rule)
 
     def _is_shown(self, component: str, host: Host) -> bool:
-        """Return whether a host shows that its value of a component is good enough, or has no such component."""
+        """Return whether a host need not state a component, because its running driver shows that the value is good enough.
+
+        It need not either if it is a Jetson and the component exists on PCs and servers only.
+        """
         if is_jetson(self._matrix, host):
             return component in self._shown or component in NOT_ON_JETSONS
         return component in self._shown and has_running_driver(host)
@@ -206,15 +213,16 @@ class Needs:
                 yield replace(one, ground=replace(one.ground, relation=Row(EXPECTATION, rule.name)))
 
     def on_gpus(self, candidate: Candidate, code: Build) -> Iterator[Requirement]:
-        """Yield the requirements of a library or a CUDA release on GPUs, by the rules on it and by its GPU code."""
+        """Yield the requirements of a library or a CUDA release on GPUs: by the rules on it, and by its GPU code, `code`."""
         by_rule = [one for rule in self._rules_on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
         yield from (one for one in by_rule if one.key.component == "gpu")
         yield from self._by_code(candidate, code, by_rule)
 
     def _by_code(self, candidate: Candidate, code: Build, by_rule: Iterable[Requirement]) -> Iterator[Requirement]:
-        """Yield the requirements of GPU code, except on GPUs that a rule excludes, for the rule says why, and on unknown ones.
+        """Yield the requirements of GPU code on GPUs, except on unknown ones and on those that `by_rule` excludes.
 
-        A GPU that is newer than all of the matrix is a doubt of its own.
+        `by_rule` are the requirements of the candidate by rules, which state the reason better. A GPU newer than every one in
+        the matrix is a doubt instead.
         """
         on_gpus = [one for one in by_rule if one.key.component == "gpu"]
         devices = {key: Candidate(key, version, version.text) for key, version in self.devices.by_key.items()}
@@ -371,9 +379,9 @@ class Needs:
     def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
         """Return the keys of a component that a requirement of the key `subject` applies to.
 
-        For a subject of one host these are the component's keys of that host, and the shared one unless it is what a container
-        image provides in place of the host. For a shared subject they are the keys of every host; if the component has slots,
-        only the key of the subject's framework.
+        For a subject of one host these are the component's keys of that host and the key that all hosts share; not the latter
+        if the component is one that hosts provide, for then a container image provides it in place of the host. For a shared
+        subject they are the keys of every host; if the component has slots, only the key of the subject's framework.
         """
         keys = self._keys.get(component, ())
         if subject.scope:
@@ -388,7 +396,7 @@ class Needs:
         return found is not None and found.virtual
 
     def _place_of_code(self, candidate: Candidate) -> Place:
-        """Return the line of the compiler's row for a CUDA release, whose targets it has; otherwise the candidate's own."""
+        """Return the line of the matrix with a candidate's GPU targets: for a CUDA release that of its nvcc, else its own."""
         compiler = self._matrix.positions.get(f"nvcc=={candidate.label}") if candidate.key.component == "cuda" else None
         return compiler or self._place(candidate)
 
@@ -405,12 +413,12 @@ def place_of(matrix: Matrix, candidate: Candidate) -> Place:
 
 
 def cited(matrix: Matrix, sources: tuple[str, ...]) -> Documents:
-    """Return the documents that a row of the matrix cites, for the names in its `sources`."""
+    """Return the documents that a row of the matrix cites; `sources` are their keys among the matrix's citations."""
     return Documents(tuple(str(matrix.citations[source]) for source in sources if source in matrix.citations))
 
 
 def bound_of(need: Need) -> Bound:
-    """Return the versions that a need allows, in the form that grounds have."""
+    """Return the versions that a need allows, as the type that grounds (typed reasons) use."""
     if need.is_same:
         return SameVersion()
     if need.component == "os":

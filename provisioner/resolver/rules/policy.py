@@ -1,9 +1,9 @@
 """Policies of the spec: the words it forbids, as requirements of candidates, and the versions it prefers and avoids.
 
 A word is an entry of `policy.forbid` or `policy.allow`, such as `end-of-life`. Each forbidden word is a key of its own with two
-candidates: the word is in force (`kept`), or it is lifted by a change of the spec. A root requirement demands the former; a
-candidate that the word applies to demands the latter. So a conflict names the spec's line, the fact and the target, and
-dropping the word is an edit like any other.
+candidates: the word is in force (`kept`), or it is lifted, which means that the spec no longer forbids it. A root requirement
+demands the former; a candidate that the word applies to demands the latter. So a conflict names the spec's line, the fact and
+the target, and dropping the word is an edit like any other.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ Some = TypeVar("Some", bound=Candidate)
 
 POLICY = "policy"
 IN_FORCE = "kept"
-"""The label of the candidate of a forbidden word that is in force."""
+"""The label of the candidate of a forbidden word with which the word is in force."""
 
 WORDS = frozenset({"end-of-life", "feature-branch", "recent", "prerelease", "patched-kernel", "shared-files"})
-"""Words that exclude candidates when forbidden. All other words allow ways to meet a requirement: see `Request.allowed`."""
+"""Words that exclude candidates when forbidden. All other words permit ways to meet a requirement: see `Request.allowed`."""
 
 DATED = frozenset({"driver", "amdgpu", "webdriver", "kernel"})
 """Components of a host to which the word `recent` applies; the age of other facts of a host is not judged."""
@@ -83,7 +83,7 @@ class PolicyRequirements:
 
     @property
     def words(self) -> frozenset[str]:
-        """The words that the request forbids, by its strategy or one by one."""
+        """The words that the request forbids, through its strategy or in `policy.forbid`."""
         return frozenset(self._forbidden)
 
     @property
@@ -103,7 +103,7 @@ class PolicyRequirements:
         )
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
-        """Yield the requirement that a forbidden word is lifted, for each word that applies to a candidate.
+        """Yield, for each forbidden word that applies to a candidate, the requirement that the word is lifted.
 
         For the candidate of a shared file's key these are the requirements of `_of_shared_file`.
         """
@@ -119,8 +119,8 @@ class PolicyRequirements:
     def _of_shared_file(self, candidate: Candidate) -> Iterator[Requirement]:
         """Yield the requirements of a candidate of a shared file's key.
 
-        For a key with an owner it is the one on the file's own key; for the candidate of several owners it is that
-        `shared-files` is lifted.
+        For a key with an owner it is the requirement that this distribution owns the file. For the candidate `SEVERAL` it is
+        that the word `shared-files` is lifted.
         """
         needed = shared_file_needs(self._matrix, candidate)
         if needed is not None:
@@ -142,7 +142,7 @@ class PolicyRequirements:
         return Requirement(_key(word), Labelled(frozenset({_lifted(word)})), ground)
 
     def _is_excused(self, candidate: Candidate, word: str) -> bool:
-        """Return whether a word does not exclude a candidate because a host states that very version.
+        """Return whether a forbidden word does not exclude a candidate because a host states that very version.
 
         A stated driver of a branch without a designation may be a supported one: that remains unverified. The age of a stated
         container toolkit or compiler is not judged.
@@ -160,15 +160,16 @@ def _key(word: str) -> Key:
 
 
 def _lifted(word: str) -> str:
-    """Return the line of the spec with which a word would no longer be forbidden."""
+    """Return the line of the spec that would lift a word; it is also the label of that candidate."""
     return "strategy: newest" if word in _ONLY_STABLE else f"allow: [{word}]"
 
 
 def offered(component: Component, request: Request, scope: str = "") -> Iterator[Release]:
     """Yield the releases of a component that may be candidates; prereleases only if allowed, pinned or stated by a host.
 
-    The prerelease that one host states is no candidate for another: `scope` is the host of the key, "" for a shared one. If the
-    policy forbids prereleases, they are yielded, too, so that a conflict can name the line that excludes them.
+    `scope` is the label of the host for whose key the candidates are, "" for a key that all hosts share: a prerelease that one
+    host states is no candidate for another. If the policy forbids prereleases, they are yielded, too, so that a conflict can
+    name the line that excludes them.
     """
     policy = request.spec.policy
     is_open = "prerelease" in policy.allow or "prerelease" in policy.forbid
@@ -182,7 +183,7 @@ def offered(component: Component, request: Request, scope: str = "") -> Iterator
 
 
 def _named(component: Component, request: Request, scope: str) -> frozenset[str]:
-    """Return the versions that the spec pins, or that the host `scope` states; those of all hosts if it is ""."""
+    """Return the versions that the spec pins, or that the host `scope` states; if `scope` is "", those that any host states."""
     clauses = request.spec.requires.get(component.name, "").split(",")
     pinned = {without_local(clause.strip().lstrip("=").strip()) for clause in clauses}
     for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
@@ -207,9 +208,9 @@ class VersionPreference:
         return self._prefer is not None or self._avoid is not None
 
     def rank(self, candidate: Candidate) -> tuple[bool, bool]:
-        """Return the sort key of a candidate, lower for a more wanted one.
+        """Return the sort key of a candidate, lower for a preferred one.
 
-        It consists of whether the policy avoids the candidate, and whether the policy prefers others.
+        It consists of whether the policy avoids the candidate, and whether the policy prefers other versions.
         """
         is_preferred = self._prefer is not None and _takes(self._prefer, candidate)
         return self.avoids(candidate), self._prefer is not None and not is_preferred
@@ -219,13 +220,13 @@ class VersionPreference:
         return self._avoid is not None and _takes(self._avoid, candidate)
 
     def rank_of(self, version: Version) -> tuple[bool, bool]:
-        """Return the sort key, as that of `rank`, of a version or name that a candidate of another component fixes."""
+        """Return the sort key, as that of `rank`, for a version or name that a candidate of another component requires."""
         is_avoided = self._avoid is not None and _allows(self._avoid, version)
         return is_avoided, self._prefer is not None and not _allows(self._prefer, version)
 
 
 def _wanted(table: Mapping[str, str], name: str) -> str | None:
-    """Return the range in a table of the policy for a component or distribution, by any of its names; None without one."""
+    """Return the range in a table of the policy for a component or distribution, by any of its names; None if it has none."""
     return next((text for key, text in table.items() if resolved(key) == resolved(name)), None)
 
 
@@ -259,7 +260,7 @@ def _specifier(text: str) -> SpecifierSet:
 def arranged(candidates: Sequence[Some], request: Request, name: str) -> tuple[Some, ...]:
     """Return a component's candidates in order of preference: by `prefer` and `avoid`, then the locked one, then as given.
 
-    The spec comes before an earlier lock: `avoid: {python: "3.13"}` is about the locked environment, too.
+    The spec counts more than an earlier lock: `avoid: {python: "3.13"}` is about the locked environment, too.
     """
     policy, locked = request.spec.policy, request.preferred.get(name)
     if not (policy.prefer or policy.avoid):
@@ -277,10 +278,10 @@ def arranged(candidates: Sequence[Some], request: Request, name: str) -> tuple[S
 
 
 def _rank_of_needs(candidate: Candidate, request: Request) -> tuple[bool, bool]:
-    """Return the sort key of a build or image by the versions it fixes of other components: its name, its CUDA, its Python.
+    """Return the sort key of a build or image by its name and the single versions it requires, such as its CUDA and Python.
 
-    The values are whether it fixes an avoided version, and whether it fixes one that is not preferred. Components are decided
-    in the matrix's order, so a preferred CUDA alone would come too late: PyTorch's build fixes one.
+    The values are whether it requires an avoided version, and whether it requires one that is not preferred. Components are
+    decided in the matrix's order, so a preferred CUDA alone would come too late: PyTorch's build requires one.
     """
     if not isinstance(candidate, ReleaseCandidate):
         return False, False
@@ -302,7 +303,10 @@ def _fixed(release: Release, build: Build | None) -> Iterator[tuple[str, Version
 
 
 def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, Candidate]]:
-    """Yield the chosen candidates that the policy avoids, each with the name under which the policy lists it."""
+    """Yield the chosen candidates that the policy avoids, each with the name under which the policy lists it.
+
+    `pins` are the chosen candidates.
+    """
     for name, text in request.spec.policy.avoid.items():
         for key, candidate in pins.items():
             if key == TORCH or "[" in key.name:
@@ -316,7 +320,7 @@ def avoided(request: Request, pins: Mapping[Key, Candidate]) -> Iterator[tuple[s
 def uploads_until(matrix: Matrix, policy: Policy) -> str | None:
     """Return the last day, or time, at which a file may have been uploaded; None for no limit.
 
-    It is the policy's `exclude-newer`; with `strategy: stable` it is a week before the policy's day.
+    It is the policy's `exclude-newer`; with `strategy: stable` it is a week before the day of `policy_day`.
     """
     if policy.strategy != "stable":
         return policy.exclude_newer

@@ -1,4 +1,4 @@
-"""The GPUs that the libraries of a ROCm release have kernels for: rocBLAS, without which no framework multiplies matrices."""
+"""The GPUs that rocBLAS of a ROCm release has kernels for; without it no framework multiplies matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROCBLAS = "rocblas"
 
 @once_per_matrix
 def _kernels(matrix: Matrix) -> dict[Version, tuple[Release, Build]]:
-    """Return the rocBLAS of each ROCm release with the build that has its targets, for the releases whose targets are known."""
+    """Return the rocBLAS release for each ROCm release, with the build that has its targets, if these are known."""
     component = matrix.components.get(ROCBLAS)
     return {
         version: (release, build)
@@ -35,7 +35,10 @@ def _kernels(matrix: Matrix) -> dict[Version, tuple[Release, Build]]:
 
 
 def rocblas_requirements(matrix: Matrix, rocm: Candidate, gpus: tuple[Key, ...]) -> Iterator[Requirement]:
-    """Yield the requirement of a ROCm release that its rocBLAS has kernels for every GPU, or for one that it may run as."""
+    """Yield the requirement of a ROCm release that its rocBLAS has kernels for every GPU, or for one that the GPU may run as.
+
+    `gpus` are the keys of the hosts' GPUs. Nothing is yielded when the kernels of the release are unknown.
+    """
     release, build = _kernels(matrix).get(rocm.version, (None, None))
     if release is None or build is None or build.gfx is None:
         return

@@ -1,11 +1,12 @@
 """Files that the wheels of several distributions write: a key, used as a mutex, for each such file.
 
 A row is one such file in the matrix, with its owners: the distributions, in some versions, that write it. The matrix may refuse
-a row: no two owners may be installed together. The candidates of a refused row's key are its owners. A version that writes the
-file requires its own distribution as the candidate, so two owners exclude each other and neither requires the other.
+a row: then no two owners may be installed together. The candidates of a refused row's key are its owners. A version that writes
+the file requires its own distribution as the candidate of that key, so two owners exclude each other and neither requires the
+other.
 
-A row that is not refused is a key only if the policy forbids `shared-files`. Several owners at once are then a candidate, too,
-which requires that the policy no longer forbids it.
+A row that is not refused has a key only if the policy forbids `shared-files`. Its key has one more candidate, several owners at
+once, which requires that the policy no longer forbids `shared-files`.
 """
 
 from __future__ import annotations
@@ -45,14 +46,14 @@ OF_EVERY_FRAMEWORK = ("cudnn", "nccl")
 def key_of(row: SharedFile, owner: str = "") -> Key:
     """Return the key of a row's file.
 
-    With `owner`, a distribution of the spec, it is the key by which that distribution owns the file in every version. So two
+    With `owner`, a distribution of the spec, it is the key with which that distribution owns the file in every version. So two
     distributions of the spec exclude each other before the metadata of every version of both is read.
     """
     return Key(f"{SHARED_FILE}:{row.name}:{owner}" if owner else f"{SHARED_FILE}:{row.name}")
 
 
 def shared_file_domains(matrix: Matrix, request: Request) -> Iterator[tuple[Key, Callable[[], tuple[Candidate, ...]]]]:
-    """Yield every key of a row that is refused or forbidden, with a function that returns the key's candidates.
+    """Yield the key of every row that is refused or forbidden, with a function that returns the key's candidates.
 
     A row has one key for its file, and one for each owner that the spec requires and that writes the file in every version.
     """
@@ -130,7 +131,7 @@ def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]
     """Yield the requirements of a slot's CUDA release that the wheels of its cuDNN and NCCL own their files.
 
     The files of cuDNN and NCCL have one name for all CUDA majors, so frameworks with different majors would overwrite them.
-    From CUDA 12 on every framework requires wheels of these libraries; earlier some frameworks had them inside.
+    From CUDA 12 on every framework requires wheels of these libraries; before, some frameworks bundled them.
     """
     major = candidate.version.release[0] if candidate.version.release else 0
     for row in matrix.shared_files if major >= WHEELS_SINCE else ():

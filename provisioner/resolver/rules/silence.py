@@ -1,4 +1,7 @@
-"""Releases of which no row of a family speaks: what they go with is not known, so they are taken last."""
+"""Releases about which a family of rows states nothing: what they work with is unknown, so they are chosen last.
+
+A family is a pair of components, such as ROCm and GPUs, for which rows of the matrix must state what works together (`Family`).
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Silence:
-    """The families of the matrix that bind in one request, and the releases about which they are silent."""
+    """The families of the matrix that apply to one request, and the releases about which their rows state nothing."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._families = families_of(matrix)
@@ -26,7 +29,7 @@ class Silence:
         self._binding: dict[str, tuple[Family, ...]] = {}
 
     def about(self, component: str, release: Release, build: Build | None) -> tuple[Family, ...]:
-        """Return the families with no row about a release of a component, or about one of its builds."""
+        """Return the families without a row about a release of a component, or about its `build` if that is not None."""
         binding = self._binding.get(component)
         if binding is None:
             binding = self._binding[component] = tuple(one for one in self._families.of(component) if self._binds(one))

@@ -36,7 +36,7 @@ class Toolchain:
         self._devices = {target.label: _devices(target, guards) for target in request.hosts}
 
     def needs(self, candidate: Candidate, release: Release | None) -> tuple[Need, ...]:
-        """Return the needs of a candidate with its release, None if the matrix has none; for nvcc, that of CUDA is replaced.
+        """Return the needs of a candidate's `release`, None if the matrix has none; nvcc's need of CUDA is replaced.
 
         torch.utils.cpp_extension refuses to compile with an nvcc of another CUDA major than PyTorch's, and warns of another
         minor (_check_cuda_version in torch/utils/cpp_extension.py). So an nvcc that the spec requires or a host states needs a
@@ -55,7 +55,10 @@ class Toolchain:
         return (Need(component="cuda", range=Range.parse(cuda)), *others)
 
     def targets(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
-        """Yield the requirements that an nvcc can compile for every architecture; nothing when its targets are unknown."""
+        """Yield the requirements of an nvcc on the architectures to compile for, and on drivers that have to compile its PTX.
+
+        Nothing is yielded when the targets of its `build` are unknown. `place` is the line of the matrix to cite.
+        """
         if build.sass is None:
             return
         known = frozenset(_spelled(target) for target in (*build.sass, *(build.ptx or ())))
@@ -74,8 +77,8 @@ class Toolchain:
     def _ptx(self, candidate: Candidate, known: Collection[str], place: Place) -> Iterator[Requirement]:
         """Yield the requirement of native support of an nvcc's CUDA on each driver that has to compile its PTX for a GPU.
 
-        PTX is outside minor-version compatibility. Source: CUDA Compatibility guide, "Minor Version Compatibility", limitation
-        on PTX.
+        `known` are the architectures that the nvcc can compile for. PTX is outside minor-version compatibility. Source: CUDA
+        Compatibility guide, "Minor Version Compatibility", limitation on PTX.
         """
         spec = self._request.spec.build
         if spec is None or self._request.system != "linux":
@@ -95,7 +98,7 @@ def toolchain_requirements(
 ) -> list[Requirement]:
     """Add the keys of the GPU architectures to compile for to `domains`, and return the root requirements of compiling.
 
-    These are a compiler, for CUDA also nvcc and each architecture; [] when the spec compiles nothing.
+    They require a host compiler, and for CUDA nvcc and each architecture; [] when the spec compiles nothing.
     """
     build = request.spec.build
     if build is None:
@@ -120,8 +123,8 @@ def _architectures(
 ) -> Iterator[Requirement]:
     """Yield the root requirements on the architectures to compile for: those of the spec, otherwise of the hosts' GPUs.
 
-    One of the spec's must serve each GPU. One that is derived from a GPU is the GPU's own, or the next lower one
-    that serves it.
+    If the spec lists architectures, one of them must serve each GPU. Otherwise the architecture for a GPU is its own, or a
+    lower one that serves it, the highest first.
     """
     nvcc = matrix.components.get("nvcc")
     builds = [build for release in (nvcc.releases if nvcc is not None else ()) for build in release.builds]
@@ -178,7 +181,7 @@ def _devices(target: TargetHost, guards: Guards) -> dict[str, HostPlace]:
 def serving(names: Collection[str], device: str, request: Request) -> Iterator[str]:
     """Yield the architectures whose code a GPU runs, newest first, then those whose PTX it runs if the policy allows that.
 
-    The names are spelled as in TORCH_CUDA_ARCH_LIST; variants for one GPU or family (`9.0a`) are left out.
+    `names` are spelled as in TORCH_CUDA_ARCH_LIST; variants for one GPU or family (`9.0a`) are left out.
     """
     plain = [name for name in names if not name.removesuffix("+PTX").endswith(("a", "f"))]
     plain.sort(key=lambda name: capability(name.removesuffix("+PTX")), reverse=True)
@@ -188,7 +191,7 @@ def serving(names: Collection[str], device: str, request: Request) -> Iterator[s
 
 
 def _how(names: Iterable[str], device: str) -> str:
-    """Return how code for some architectures runs on a GPU, in the words of `coverage`; `none` on an AMD GPU.
+    """Return how code for some architectures runs on a GPU, as `coverage` does; `none` on an AMD GPU.
 
     `9.0+PTX` is machine code for 9.0 and PTX for it.
     """

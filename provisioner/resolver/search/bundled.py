@@ -44,7 +44,7 @@ def align_bundled(
 def misaligned(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> frozenset[Pair]:
-    """Return each component whose chosen version differs from the one that a distribution bundles, with that distribution."""
+    """Return the pairs of a component and a distribution that bundles another version of it than the chosen one."""
     distributions = _bundling(instance.problem, pins, beside)
     return frozenset((key, one.key) for key, one in distributions.items() if pins[key].version != bundled_version(one))
 
@@ -59,11 +59,11 @@ def with_bundled_candidates(problem: Problem, packages: Mapping[Key, Candidate])
 
 
 def bundling_distribution(problem: Problem, key: Key, pins: Mapping[Key, Candidate]) -> Candidate | None:
-    """Return the chosen distribution that bundles a component.
+    """Return the chosen distribution that bundles a component, such as nvidia-cudnn-cu12 for cuDNN; None when none does.
 
-    None when no distribution or more than one bundles it, and when PyTorch's build names the exact version and no override
-    replaces it. Among several distributions, the one for the component's CUDA version is returned: another one may belong to
-    another framework.
+    Of several distributions, the one for the component's CUDA version is returned, because another one may belong to another
+    framework. The result is None, too, if several remain, and if PyTorch's build names the distribution's exact version and no
+    override replaces that requirement.
     """
     if key.is_package:
         return None

@@ -1,4 +1,4 @@
-"""The complete search: finds the most wanted answer where resolvelib fails, or groups that cannot hold together.
+"""The complete search: finds the most preferred answer if resolvelib fails, or groups that cannot hold together.
 
 A group is a set of requirements that a person could drop together, such as a line of the spec or "cuda needs driver". The
 problem is encoded as clauses for a SAT solver (Glucose, through python-sat), with one variable for each candidate and one for
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 MAX_READS = 3000
-"""How many candidates of distributions one search may read before it gives up; reading the matrix costs nothing."""
+"""The number of versions of distributions whose metadata one search may read before it gives up; the matrix costs nothing to
+read."""
 
 
 class CompleteSearch:
@@ -76,7 +77,8 @@ class CompleteSearch:
         """Return any assignment that satisfies all groups but those in `without`; None when there is none.
 
         The assignment has every candidate in `given`, a candidate for every key in `present`, and one of `among` unless `among`
-        is empty. Raises `UnavailableError` when an index cannot be reached or too much was read.
+        is empty. Raises `UnavailableError` when an index cannot be reached, or when the metadata of more than `MAX_READS`
+        versions, or of more than the `ReadBudget` allows, would have to be read.
         """
         chosen = self._chosen(given, present)
         if among:
@@ -91,9 +93,10 @@ class CompleteSearch:
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
     ) -> bool:
-        """Return True if the matrix and the metadata read so far prove that `find` returns None; False if that is undecided.
+        """Return True if what was read so far proves that `find` returns None; False if that is undecided.
 
-        The arguments are those of `find`. Nothing is read from an index.
+        This is the matrix, and the metadata of versions that the search has read; nothing more is read from an index. The
+        arguments are those of `find`.
         """
         chosen = self._chosen(given, present)
         if among:
@@ -114,7 +117,7 @@ class CompleteSearch:
         return self._present[key]
 
     def _any_of(self, variables: Sequence[int]) -> int:
-        """Return a literal that, when assumed, makes the solver choose at least one of some variables."""
+        """Return a literal that, when assumed, makes the solver choose at least one of the candidates of `variables`."""
         if len(variables) == 1:
             return variables[0]
         literal = self._fresh()
@@ -147,7 +150,7 @@ class CompleteSearch:
         return tuple(kept)
 
     def _start(self, without: Collection[Group]) -> tuple[Group, ...]:
-        """Return groups that cannot hold together, from which `minimal` starts.
+        """Return groups that cannot hold together, for `minimal` to reduce.
 
         They contain no request of the user if facts and rules alone cannot hold together.
         """
@@ -162,12 +165,15 @@ class CompleteSearch:
             return False
 
     def holds(self, groups: Collection[Group]) -> bool:
-        """Return whether some groups alone can hold together; raises `UnavailableError` as `find` does."""
+        """Return whether `groups` alone can hold together; raises `UnavailableError` as `find` does."""
         self._kept_present = ()
         return self._within(groups) is not None
 
     def _within(self, kept: Collection[Group]) -> dict[Key, Candidate] | None:
-        """Search with the groups in `kept` alone; groups whose requirements are first read during the search do not count."""
+        """Search with the groups in `kept` alone; groups whose requirements are first read during the search do not count.
+
+        Returns None when there is no assignment.
+        """
         return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
 
     def _search(
@@ -200,11 +206,11 @@ class CompleteSearch:
     def best(
         self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> dict[Key, Candidate] | None:
-        """Return the most wanted assignment, or None when there is none.
+        """Return the most preferred assignment, or None when there is none.
 
-        Keys are decided in the problem's order, each with the first candidate that works. In a system stack a key is decided
-        after some choice requires it, as in resolvelib: an image is chosen before a component that only the image bundles.
-        `without`, `given` and `present` are those of `find`. Raises `UnavailableError` as `find` does.
+        Keys are decided in the order of `decision_rank`, each with the first candidate that works. In a system stack a key is
+        decided after some choice requires it, as in resolvelib: an image is chosen before a component that only the image
+        bundles. `without`, `given` and `present` are those of `find`. Raises `UnavailableError` as `find` does.
         """
         pins = self.find(without=without, given=given, present=present)
         if pins is None:
@@ -243,10 +249,10 @@ class CompleteSearch:
         given: Collection[Candidate],
         present: Collection[Key],
     ) -> Iterator[Candidate]:
-        """Yield the candidates of `wanted` that may work, in order.
+        """Yield the candidates in `wanted` that may work, in order.
 
-        Most do not work, so they are refuted many at a time. The batches grow from one candidate on because the metadata of a
-        candidate that is tried has to be read from an index.
+        Most do not work, so they are refuted many at a time. The first batch is a single candidate and each batch is twice the
+        size of the one before, because the metadata of a candidate that is tried has to be read from an index.
         """
         start, size = 0, 1
         while start < len(wanted):
@@ -313,7 +319,7 @@ class CompleteSearch:
         self._solver.add_clause(sorted(clause))
 
     def _domain(self, key: Key) -> list[int]:
-        """Return the variables of a key's candidates, most wanted first.
+        """Return the variables of a key's candidates, most preferred first.
 
         The first call for a key also adds clauses: at most one candidate is chosen, and the requirements known without
         metadata.
@@ -337,7 +343,7 @@ class CompleteSearch:
         if candidate not in self._variables:
             variable = self._variables[candidate] = self._fresh()
             self._candidate_of[variable] = candidate
-            # "Chosen" is tried first, and variables are numbered most wanted first: models prefer new releases to old ones.
+            # "Chosen" is tried first, and variables are numbered most preferred first: models prefer new releases to old ones.
             self._solver.set_phases([variable])
         return self._variables[candidate]
 

@@ -1,6 +1,6 @@
 """One problem in one environment: the candidates of each key and the requirements of each candidate.
 
-A key is one thing to choose: a component (of one host if hosts provide it) or a Python distribution. A candidate is a version
+A key is one thing to choose: a component (of one host, if hosts provide it) or a Python distribution. A candidate is a version
 that can be chosen for a key. Candidates and requirements come from the matrix and from package indexes alike. The searches read
 a problem through `ProblemInstance`; `violations` verifies an assignment (a candidate for each key) against it.
 """
@@ -57,16 +57,16 @@ class ReadBudget:
         self._share = 0
 
     def limit(self, count: int) -> None:
-        """Allow `count` more versions in all, besides those read before.
+        """Allow the metadata of `count` more versions to be read in all, besides those read before.
 
-        None of them may be read until `allot` gives a fix its share. A second call does not raise the limit: the fixes of a
-        conflict are looked for in several environments on one budget. It does reset the share.
+        None of them may be read until `allot` gives a fix its share. A second call does not raise the limit, because the fixes
+        of a conflict are searched for in several environments on one budget. It does reset the share.
         """
         self._left = count if self._left is None else self._left
         self._share = 0
 
     def allot(self, count: int) -> None:
-        """Let the next fix read at most `count` versions, so that one fix does not use up the budget of all."""
+        """Let the next fix read the metadata of at most `count` versions, so that one fix does not use up the budget of all."""
         self._share = count
 
     def spend(self, candidate: Candidate) -> None:
@@ -86,10 +86,11 @@ class ReadBudget:
 
 
 class ProblemInstance:
-    """One problem in one environment; without a `finder` it is the system stack alone, which needs no package index.
+    """One problem in one environment.
 
-    For each of the `pairs` (a component and a distribution that bundles it), the version of the component that is chosen must
-    be the one that the chosen distribution bundles.
+    `finder` finds the distributions; without it the instance is a system stack, which has no distributions and needs no package
+    index. For each of the `pairs` (a component and a distribution that bundles it), the chosen version of the component must be
+    the one that the chosen distribution bundles.
     """
 
     def __init__(
@@ -140,11 +141,14 @@ class ProblemInstance:
         return found
 
     def decision_rank(self, key: Key) -> tuple[bool, int, bool, int, Key]:
-        """Return the place of a key in the order of decision: distributions that the spec names first, then components."""
+        """Return the rank of a key in the order in which keys are decided, lowest first.
+
+        Distributions that the spec names come first, then components, then all other distributions.
+        """
         return key not in self.named, self.named.get(key, 0), key.is_package, self.problem.order.get(key, 0), key
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
-        """Return every candidate of a key, most wanted first; raises `UnavailableError` when an index cannot be reached.
+        """Return every candidate of a key, most preferred first; raises `UnavailableError` when an index cannot be reached.
 
         The result is empty for a distribution when the instance has no `finder`, and for a component that the problem does not
         have.
@@ -155,7 +159,10 @@ class ProblemInstance:
         return (*listed, *self._releases_bundled_only(key, listed)) if self._pairs else listed
 
     def _releases_bundled_only(self, key: Key, listed: Iterable[Candidate]) -> tuple[Candidate, ...]:
-        """Return the releases of a component that only distributions in `pairs` have, not `listed`; they are wanted least."""
+        """Return the releases of a component, as candidates, that distributions in `pairs` bundle and that are not in `listed`.
+
+        `listed` are the candidates from the matrix, which are all preferred to the result.
+        """
         if key not in self._bundled_releases:
             distributions = [distribution for component, distribution in sorted(self._pairs) if component == key]
             versions = (one for distribution in distributions for one in self.candidates(distribution) if not one.has_no_file)
@@ -166,7 +173,7 @@ class ProblemInstance:
     def known_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate that are known before its metadata is read.
 
-        These are constraints and hashes of the spec, files that several distributions write, components that the
+        These come from constraints and hashes in the spec, files that several distributions install, components that the
         distribution bundles, and libraries that its wheel needs.
         """
         if not candidate.key.is_package:
@@ -182,7 +189,10 @@ class ProblemInstance:
         )
 
     def _of_pairs(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements that the components paired with a distribution be at the version that it bundles."""
+        """Return the requirements of a version of a distribution on the components paired with it.
+
+        Each component must be at the version that the distribution bundles.
+        """
         if candidate not in self._pair_requirements:
             keys = [key for key, other in sorted(self._pairs) if other == candidate.key and not candidate.has_no_file]
             self._pair_requirements[candidate] = tuple(self._of_pair(candidate, key) for key in keys)
@@ -240,9 +250,9 @@ class ProblemInstance:
         return found
 
     def _spelled(self, key: Key, text: str) -> Iterable[Candidate]:
-        """Return the versions of a distribution whose text is `text`, from a cached table of its versions by text.
+        """Return the versions of a distribution that are written as `text`, from a cached table of its versions by their text.
 
-        The `===` operator would compare the text of every version.
+        Without the table, the `===` operator would be evaluated for every version.
         """
         if key not in self._by_spelling:
             by_spelling = self._by_spelling[key] = {}
@@ -288,7 +298,7 @@ class ProblemInstance:
 
 
 def violations(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requirement]:
-    """Return every requirement that an assignment does not meet; empty for a valid one. Every answer is verified by it.
+    """Return every requirement that an assignment does not meet; [] for a valid one. Every answer is verified with it.
 
     A search may be wrong, so no result that a search has cached is used here.
     """

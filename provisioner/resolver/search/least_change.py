@@ -1,4 +1,4 @@
-"""Least change of an earlier lock: every locked version that could stay does, and each change is returned with its reason.
+"""Change as little of an earlier lock as possible: every locked version that can stay does; each change has its reason.
 
 The searches try locked versions first, key by key, and do not return to those that they gave up. So each locked version that
 was given up is tried again together with all locked versions in the answer. The set of changes is then irreducible: none of the
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def with_least_change(instance: ProblemInstance, pins: dict[Key, Candidate]) -> dict[Key, Candidate]:
-    """Return an answer in which every locked version that could stay does; `pins` itself when none was given up needlessly.
+    """Return an answer in which every locked version that can stay does; `pins` itself when none was given up needlessly.
 
     A component or distribution that the request upgrades has the version that it has in `pins`. When an index cannot be
     reached, `pins` is returned.
@@ -75,7 +75,7 @@ def moves(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[
 
 
 def _given_up(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> list[Candidate]:
-    """Return the locked versions that are not in `pins` although they are wanted more than the chosen ones.
+    """Return the locked versions that are not in `pins` although they are preferred to the chosen versions.
 
     Left out: versions that a constraint or hash excludes, versions that cannot be installed, and keys that the request
     upgrades.
@@ -101,7 +101,7 @@ def _is_out(candidate: Candidate) -> bool:
 
 
 def _name(key: Key) -> str:
-    """Return the name by which a lock lists a key.
+    """Return the name under which a lock lists a key.
 
     "" for a key that a lock does not list: a distribution with extras, a mutex, a device, target or slot of a component
     (`gpu:9.0`), and the wheel of PyTorch.
@@ -134,7 +134,7 @@ def _why_not(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key,
 
 
 def _why_no_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate) -> MoveReason | None:
-    """Return why an upgrade did not change the version; None when there is no newer version that could be installed."""
+    """Return why an upgrade did not change the version; None when no newer version can be installed."""
     for better in instance.candidates(chosen.key):
         if better is chosen:
             break
@@ -148,7 +148,7 @@ def _why_no_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], chos
 
 
 def _own_needs(instance: ProblemInstance, pins: Mapping[Key, Candidate], candidate: Candidate) -> RuledOut | None:
-    """Return the first requirement of a candidate that conflicts with a chosen version; None when no requirement does."""
+    """Return the first requirement of a candidate that a chosen version does not meet; None when all are met."""
     for needed in instance.requirements(candidate):
         pinned = pins.get(needed.key)
         if pinned is not None and not instance.accepts(needed, pinned):

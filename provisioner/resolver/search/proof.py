@@ -1,7 +1,8 @@
-"""The single requirements that a conflict rests on.
+"""Reduce a conflict to single requirements that cannot hold together, without reading an index.
 
 A group is a set of requirements that a person would drop together; "cuda needs driver", for example, has a requirement for
-every CUDA release. A member is here one requirement of a group, with the candidate that has it.
+every CUDA release. A member is here one requirement of a group, with the candidate that has it. A statement is what several
+members are reported as, such as "cuda 12.4 to 12.6 needs driver >=525".
 """
 
 from __future__ import annotations
@@ -25,9 +26,10 @@ class Member(NamedTuple):
 
 
 class Proof:
-    """The requirements of a conflict as clauses of a SAT solver, each with a literal (selector) by which it can be dropped.
+    """The requirements of a conflict as clauses of a SAT solver.
 
-    Nothing is read from an index.
+    Each clause has a literal, its selector, that is assumed to make the requirement hold and left out to drop it. Nothing is
+    read from an index.
     """
 
     def __init__(self, instance: ProblemInstance, members: Sequence[Member]) -> None:
@@ -56,12 +58,12 @@ class Proof:
         self._solver.add_clause(clause)
 
     def minimal_members(self, statement_of: Callable[[Member], object]) -> list[Member]:
-        """Return the requirements to report: as few statements as possible that still cannot hold together.
+        """Return the requirements to report, from as few statements as possible, that still cannot hold together.
 
-        `statement_of` returns the statement that a requirement belongs to. Requirements of one statement are dropped together,
-        statements with the fewest requirements first. The remaining requirements are then made minimal one by one; their
-        parents are the subjects that the conflict rests on. Of the remaining statements, all requirements of these subjects are
-        returned.
+        `statement_of` returns the statement of a requirement. Whole statements are dropped first, those with the fewest
+        requirements before others; then single requirements are dropped until none is superfluous. The result also has the
+        other requirements of the remaining statements that the same candidates (the parents of the remaining requirements)
+        have.
         """
         statements: dict[object, list[int]] = {}
         for selector, member in self._members.items():
@@ -122,6 +124,6 @@ class Proof:
 
 
 def _in_order(instance: ProblemInstance, key: Key, allowed: Iterable[Candidate]) -> list[Candidate]:
-    """Return candidates in the order in which their key lists them: a proof must not depend on how sets are hashed."""
+    """Return the candidates in `allowed` in the order of the key's candidates: a proof must not depend on hashes of sets."""
     wanted = set(allowed)
     return [candidate for candidate in instance.candidates(key) if candidate in wanted]

@@ -23,35 +23,35 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 Preference = tuple[bool, int, bool, bool, str]
-"""The rank by which resolvelib chooses the next key, lowest first; `Provider._preference` computes it."""
+"""The rank of a key: resolvelib decides the key of the lowest rank next. `Provider._preference` computes it."""
 
 SYSTEM_ROUNDS = 60
 PACKAGE_ROUNDS = 1_500
-"""The rounds of resolvelib before it gives up, for a system stack and with packages; a round pins one key or backtracks.
+"""The rounds of resolvelib before it gives up, with packages and, in `SYSTEM_ROUNDS`, for a system stack.
 
-The numbers are several times what the largest solvable problems need. A search that takes longer is hard, not large: the
-complete search decides such problems in milliseconds, while resolvelib may take minutes.
+A round pins one key or backtracks. The numbers are several times what the largest solvable problems need. A search that takes
+longer is hard, not large: the complete search decides such problems in milliseconds, while resolvelib may take minutes.
 """
 
 CACHE_THRESHOLD = 6
-"""How often a requirement is tested version by version, each time until one fits, before its allowed versions are cached."""
+"""The number of tests of a requirement, each version by version until one fits, before its allowed versions are cached."""
 
 CONFLICT_THRESHOLD = 5
 """The number of conflicts after which a distribution that the spec does not name is decided before those that it names.
 
-It applies with `decides_conflicts_first` only. Without it, the engine backtracks through every version of each key that was
-decided in between.
+It applies with `decides_conflicts_first` only. Otherwise the distribution is decided after them, and the engine backtracks
+through every version of each key decided in between.
 """
 
 ROUNDS_OF_ALL_STARTS = 10_000
-"""The rounds of resolvelib that all restarts of one search may take together.
+"""The rounds of resolvelib that one search and all its restarts may take together.
 
 A restart without the dead versions mostly finishes after a dozen rounds.
 """
 
 
 class Provider(AbstractProvider[Requirement, Candidate, Key]):
-    """Offers resolvelib the candidates of an instance, most wanted first, and the keys in the order in which to decide them.
+    """Offers resolvelib the candidates of an instance, most preferred first, and the keys in the order in which to decide them.
 
     A version is dead if it can never be chosen, whatever is chosen for other keys: one of its requirements is met by no
     version, or by dead ones only.
@@ -105,7 +105,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return [min(identifiers, key=lambda key: self._cached_preferences(key, criteria[key])[key in causes])]
 
     def _cached_preferences(self, key: Key, criterion: Criterion[Requirement, Candidate]) -> tuple[Preference, Preference]:
-        """Return two preferences of a key: in general, and when it is a cause of the last backtracking.
+        """Return two ranks of a key: one in general, and one for when it is a cause of the last backtracking.
 
         They are cached until resolvelib replaces the criterion of the key.
         """
@@ -125,11 +125,11 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         information: Mapping[Key, Iterator[RequirementInformation[Requirement, Candidate]]],
         causes: Collection[Key],
     ) -> Preference:
-        """Return the rank of a key: facts and names first, then distributions that the user named, components, and all others.
+        """Return the rank of a key, lowest first: facts and names, distributions that the user named, components, all others.
 
         Distributions that the user named come before components because they pin frameworks, not the other way round. With
         `decides_conflicts_first`, distributions with many conflicts come before those that the user named, as in uv. Of the
-        remaining distributions, the causes of the last backtracking come first, then those that a requirement pins.
+        remaining distributions, `causes` of the last backtracking come first, then those that a requirement pins.
         """
         if key in self._named:
             return (False, self._named[key], False, False, "")
@@ -164,7 +164,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         requirements: Mapping[Key, Iterator[Requirement]],
         incompatibilities: Mapping[Key, Iterator[Candidate]],
     ) -> Callable[[], Iterator[Candidate]]:
-        """Return a function that yields the allowed candidates of a key, most wanted first.
+        """Return a function that yields the allowed candidates of a key, most preferred first.
 
         It tests them one by one: resolvelib mostly takes the first, and a project may have a thousand versions.
         """
@@ -193,7 +193,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     def _is_cached(self, requirement: Requirement) -> bool:
         """Return whether to cache the versions that a requirement allows, and count this test of the requirement.
 
-        They are cached when the requirement is tested often, or when a table finds them at once (`===`).
+        They are cached when the requirement was tested `CACHE_THRESHOLD` times, or when a table finds them at once (`===`).
         """
         count = self._count[requirement] = self._count.get(requirement, 0) + 1
         if count == 1 and arbitrary_version(requirement):
@@ -201,7 +201,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return count >= CACHE_THRESHOLD
 
     def is_dead(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
-        """Return whether a version of a distribution is dead, that is can never be chosen because of its own requirements.
+        """Return whether a version of a distribution is dead: one of its own requirements can never be met.
 
         `requirements` limits the test to some of them; without it, those on distributions with dead versions are tested. A dead
         version is remembered. False for None, for a component and for the wheel of PyTorch.
@@ -288,7 +288,7 @@ class _DeadPinError(Exception):
 
 
 class _Resolution(Resolution[Requirement, Candidate, Key]):
-    """resolvelib's engine with a cache of whether a pin meets its criterion: it tests every pin again in every round.
+    """resolvelib's engine with a cache of whether a pin meets its criterion: the engine tests every pin again in every round.
 
     `_is_current_pin_satisfying` is not part of resolvelib's public interface. If a release lacks it, the cache is merely
     unused.
@@ -336,7 +336,7 @@ def search(
     """Return the assignment that resolvelib finds, not yet verified; None when it finds none or gives up.
 
     With `decides_conflicts_first`, distributions with many conflicts are decided first: an answer is found sooner, but its
-    versions may be less wanted.
+    versions may be less preferred. `reporter` records the backtracking and the rounds.
     """
     rounds = PACKAGE_ROUNDS if instance.finder else SYSTEM_ROUNDS + len(instance.roots)
     provider, reporter = Provider(instance, decides_conflicts_first=decides_conflicts_first), reporter or SearchReporter()
@@ -358,8 +358,8 @@ def search(
 def reachable(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
     """Return the pins that are required by the root requirements, directly or through other pins.
 
-    The engine also returns pins that only a choice required which it took back later. resolvelib 1.2.1 removes such pins in
-    `Resolver`, but its recursion overflows the stack when two of them require each other.
+    The engine also returns pins that were required only by a choice that it took back later. resolvelib 1.2.1 removes such pins
+    in `Resolver`, but its recursion overflows the stack when two of them require each other.
     """
     needed = [root.key for root in instance.roots]
     found = set(needed)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def decide(instance: ProblemInstance) -> dict[Key, Candidate] | None:
-    """Return the most wanted valid assignment, or None when it is proved that there is none.
+    """Return the most preferred valid assignment, or None when it is proved that there is none.
 
     Raises `UnavailableError` when an index that the decision needs cannot be reached, or when the search reads too many
     versions.
@@ -36,15 +36,15 @@ def decide(instance: ProblemInstance) -> dict[Key, Candidate] | None:
 
 
 def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteSearch:
-    """Return the most wanted valid assignment, or the search that proved that there is none, which the caller must close.
+    """Return the most preferred valid assignment, or the search that proved that none exists, which the caller must close.
 
-    resolvelib 1.2.1 was measured to deny solutions that exist and to return invalid ones on problems with cycles (its issue
-    206). So every assignment that it returns is verified, and where it finds none, the complete search decides.
+    resolvelib 1.2.1 was measured to miss solutions and to return invalid ones on problems with cycles (its issue 206). So every
+    assignment that it returns is verified, and if it finds none, the complete search decides.
 
-    When resolvelib backtracks, it jumps over choices that would have worked (measured: 1 of 16,000 small problems without
-    cycles got a valid answer that is not the most wanted one). A system stack found with backtracking is therefore decided
-    again by the complete search. An answer with packages is not, because the complete search would read much more of an index,
-    unless the answer has something that the spec avoids. Its distributions are moved to newer versions where possible instead.
+    When resolvelib backtracks, it skips choices that would have worked (measured: 1 of 16,000 small problems without cycles got
+    a valid answer that is not the most preferred one). So the complete search solves a system stack again if it was found with
+    backtracking. For an answer with packages the complete search would read much more of an index, so it solves that again only
+    if the answer has a version that the policy avoids; otherwise the distributions are moved to newer versions where possible.
 
     Raises `UnavailableError` when an index that the decision needs cannot be reached, or when the search reads too many
     versions.
@@ -80,7 +80,7 @@ def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteS
 def _with_conflicts_first(instance: ProblemInstance) -> dict[Key, Candidate] | None:
     """Return a valid answer from a second run of resolvelib, which decides the keys with the most conflicts first.
 
-    None when that run finds no valid answer either, and for a system stack, which is not run again.
+    None when that run finds no valid answer either, and for a system stack, for which there is no second run.
     """
     pins = search(instance, decides_conflicts_first=True) if instance.finder is not None else None
     return take_newer_versions(instance, pins) if pins is not None and not violations(instance, pins) else None
@@ -96,11 +96,11 @@ def _lacks_a_file(instance: ProblemInstance) -> bool:
 
 
 def take_newer_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[Key, Candidate]:
-    """Return an answer in which no single distribution could be at a more wanted version with the rest unchanged.
+    """Return an answer in which no single distribution could be at a more preferred version with the rest unchanged.
 
-    An engine that takes a choice back may leave a version in the answer that only that choice required: valid, but older than
-    needed. Each step changes one distribution and requires nothing new of the others, so no distribution gets a less wanted
-    version. A version whose metadata cannot be read is not tried.
+    If an engine takes a choice back, it may leave in the answer a version that only that choice required: valid, but older than
+    necessary. Each step changes one distribution and requires nothing new of the others, so no distribution gets a less
+    preferred version. A version whose metadata cannot be read is not tried.
     """
     current = dict(pins)
     while (better := next(_better(instance, current), None)) is not None:
@@ -109,7 +109,7 @@ def take_newer_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]
 
 
 def _better(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[dict[Key, Candidate]]:
-    """Yield valid answers in which one distribution, together with its extras, is at a more wanted version."""
+    """Yield valid answers in which one distribution, together with its extras, is at a more preferred version."""
     required = _required_by_key(instance, pins)
     for keys in _distributions(pins).values():
         # An extra requires its own distribution at the same version, whichever version is tried.
@@ -130,7 +130,7 @@ def _changed(
     """Return the answer with a distribution at another version; None when a requirement is not met or metadata cannot be read.
 
     `candidates` are that version, plain and with each extra; `others` are the choices of all other keys; `outside` are the
-    requirements that those and the spec have on the distribution. The keys of files that only this distribution writes are
+    requirements on the distribution from the spec and from `others`. The keys of files that only this distribution writes are
     added to the answer.
     """
     # Checked first because it costs nothing: the requirements of a version have to be read from an index.
@@ -188,7 +188,7 @@ def _distributions(pins: Mapping[Key, Candidate]) -> dict[str, list[Key]]:
 
 
 def _more_wanted(instance: ProblemInstance, pins: Mapping[Key, Candidate], keys: list[Key]) -> Iterator[dict[Key, Candidate]]:
-    """Yield the versions of a distribution that are wanted more than the chosen one, most wanted first.
+    """Yield the versions of a distribution that are preferred to the chosen one, most preferred first.
 
     `keys` are the distribution and its extras; each result has a candidate for all of them.
     """

@@ -1,7 +1,8 @@
-"""Satisfiability of clauses: an encoding, maximal sets of literals that hold together, and covers of elements by sets.
+"""Satisfiability of clauses: an encoding, maximal sets of literals that can hold together, and covers of elements by sets.
 
-Nothing here knows of hosts or stacks. A request is a literal; a set in `covers` and `fewest` is a set of integers, its
-elements. The SAT solver is Glucose, through python-sat.
+The functions know nothing of hosts or stacks. A literal is a variable's number, negative for its negation. A request is a
+literal that should hold if possible; a set in `covers` and `fewest` is a set of integers, its elements. The SAT solver is
+Glucose, through python-sat.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ Members = frozenset[int]
 
 
 def at_most_one(literals: Sequence[int], fresh: Callable[[], int]) -> Iterator[tuple[int, ...]]:
-    """Yield clauses by which at most one literal holds; their number grows linearly (sequential-counter encoding).
+    """Yield clauses that let at most one literal hold; their number grows linearly (sequential-counter encoding).
 
-    `fresh` returns a new variable; each stands for "this literal or an earlier one holds".
-    Source: Sinz, "Towards an Optimal CNF Encoding of Boolean Cardinality Constraints", 2005.
+    `fresh` returns a new variable; each means "this literal or an earlier one holds". Source: Sinz, "Towards an Optimal CNF
+    Encoding of Boolean Cardinality Constraints", 2005.
     """
     before = 0
     for literal in literals:
@@ -47,7 +48,7 @@ class Clauses:
         self._solver.delete()
 
     def variable(self) -> int:
-        """Return a new literal; the solver tries "true" for it first."""
+        """Return a new variable as a literal; the solver tries the value "true" for it first."""
         self._next += 1
         self._solver.set_phases([self._next])
         return self._next
@@ -77,9 +78,9 @@ class Clauses:
         return frozenset(self._solver.get_core() or ())
 
     def grown(self, kept: Collection[int], requests: Sequence[int]) -> Members | None:
-        """Return a maximal set of `requests` that can hold together with `kept`; None when `kept` cannot hold.
+        """Return a maximal set of `requests` that can hold together with the literals in `kept`; None when `kept` cannot hold.
 
-        Maximal: no further request can be added. It need not be the largest such set.
+        No further request can be added to a maximal set, but there may be a larger set.
         """
         model = self.model(kept)
         if model is None:
@@ -96,8 +97,8 @@ class Clauses:
     def maximal(self, requests: Sequence[int], *, most: int) -> Iterator[Members]:
         """Yield every maximal set of requests that can hold at once, at most `most` of them.
 
-        Each set is grown from requests that no earlier set contains together. When no such start is satisfiable any more, the
-        list is complete.
+        Each set is required to have a request outside every earlier set. When that is not satisfiable, all sets have been
+        found.
         """
         self._next += 1
         asking = self._next
@@ -111,7 +112,7 @@ class Clauses:
 
 
 def fewest(sets: Sequence[Members], elements: Collection[int]) -> tuple[int, ...]:
-    """Return the indexes of the fewest sets that together contain every element (exact; core-guided MaxSAT, RC2).
+    """Return the indexes of the fewest sets in `sets` that together contain every element (exact; core-guided MaxSAT, RC2).
 
     Every element must be in some set.
     """
@@ -134,7 +135,7 @@ STEPS = 20_000
 
 
 def covers(sets: Sequence[Members], elements: Collection[int], *, size: int, most: int) -> list[tuple[int, ...]]:
-    """Return covers: choices of at most `size` sets, by index, that together contain every element, in a fixed order.
+    """Return covers: choices of at most `size` of `sets`, by index, that together contain every element, in a fixed order.
 
     At most `most` covers are returned; the search ends after `STEPS` partial covers, so there may be more.
     """
@@ -162,7 +163,7 @@ def covers(sets: Sequence[Members], elements: Collection[int], *, size: int, mos
 
 
 def independent(elements: Sequence[int], together: Mapping[int, Members]) -> tuple[int, ...]:
-    """Return elements of which no two are in the same set; their number is a lower bound of the size of a cover.
+    """Return elements of which no two are in the same set; no cover has fewer sets than the result has elements.
 
     `together` maps each element to those that share a set with it. The choice is greedy from every start, elements with the
     fewest companions first: large, but not always the largest.

@@ -73,7 +73,7 @@ def import_torch():
 
 
 def loaded_library(name):
-    """Return the path of a shared library that this process has loaded, whose file name begins with `name`; None if none is."""
+    """Return the path of a loaded shared library whose file name begins with `name`; None if this process has loaded none."""
     with open("/proc/self/maps") as maps:
         for line in maps:
             path = line.rstrip("\n").partition("/")[2]
@@ -273,9 +273,9 @@ def all_reduce(torch, devices):
 
 
 def sustained(torch, entry, seconds=5.0):
-    """Load one device for some seconds, and record in `entry` whether its results and memory are stable, TFLOP/s and GB/s.
+    """Stress one device for `seconds`; record in `entry` whether results and memory are stable, TFLOP/s and GB/s.
 
-    Every product must equal the first one bit for bit, and half of the free memory must retain a pattern.
+    After each 20 matrix products, the last must equal the very first bit for bit. Half of the free memory must hold a pattern.
     """
     device, size = entry["device"], 4096
     left, right = (torch.randn(size, size, device=device, dtype=torch.float16) for _ in range(2))
