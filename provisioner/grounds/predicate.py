@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.accelerators import AcceleratorName  # noqa: TC001 - as below
 from provisioner.gate.check import Refusal  # noqa: TC001 - part of types that are matched at run time
 from provisioner.grounds.bound import Bound, Drivers, Kernels, Specifier, merged
 from provisioner.grounds.source import Source  # noqa: TC001 - as above
@@ -178,12 +179,13 @@ class CompiledForLocal(Struct, frozen=True):
 class CompiledForNamed(Struct, frozen=True):
     """The PyTorch build for which the wheel is compiled, according to its file name or URL.
 
-    `series` is the release series of PyTorch; `cuda` is its CUDA release, "" for a CPU build; `is_new_abi` is None when the
-    name does not say which C++ ABI it has.
+    `series` is the release series of PyTorch; `release` is that of CUDA or ROCm, "" for a CPU build; `is_new_abi` is None when
+    the name does not say which C++ ABI it has.
     """
 
     series: str
-    cuda: str
+    accelerator: AcceleratorName
+    release: str
     is_new_abi: bool | None
 
 

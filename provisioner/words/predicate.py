@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds import predicate as of
 from provisioner.words.gate import refusal_words
 from provisioner.words.notation import bounds_words, listed, source_words
@@ -143,7 +144,8 @@ def _compiled_for(predicate: of.CompiledForNamed | of.NeedsAbi, *, be: str, need
     if isinstance(predicate, of.NeedsAbi):
         abi = "new" if predicate.is_new else "old"
         return f"{need} a build of the {abi} C++ ABI of PyTorch: its libraries call functions by their names in that ABI"
-    built = f"with CUDA {predicate.cuda}" if predicate.cuda else "for the CPU"
+    label = ACCELERATORS[predicate.accelerator].label
+    built = f"with {label} {predicate.release}" if predicate.release else "for the CPU"
     abi = "" if predicate.is_new_abi is None else f" and the {'new' if predicate.is_new_abi else 'old'} C++ ABI"
     return f"{be} compiled for PyTorch {predicate.series} {built}{abi}, as the name of the file says"
 

@@ -25,6 +25,7 @@ from provisioner.resolver.requirement import PYTORCH, Labelled, Requirement, bui
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from provisioner.accelerators import AcceleratorName
     from provisioner.index.model import PackageRelease
     from provisioner.matrix.model import Build
     from provisioner.resolver.requirement import Candidate
@@ -64,13 +65,16 @@ class NamedBuild(Struct, frozen=True):
         return "" if self.variant == "cpu" else digits[:1] if digits.startswith(("8", "9")) else digits[:2]
 
     @property
-    def cuda(self) -> str:
-        """The CUDA release for messages: the major one (`12`) with `is_major`, otherwise that of the variant (`12.4`).
+    def accelerator(self) -> AcceleratorName:
+        """The accelerator of the variant."""
+        return "cpu" if self.variant == "cpu" else "rocm" if self.variant.startswith("rocm") else "cuda"
 
-        "" for the CPU.
-        """
-        digits = self.variant.removeprefix("cu")
-        return self._cuda if self.is_major or not self._cuda else f"{self._cuda}.{digits[len(self._cuda) :]}"
+    @property
+    def release(self) -> str:
+        """The release of CUDA or ROCm: `12.4` of `cu124`, `12` with `is_major`, `6.2` of `rocm6.2`; "" for the CPU."""
+        if self.accelerator != "cuda":
+            return self.variant.removeprefix("rocm").removeprefix("cpu")
+        return self._cuda if self.is_major else f"{self._cuda}.{self.variant.removeprefix(f'cu{self._cuda}')}"
 
 
 def _cuda_of(build: Build) -> str:
@@ -103,6 +107,6 @@ def named_build(release: PackageRelease) -> NamedBuild | None:
 def named_build_requirement(candidate: Candidate, named: NamedBuild, builds: Iterable[Candidate]) -> Requirement:
     """Return the requirement of a wheel that one of `builds` is chosen which the build in its name, `named`, admits."""
     labels = frozenset(one.label for one in builds if named.admits(one))
-    predicate = CompiledForNamed(named.series, named.cuda, named.is_new_abi)
+    predicate = CompiledForNamed(named.series, named.accelerator, named.release, named.is_new_abi)
     ground = candidate.entails(predicate, Relation(candidate.key.name, "pytorch_build"))
     return Requirement(PYTORCH, Labelled(labels), ground)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import pytest
 from packaging.utils import canonicalize_name, parse_wheel_filename
 
+from provisioner.grounds.predicate import CompiledForNamed
 from provisioner.index.model import DIRECT_URL, IndexFile, PackageRelease
 from provisioner.resolver.choices.candidates import candidates_of
 from provisioner.resolver.python.named_builds import NamedBuild, named_build
 from provisioner.resolver.requirement import PYTORCH
 from provisioner.resolver.rules.silence import Silence
+from provisioner.words.predicate import predicate_words
 from tests import small
 from tests.shipped import shipped
 
@@ -68,3 +70,18 @@ def test_a_build_of_the_series_variant_and_abi_is_admitted(named: NamedBuild, la
         one.label: one for one in candidates_of(matrix.components[PYTORCH.name], request, silence=Silence(matrix, request))
     }
     assert named.admits(found[label]) is admitted
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        (NamedBuild("2.8", "cu12", is_major=True), "is compiled for PyTorch 2.8 with CUDA 12, as the name of the file says"),
+        (NamedBuild("2.5", "cu124"), "is compiled for PyTorch 2.5 with CUDA 12.4, as the name of the file says"),
+        (NamedBuild("1.7", "cu92"), "is compiled for PyTorch 1.7 with CUDA 9.2, as the name of the file says"),
+        (NamedBuild("2.5", "rocm6.2"), "is compiled for PyTorch 2.5 with ROCm 6.2, as the name of the file says"),
+        (NamedBuild("1.13", "cpu"), "is compiled for PyTorch 1.13 for the CPU, as the name of the file says"),
+    ],
+)
+def test_what_it_is_compiled_with_is_said(named: NamedBuild, words: str) -> None:
+    predicate = CompiledForNamed(named.series, named.accelerator, named.release, named.is_new_abi)
+    assert predicate_words(predicate).strip() == words
