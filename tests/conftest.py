@@ -1,7 +1,7 @@
 """What every test gets: a quiet terminal, a cache of its own, and goldens that `pytest --accept` rewrites.
 
 `make test` leaves out what is marked `slow`. A test that takes more than about three seconds is marked where it stands; what
-needs something from outside, or stands in a folder or module of `SLOW`, is marked here.
+needs something from outside, stands in a folder or module of `SLOW`, or in the list of `slow.txt`, is marked here.
 
 Where pip reaches no index, tests marked `network` are skipped; with PROVISION_REQUIRE_INDEX=1 they fail.
 """
@@ -45,6 +45,11 @@ SLOW = (
 )
 """The folders and modules of `tests` in which every test is slow."""
 
+LISTED = frozenset(
+    line for line in (Path(__file__).parent / "slow.txt").read_text(encoding="utf-8").splitlines() if not line.startswith("#")
+)
+"""Tests that take half a second or more, as measured; a name that no test has is a mistake where all tests are collected."""
+
 OUTSIDE = ("browser", "docker", "gpu", "network")
 """The markers of what a test needs from outside, which makes it slow."""
 
@@ -59,10 +64,13 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
-        if is_in_slow_place(item.path) or any(map(item.get_closest_marker, OUTSIDE)):
+        if item.nodeid in LISTED or is_in_slow_place(item.path) or any(map(item.get_closest_marker, OUTSIDE)):
             item.add_marker("slow")
+    gone = LISTED.difference(item.nodeid for item in items)
+    if gone and config.args == config.getini("testpaths"):
+        raise pytest.UsageError(f"tests/slow.txt names tests that do not exist: {', '.join(sorted(gone))}")
 
 
 @functools.cache

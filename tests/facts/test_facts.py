@@ -26,6 +26,7 @@ from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import conflict_lines, member_words
 from provisioner.words.notation import sources_words
+from tests.facts.sample import a_third_at_once
 from tests.shipped import shipped
 from tests.told import assumed, unverified
 
@@ -66,7 +67,7 @@ def solve(case: dict[str, Any]) -> Stack:
     return solve_system(join(shipped(), Request(spec=spec, hosts=hosts, platform=str(spec.target.platform))))
 
 
-@pytest.mark.parametrize("case", ACCEPTED, ids=title)
+@pytest.mark.parametrize("case", a_third_at_once(ACCEPTED), ids=title)
 def test_a_published_combination_is_accepted(case: dict[str, Any]) -> None:
     try:
         stack = solve(case)
@@ -79,7 +80,7 @@ def test_a_published_combination_is_accepted(case: dict[str, Any]) -> None:
     assert stack.basis == case.get("basis", stack.basis)
 
 
-@pytest.mark.parametrize("case", REFUSED, ids=title)
+@pytest.mark.parametrize("case", a_third_at_once(REFUSED), ids=title)
 def test_a_documented_incompatibility_is_refused_by_its_rule(case: dict[str, Any]) -> None:
     with pytest.raises(NoStackError) as caught:
         solve(case)
@@ -109,17 +110,17 @@ def test_there_are_enough_cases_and_no_two_are_the_same(cases: list[dict[str, An
     assert len({title(case) for case in cases}) == len(cases)
 
 
-@pytest.mark.parametrize("case", [*ACCEPTED, *REFUSED], ids=title)
-def test_every_case_says_where_it_was_read(case: dict[str, Any]) -> None:
-    assert case["source"]["title"]
-    assert case["source"]["read"] >= "2026-11-01"
-    assert case["source"].get("url", "https://").startswith("https://")
-    assert case["where"]
+def test_every_case_says_where_it_was_read() -> None:
+    for case in (*ACCEPTED, *REFUSED):
+        assert case["source"]["title"], title(case)
+        assert case["source"]["read"] >= "2026-11-01", title(case)
+        assert case["source"].get("url", "https://").startswith("https://"), title(case)
+        assert case["where"], title(case)
 
 
-@pytest.mark.parametrize("case", ACCEPTED, ids=title)
-def test_an_accepted_case_pins_what_was_published(case: dict[str, Any]) -> None:
+def test_an_accepted_case_pins_what_was_published() -> None:
     """A case that leaves a version open would be satisfied by another combination than the published one."""
     named = {component.name for component in shipped().components.values() if component.named}
-    open_ends = [name for name, wanted in case["spec"]["requires"].items() if not (wanted.startswith("==") or name in named)]
-    assert not open_ends
+    for case in ACCEPTED:
+        requires = case["spec"]["requires"].items()
+        assert not [name for name, wanted in requires if not (wanted.startswith("==") or name in named)], title(case)
