@@ -21,7 +21,7 @@ demo: $(VENV)/.installed
 	@PROVISION="$$(cd "$(BIN)" && pwd)/provision" DEMO=$(DEMO) sh examples/demo.sh
 
 # Of the laws a twentieth of the examples, of the rest what is not marked `slow`. What took longest is shown: a test that takes
-# more than about three seconds on a quiet machine is to be marked.
+# more than about half a second on a quiet machine belongs in tests/slow.txt.
 test: $(VENV)/.installed-dev
 	PROVISION_EXAMPLES=$${PROVISION_EXAMPLES:-0.05} $(BIN)/pytest -m "not slow" --durations=5 --durations-min=3 $(PYTEST_FLAGS)
 
