@@ -171,13 +171,13 @@ class Grid(Struct):
     table: dict[str, list[list[int]]] = field(default_factory=dict)
 
     def code(self, code: Code) -> int:
-        """Return the index of a verdict in `codes`; a new verdict is added."""
+        """Return the index of a verdict in `codes`, to which it is added if it is new."""
         if code not in self.codes:
             self.codes.append(code)
         return self.codes.index(code)
 
     def row(self, row: tuple[int, ...]) -> int:
-        """Return the index of a row of verdicts in `rows`; a new row is added."""
+        """Return the index of a row of verdicts in `rows`, to which it is added if it is new."""
         if row not in self.rows:
             self.rows.append(row)
         return self.rows.index(row)

@@ -179,7 +179,7 @@ def package_changes(old: Lock | None, new: Lock | None, platform: str) -> tuple[
 
 
 def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[TargetHost, ...], tuple[int, ...]]:
-    """Return the hosts of the plan and the number of machines each represents: those of `paths`, else those of the spec.
+    """Return the hosts to plan for, of `paths` or else of the spec, and the number of machines that each stands for.
 
     Remarks on the hosts, such as that a node is cordoned, are printed as warnings.
     """

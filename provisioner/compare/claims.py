@@ -127,6 +127,6 @@ def majors_text(majors: Iterable[int]) -> str:
 
 
 def in_series(version: Version, text: str) -> bool:
-    """Return whether a version belongs to a series of one to three numbers: 12.6.3 to `12.6`."""
+    """Return whether a version belongs to a series of one to three numbers, as 12.6.3 belongs to `12.6`."""
     wanted = numbers_of(text)
     return version.release[: len(wanted)] == wanted

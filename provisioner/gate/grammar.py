@@ -62,7 +62,7 @@ class GateError(ProvisionError):
 class Clause(Struct, frozen=True):
     """One comparison, such as `driver>=535`: the `name` of a property, an operator and a value.
 
-    `column` is its position in the text, from 1. `numbers` is the value of a version without trailing zeros, () for a brand.
+    `column` is where it starts in the text, from 1. `numbers` is a version without trailing zeros, () for a brand.
     """
 
     name: str
@@ -174,9 +174,9 @@ def _shortened(text: str) -> str:
 def requirements_of(environment: Mapping[str, str]) -> tuple[Expression, ...]:
     """Return the requirements in an image's environment, sorted by variable; a host must meet all of them.
 
-    They are those that the toolkit finds (internal/config/image/cuda_image.go): NVIDIA_REQUIRE_JETPACK* demand nothing,
-    NVIDIA_DISABLE_REQUIRE disables all, and an image with CUDA_VERSION but without NVIDIA_REQUIRE_CUDA demands that CUDA's
-    major and minor number. Raises `GateError` for a text that cannot be parsed.
+    They are those that the container toolkit finds (internal/config/image/cuda_image.go): NVIDIA_REQUIRE_JETPACK* are ignored,
+    NVIDIA_DISABLE_REQUIRE disables all, and CUDA_VERSION without NVIDIA_REQUIRE_CUDA requires the CUDA of the same major and
+    minor number. Raises `GateError` for a text that cannot be parsed.
     """
     if environment.get("NVIDIA_DISABLE_REQUIRE", "") in _TRUE:
         return ()

@@ -65,7 +65,7 @@ Bound = Range | Specifier | Versions | Names | SameVersion | Drivers | Kernels
 def merged(bounds: Sequence[Bound]) -> tuple[Bound, ...]:
     """Return several bounds of one component as alternatives, ranges in ascending order, without duplicates.
 
-    Several `Versions` become one. A single version that another range contains is left out.
+    The bounds that are lists of versions (`Versions`) become one. A version that one of the ranges contains is left out.
     """
     if all(isinstance(one, Versions) for one in bounds):
         found = {version for one in bounds if isinstance(one, Versions) for version in one.versions}

@@ -71,8 +71,8 @@ class NotOffered(Struct, frozen=True, kw_only=True):
 class Offered(Struct, frozen=True, kw_only=True):
     """The available versions of a component or distribution, `name`, none of which meets the request.
 
-    `more` counts the versions that are not listed. `by` is `index`, `matrix`, or `spec` for the file that the spec names at
-    `place`; `accelerator` is "" for CUDA. `until` is the last upload day that counts, "" when there is none.
+    `more` counts the versions that are not listed. `by` is what offers them: `index`, `matrix`, or `spec` for the file that the
+    spec names at `place`. `accelerator` is "" for CUDA. `until` is the last upload day that counts, "" for no limit.
     """
 
     name: str

@@ -33,7 +33,7 @@ class Render(Struct, frozen=True, kw_only=True):
 
 
 class CheckWithHosts(Struct, frozen=True):
-    """The command `provision check --host`, for the hosts that a lock was solved for."""
+    """A suggested command: `provision check --host` with the hosts for which the lock was solved."""
 
 
 Command = Solve | Render | CheckWithHosts

@@ -106,7 +106,7 @@ class BuiltFor(Struct, frozen=True):
 
 
 class CompiledFor(Struct, frozen=True):
-    """The compiled targets for which the build has machine code, or PTX."""
+    """The targets for which a build was compiled, to machine code or to PTX."""
 
     targets: tuple[str, ...]
 

@@ -121,20 +121,20 @@ class PythonBuildFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class DistributionFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of Python distributions, and of limits on their versions."""
+    """The matrix file of Python distributions, and of limits on their versions."""
 
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
 
 
 class HazardFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of conflicts between wheels that their metadata does not declare."""
+    """The matrix file of conflicts between wheels that their metadata does not declare."""
 
     shared_files: tuple[SharedFile, ...] = ()
 
 
 class KnowledgeFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of environment variables to set, and of known failures."""
+    """The matrix file of environment variables to set, and of known failures."""
 
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()

@@ -362,10 +362,10 @@ class Distribution(Row, frozen=True, kw_only=True):
 
 
 class DistributionLimit(Row, frozen=True, kw_only=True):
-    """A limit on a distribution: if `when` is in its range, on a platform in `on`, only versions in `allow` may be installed.
+    """A limit on a distribution: if `when` holds on a platform in `on`, only versions in `allow` may be installed.
 
-    `when` is the need on a component; `on` is empty for all platforms. `allow` has one entry (name -> PEP 440 specifier). The
-    limit does not require the distribution to be installed.
+    `when` is a component with a range of versions; an empty `on` means all platforms. `allow` has one entry (name -> PEP 440
+    specifier). The limit does not require the distribution to be installed.
     """
 
     name: str

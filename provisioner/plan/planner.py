@@ -164,10 +164,10 @@ class _Planner:
 
 
 def confirm(checker: StateChecker, software: Software, machine: Machine, *, facts: Mapping[str, str]) -> Stack:
-    """Solve for a machine with the facts that it has at the end of its plan, and return the stack.
+    """Return the stack of a machine at the end of its plan, when it has `facts`.
 
-    The choices of the planner are checked as every answer of the resolver is. If the check fails, only the software stays
-    fixed, and the resolver chooses the components of the machine that its profile does not state.
+    The choices of the planner are checked as every answer of the resolver is. If they fail, the machine is solved again with
+    the software fixed, and the resolver chooses the components that the machine's profile does not state.
     """
     target = replace(machine.target, host=changed_host(machine, facts))
     problem = software.stack_spec.problem(checker.matrix, (target,))

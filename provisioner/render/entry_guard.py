@@ -43,7 +43,7 @@ def refusal(exit_code: int, stderr: str) -> str:
 
 
 def has_guard(stack: LockedStack) -> bool:
-    """Return whether the image of a stack contains the script: whether it is for CUDA and states a requirement on the host."""
+    """Return whether a stack's image contains the guard script: that of a CUDA stack with a requirement on hosts does."""
     return stack.accelerator == "cuda" and bool(stack.require_cuda)
 
 

@@ -76,9 +76,9 @@ def load_project(path: Path) -> Document:
 def read_project_requirements(
     path: Path, *, named_at: Position, extras: Sequence[str], groups: Sequence[str], with_dependencies: bool
 ) -> ProjectRequirements:
-    """Return the requirements of a project file, or one mistake if it cannot be read.
+    """Return the requirements of a project file; if it cannot be read, the result holds one mistake and nothing else.
 
-    `named_at` is the position in the spec that names the file, at which a missing file is reported.
+    `named_at` is where the spec names the file; a missing file is reported there.
     """
     try:
         document = load_project(path)
@@ -120,7 +120,7 @@ class _Project:
         """Required distributions, except those required by URL, which no index provides."""
 
     def requirements(self, extras: Sequence[str], groups: Sequence[str], *, with_dependencies: bool) -> ProjectRequirements:
-        """Return the requirements in the order of the file's own parts: dependencies, extras, groups."""
+        """Return the requirements of the file: its dependencies first, then those of the extras, then those of the groups."""
         if with_dependencies:
             self._dependencies()
         for extra in extras:

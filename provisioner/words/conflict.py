@@ -230,7 +230,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def fix_line(fix: Fix) -> str:
-    """Return a fix and the versions that it gives; if there are many, those of the main and the edited components."""
+    """Return a fix as text with the versions that it leads to; of many, those of `FIRST_GIVEN` and of what it edits."""
     given = {name: value for name, value in fix.gives.items() if name != "pytorch_build"}
     build = fix.gives.get("pytorch_build")
     if build and "pytorch" in given:

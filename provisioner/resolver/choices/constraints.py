@@ -110,7 +110,7 @@ class Bounds:
 
     @property
     def grounds(self) -> tuple[Ground, ...]:
-        """The ground of every constraint and hash that applies in the environment."""
+        """One ground for each constraint and each file hash of the spec whose marker holds in the target environment."""
         return tuple(ground for tests in self._tests.values() for _, ground in tests)
 
     @property

@@ -57,8 +57,8 @@ BASES = ("native", "minor-version", "forward-compat")
 def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
     """Return the stack of `pins`, a verified assignment of candidates to keys; `instance` is the solved problem.
 
-    `beside` are distributions that were chosen earlier, when only the components were solved again; None without a lock. With
-    packages or a lock nothing is installed but the answer.
+    `beside` are distributions that were chosen earlier, when only the components were solved again; None without a lock. If
+    there are packages or a lock, the environment holds no other distributions than those of the answer.
     """
     problem = instance.problem
     is_whole, beside = instance.finder is not None or beside is not None, beside or {}

@@ -179,7 +179,7 @@ class Devices:
         return frozenset(device for device in self._known_devices() if capability(device) in capabilities)
 
     def overrides(self, build: Build) -> tuple[GfxOverride, ...]:
-        """Return the gfx overrides with which an AMD build runs on every GPU; () when none is needed and when none suffices."""
+        """Return the gfx overrides that let an AMD build run on all hosts' GPUs; () if none is needed or none suffices."""
         if build.accelerator != "rocm" or build.gfx is None:
             return ()
         working = [row for row in self._matrix.overrides if _works_with(row, build)]

@@ -173,8 +173,7 @@ def is_jetson(matrix: Matrix, host: Host) -> bool:
 def is_settled_by_driver(component: str, host: Host) -> bool:
     """Return whether the running driver of a host fixes the value of a component that the host does not state.
 
-    The kernel modules of a running driver are open or proprietary, and its kernel is the one it runs on, whatever a solver
-    would choose.
+    A running driver has modules of one flavour already, and runs on one kernel: a solver can choose neither.
     """
     row = COMPONENTS.get(component)
     is_part = row is not None and (row.is_shown_by_driver or row.move is Move.DRIVER)
