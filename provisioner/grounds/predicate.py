@@ -43,7 +43,8 @@ class NeedsDriver(Struct, frozen=True):
     """A need of a CUDA release for an NVIDIA driver; `bounds` say which drivers run the release.
 
     `is_minor_version_forbidden`: an older driver would work if the spec allowed minor-version compatibility.
-    `is_compat_harmful`: an older driver would work without the image's cuda-compat, which the GPUs of the host do not support.
+    `is_compat_harmful`: an older driver would work without the image's cuda-compat, which does not support it, or not on the
+    GPUs of the host.
     """
 
     bounds: tuple[Drivers, ...]

@@ -10,6 +10,9 @@ from provisioner.words.gate import refusal_words
 from provisioner.words.notation import bounds_words, listed, source_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.grounds.bound import Drivers
     from provisioner.grounds.predicate import Predicate
 
 LONGEST_EXPRESSION = 60
@@ -30,7 +33,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NeedsOutside(component=component, excluded=excluded, because=because):
             return f"{need} {component} outside {excluded}{_because(because)}"
         case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden, is_compat_harmful=is_harmful):
-            return f"{need} driver {bounds_words(bounds)}{_why_no_older_driver(is_forbidden, is_harmful)}"
+            why = _why_no_other_driver(bounds, is_forbidden=is_forbidden, is_compat_harmful=is_harmful)
+            return f"{need} driver {bounds_words(bounds)}{why}"
         case of.NeedsCudaCompat(driver=driver):
             return f"{need} a base image with cuda-compat, for the host's driver is {driver}"
         case of.NeedsNativeDriver(gpus=gpus, cuda=cuda):
@@ -113,7 +117,9 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
     return _lifecycle(predicate, be)
 
 
-def _why_no_older_driver(is_forbidden: bool, is_compat_harmful: bool) -> str:  # noqa: FBT001 - the fields of one predicate
+def _why_no_other_driver(bounds: Sequence[Drivers], *, is_forbidden: bool, is_compat_harmful: bool) -> str:
+    if is_compat_harmful and any(one.forward for one in bounds):
+        return ", for the image's cuda-compat is put before an older one, and supports no other branch (error 803)"
     if is_compat_harmful:
         return ", for the image's cuda-compat is put before an older one, which only data-centre GPUs support (error 804)"
     return ", for the spec does not allow minor-version compatibility" if is_forbidden else ""

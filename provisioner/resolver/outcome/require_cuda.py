@@ -25,8 +25,8 @@ from provisioner.request import TargetHost
 from provisioner.resolver.python.bundled import bundled_libraries, bundled_runtimes
 from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.rules.coverage import Target, compiles_for, runs_natively
-from provisioner.resolver.rules.cuda_compat import forward_branches, is_mounted
-from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
+from provisioner.resolver.rules.cuda_compat import branches_of_compat, forward_branches, is_mounted
+from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda, WorksWithCompat
 from provisioner.resolver.rules.guards import Guards
 from provisioner.resolver.rules.images import cuda_of_compat, has_cuda_compat
 from provisioner.versions import Version, dotted
@@ -82,7 +82,9 @@ class _Gate:
             is_mounted(problem.matrix, target.host) for target in problem.request.hosts
         )
         compat = cuda_of_compat(problem.request, image) if is_put_first else None
-        self._compat = NativeDriver(problem.matrix, compat) if compat is not None else None
+        branches = branches_of_compat(problem.matrix, compat) if compat is not None else ()
+        self._compat = WorksWithCompat(problem.matrix, compat) if compat is not None else None
+        self._compat_of_brands = WorksWithCompat(problem.matrix, compat, branches) if compat is not None and branches else None
         virtual = {name for name, component in self._matrix.components.items() if component.virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         releases = (one for one in named if isinstance(one, ReleaseCandidate))
@@ -181,13 +183,16 @@ class _Gate:
         runs = [self._runs(version, minimum, ()) for version, minimum in self._minimums]
         forward = [self._runs(version, minimum, self._forward(version, minimum)) for version, minimum in self._minimums]
         bounds = self._bounds(needs)
-        compat = self._compat
+        compat, of_brands = self._compat, self._compat_of_brands
 
         def allows_anywhere(driver: Version) -> bool:
             return allows(driver, runs) and (compat is None or compat.runs(driver))
 
+        def allows_brands(driver: Version) -> bool:
+            return allows(driver, forward) and (of_brands is None or of_brands.runs(driver))
+
         plain = _intervals(bounds, allows_anywhere)
-        beyond = _intervals(bounds, lambda driver: allows(driver, forward) and not allows_anywhere(driver))
+        beyond = _intervals(bounds, lambda driver: allows_brands(driver) and not allows_anywhere(driver))
         return plain, beyond
 
     def _runs(self, version: Version, minimum: DriverMinimum, forward: tuple[str, ...]) -> RunsCuda:

@@ -14,7 +14,7 @@ from provisioner.grounds.predicate import NeedsCudaCompat, NeedsDriver
 from provisioner.grounds.requirement import Relation
 from provisioner.host.facts import stated
 from provisioner.resolver.requirement import Candidate, ImageCandidate, Key, Labelled, Requirement
-from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
+from provisioner.resolver.rules.drivers import RunsCuda, WorksWithCompat
 from provisioner.resolver.rules.guards import Verdict
 from provisioner.resolver.rules.images import cuda_of_compat, images_with_cuda_compat
 from provisioner.versions import Version
@@ -46,9 +46,14 @@ def forward_branches(matrix: Matrix, request: Request, cuda: Version, *, minimum
     is_newer = held >= cuda.release[:2]
     if not is_newer and (held[0] != cuda.release[0] or "minor-version" not in request.allowed):
         return ()
-    known = (one for one in matrix.components["cuda"].releases if one.version.release[:2] == held)
-    row = next((one.driver for one in known if one.driver is not None), minimum)
-    return row.forward_compat
+    return branches_of_compat(matrix, request.stated_cuda_compat) or minimum.forward_compat
+
+
+def branches_of_compat(matrix: Matrix, cuda: Version) -> tuple[str, ...]:
+    """Return the older driver branches that the cuda-compat of a CUDA release supports; () if the matrix does not know them."""
+    listed = matrix.components["cuda"].releases if "cuda" in matrix.components else ()
+    rows = (one.driver for one in listed if one.version.release[:2] == cuda.release[:2])
+    return next((row.forward_compat for row in rows if row is not None), ())
 
 
 def is_mounted(matrix: Matrix, host: Host) -> bool:
@@ -98,26 +103,26 @@ class CudaCompat:
     def of_image(
         self, candidate: ImageCandidate, targets: Mapping[Key, TargetHost | None], source: Source
     ) -> Iterator[Requirement]:
-        """Yield the requirements of a base image that drivers are not older than its cuda-compat.
+        """Yield the requirements of a base image that drivers work with its cuda-compat (`WorksWithCompat`).
 
-        They apply to hosts whose GPUs do not support cuda-compat. `targets` is as in `of_cuda`; `source` is the citation of the
+        `targets` is as in `of_cuda`; `source` is the citation of the
         image, for a cuda-compat that the spec does not state.
         """
         cuda = cuda_of_compat(self._request, candidate)
         if cuda is None or self._request.runs != "container":
             return
-        test = NativeDriver(self._matrix, cuda)
-        predicate = NeedsDriver((test.bound,), is_compat_harmful=True)
+        branches = branches_of_compat(self._matrix, cuda)
+        anywhere, in_data_centres = WorksWithCompat(self._matrix, cuda), WorksWithCompat(self._matrix, cuda, branches)
         is_stated = self._request.stated_cuda_compat is not None
         place = self._request.place("image.cuda_compat") if is_stated else source
-        ground = candidate.entails(predicate, Relation("image", "driver"), place)
         for key, target in targets.items():
-            if (
-                target is not None
-                and self._guards.is_data_centre(target) is Verdict.NO
-                and is_mounted(self._matrix, target.host)
-            ):
-                yield Requirement(key, test, ground)
+            if target is None or not is_mounted(self._matrix, target.host):
+                continue
+            is_unsupported = self._guards.is_data_centre(target) is Verdict.NO
+            if is_unsupported or branches:
+                test = anywhere if is_unsupported else in_data_centres
+                predicate = NeedsDriver((test.bound,), is_compat_harmful=True)
+                yield Requirement(key, test, candidate.entails(predicate, Relation("image", "driver"), place))
 
     def _is_used(self, target: TargetHost | None) -> bool:
         """Return whether a host's driver may run newer CUDA through a cuda-compat of the image."""

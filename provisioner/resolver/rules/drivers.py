@@ -110,10 +110,32 @@ class NativeDriver:
         """The required CUDA release, such as `12.6`."""
         return dotted(self._level)
 
+
+class WorksWithCompat:
+    """The test that a driver works in an image with the cuda-compat of one CUDA release.
+
+    A driver whose branch natively supports the release is left alone. Of older ones, those of the branches in `forward` do, ()
+    if none: the GPUs of the host do not support cuda-compat. With another branch cuInit returns 803, on another GPU 804.
+    Source: CUDA Compatibility guide, "Forward Compatibility"; cuda.h.
+    """
+
+    def __init__(self, matrix: Matrix, cuda: Version, forward: tuple[str, ...] = ()) -> None:
+        self._native = NativeDriver(matrix, cuda)
+        self._forward = forward
+
+    def runs(self, driver: Version) -> bool:
+        """Return whether CUDA initialises with a driver."""
+        return self._native.runs(driver) or str(driver.release[0]) in self._forward
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Return whether CUDA initialises with the candidate."""
+        return self.runs(candidate.version)
+
     @property
     def bound(self) -> Drivers:
         """The allowed drivers, as the type that messages about a conflict need."""
-        return Drivers(cuda=self.level, native="" if self.floor is None else str(self.floor))
+        floor = self._native.floor
+        return Drivers(cuda=self._native.level, native="" if floor is None else str(floor), forward=self._forward)
 
 
 class BuildsOn(Struct, frozen=True):
