@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 
 def solved(stacks: Sequence[Stack], written: Sequence[str]) -> dict[str, object]:
-    """Return the solution as JSON: the stack of the first platform, and, if there are several, each one under `platforms`.
+    """Return the solution as a JSON object: the fields of the first platform's stack, and `written`, the paths of files.
 
-    `written` are the paths of the files written.
+    If there are several platforms, `platforms` has the stack of each, the first included.
     """
     report: dict[str, object] = {"status": "solved", **_stack(stacks[0])}
     if len(stacks) > 1:

@@ -313,7 +313,7 @@ def _inside(text: str, span: str) -> bool:
 
 
 def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Release, Build]]) -> tuple[str, ...]:
-    """Return `file:line: citation` for at most three of `rows`, each a release or one build of a release."""
+    """Return `file:line: citation` for the first three of `rows`, releases of `component` or builds of them."""
     found: dict[str, None] = {}
     for row in rows:
         release, build = row if isinstance(row, tuple) else (row, None)

@@ -153,7 +153,7 @@ class DropDistribution(DropRequest, frozen=True, kw_only=True):
 
 
 class DropBound(Edit, frozen=True, kw_only=True):
-    """Remove a line of `constraints:` or `overrides:`, and any equal lines with it."""
+    """An edit that removes a line of `constraints:` or `overrides:`, and every line that equals it."""
 
     key: str
     distribution: str

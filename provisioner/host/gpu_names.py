@@ -75,7 +75,7 @@ class UnreadName(NamedTuple):
 
     @property
     def accelerator(self) -> Accelerator:
-        """The accelerator of its vendor's GPUs, CUDA if the vendor is unknown."""
+        """The accelerator of the GPUs of `vendor`, CUDA if the vendor is unknown."""
         return next((row for row in GPU_ACCELERATORS if row.vendor == self.vendor), ACCELERATORS["cuda"])
 
 

@@ -115,7 +115,7 @@ class PrereleaseSource(Protocol):
     """The interface through which the solver reads pre-releases of projects that also have final versions."""
 
     def prereleases(self, name: NormalizedName) -> tuple[PackageRelease, ...]:
-        """Return the usable pre-releases that `PackageSource.releases` omits, newest first, each `is_explicit_only`."""
+        """Return the usable pre-releases that `PackageSource.releases` omits, newest first; each has `is_explicit_only` set."""
 
 
 @runtime_checkable

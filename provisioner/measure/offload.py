@@ -30,7 +30,7 @@ _MOST_ENTRIES = 256
 
 
 class OffloadReader:
-    """Counts the gfx targets of offload bundles in a stream that is fed piece by piece; other bytes are skipped."""
+    """Counts, for each gfx target, the bundles of GPU code for it in a stream that is fed piece by piece."""
 
     def __init__(self) -> None:
         self._buffer = b""

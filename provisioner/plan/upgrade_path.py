@@ -47,7 +47,7 @@ class State(Struct, frozen=True, kw_only=True):
 
 
 class Transition(Struct, frozen=True, kw_only=True):
-    """One step of a path: its moves (several only if no order of single moves works), and the state afterwards."""
+    """One step of a path: the moves made at once, several only if no order of single ones works, and the state afterwards."""
 
     moves: tuple[str, ...]
     facts: Facts

@@ -110,7 +110,7 @@ class ImageGate:
         return is_named and request.accelerator == "cuda" and request.system == "linux" and WORD not in request.allowed
 
     def place(self, image: ImageFacts) -> Source:
-        """Return the source of a base image's gate: the line of the spec that states it, otherwise what the matrix cites."""
+        """Return the source of an image's gate: the line of the spec that states the gate, else that which the matrix cites."""
         if self._request.spec.image.require is not None:
             return self._request.place("image.require")
         cited = tuple(str(self._matrix.citations[source]) for source in image.source if source in self._matrix.citations)
