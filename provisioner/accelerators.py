@@ -18,31 +18,31 @@ AcceleratorName = Literal["cuda", "rocm", "mps", "cpu"]
 
 
 class Accelerator(Struct, frozen=True, kw_only=True):
-    """One way to run frameworks (CUDA, ROCm, MPS or the CPU alone): what it is called, needs and is recognised by.
+    """One way to run frameworks (CUDA, ROCm, MPS or the CPU alone), with its names, its components and the keys of its GPUs.
 
     A field that does not apply is empty.
     """
 
     name: AcceleratorName
     label: str
-    """Its name in messages."""
+    """The name of the accelerator in messages."""
     systems: frozenset[System]
-    """The operating systems its frameworks run on."""
+    """The operating systems on which frameworks can use the accelerator."""
     vendor: str = ""
-    """The manufacturer of its GPUs; "" for plain CPUs."""
+    """The manufacturer of the GPUs; "" for plain CPUs."""
     runtime: str = ""
-    """The component its frameworks are built with, such as `cuda`; "" for an accelerator without one."""
+    """The component that frameworks for the accelerator are built with, such as `cuda`; "" for none."""
     drivers: tuple[str, ...] = ()
-    """The driver components of its GPUs, over all systems and driver kinds."""
+    """The driver components of the GPUs, over all systems and driver kinds."""
 
     target_key: str = ""
     """The key, in host profiles and in the matrix, of the target that a GPU runs code for, such as `compute_capability`."""
     target: str = ""
     """A regular expression that the values of `target_key` match."""
     compiled_keys: tuple[str, ...] = ()
-    """The keys of a build that list the targets it is compiled for, machine code first."""
+    """The keys of a build (matrix row) that list the targets that the build is compiled for, machine code first."""
     image_kinds: tuple[str, ...] = ()
-    """The kinds of base images that contain its runtime; a spec may name one in place of an image."""
+    """The kinds of base images that contain `runtime`; a spec may name a kind in place of an image."""
 
     pci_vendor: str = ""
     """The vendor's id on the PCI bus. Source: the PCI ID repository, pci.ids."""
@@ -54,13 +54,13 @@ class Accelerator(Struct, frozen=True, kw_only=True):
     """The Kubernetes label whose value is the whole version of a node's driver; "" if no single label has it."""
 
     device_files: tuple[str, ...] = ()
-    """The device files through which a container reaches its GPUs; empty if a container runtime of the vendor adds them."""
+    """The device files through which a container reaches the GPUs; empty if a container runtime of the vendor adds them."""
     device_groups: tuple[str, ...] = ()
     """The groups that may use `device_files`."""
     container_variables: dict[str, str] = field(default_factory=dict)
     """The environment variables of an image that the vendor's container runtime reads, with their values."""
     cdi_kind: str = ""
-    """The kind of its devices in the Container Device Interface."""
+    """The kind of the GPUs in the Container Device Interface (CDI); "" if none is known."""
 
 
 ACCELERATORS: dict[str, Accelerator] = {

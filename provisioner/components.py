@@ -87,75 +87,80 @@ _ON_CUDA, _ON_ROCM = frozenset({"cuda"}), frozenset({"rocm"})
 
 
 class Component(Struct, frozen=True, kw_only=True):
-    """One component; a field that does not apply to it has its default."""
+    """One component; a field that does not apply to the component has its default value."""
 
     name: str
     supplier: Supplier
     title: str = ""
-    """Its name in messages; "" if that is `name`."""
+    """The name of the component in messages; "" if that is `name`."""
     is_named: bool = False
-    """Whether its values are names (`open`, `ubuntu 24.04`) and not versions."""
+    """Whether the values of the component are names (`open`, `ubuntu 24.04`) and not versions."""
     distribution: str = ""
-    """The Python distribution that it is identical with (`torch` for `pytorch`) and shares every version with; else ""."""
+    """The Python distribution that is the component, with the same versions (`torch` for `pytorch`); "" if none is."""
 
     key: str = ""
-    """The key under which a host profile states it; "" if host profiles do not."""
+    """The key under which a host profile states the component; "" if host profiles do not state it."""
     is_fact: bool = True
-    """Whether a host has exactly one value of it, which the host states or the solver chooses.
+    """Whether a host has exactly one value of the component, which the host states or the solver chooses.
 
     False for a component of which a host has several values (`gpu`), or which rules only depend on.
     """
     accelerators: frozenset[str] = _ON_ANYTHING
-    """The accelerators whose stacks depend on a host's value of it."""
+    """The accelerators whose stacks depend on a host's value of the component."""
     systems: frozenset[System] = _ANYWHERE
-    """The operating systems on which it exists."""
+    """The operating systems on which the component exists."""
     driver_kind: str = ""
-    """The `driver.kind` of the host profiles that state it; "" for a component that is not a driver."""
+    """The `driver.kind` of the host profiles that state this driver; "" for a component that is not a driver."""
     is_chosen: bool = False
-    """Whether the solver chooses it for a host that does not state it, because it can be installed."""
+    """Whether the solver chooses a value for a host that states none, because the component can be installed."""
     is_build_tool: bool = False
-    """Whether it is needed only to compile something."""
+    """Whether the component is needed only to compile something."""
     is_shown_by_driver: bool = False
     """Whether a running driver proves that the host's value meets the driver's requirements on it.
 
-    The solver chooses such a component, and a person must find it out, only if a driver is installed or changed.
+    The solver chooses such a value, and a person must find it out, only if a driver is installed or changed.
     """
     is_assumed: bool = False
-    """Whether an unknown value counts as an assumption, and not as a doubt, which makes an answer unverified: ordinary sources
-    do not show the value, or a wrong one fails at once with an error that names it."""
+    """Whether an unknown value is an assumption and not a doubt, which makes an answer unverified.
+
+    A value is assumed if ordinary sources do not show it, or if a wrong value fails at once with an error that names the
+    component.
+    """
     how_to_find: str = ""
-    """The instruction for a person who must find out its value."""
+    """What a person must find out to know the value, as a clause of a message."""
 
     effort: Effort | None = None
-    """How much work a change of it is; rows of equal effort are in the table in the order of cost, the cheapest first."""
+    """How much work a change of the component is; rows of equal effort are in the order of cost, the cheapest first."""
 
     move: Move | None = None
-    """The kind of change of a plan that includes it; None if no plan changes it by itself.
+    """The kind of change of a plan that changes the component; None if no plan changes the component by itself.
 
-    The component with the name of the change is the main one.
+    Of several components with one kind, the one that has the name of the kind is the main one.
     """
     installed_with: str = ""
-    """The component that installs it too; if it has no `move`, it always has the version of that component."""
+    """Another component whose installation includes this one; without a `move`, this one always has the other's version."""
     shows_installed: str = ""
-    """The component whose installed version its value shows, such as `kernel` for `kernel_headers`: if that version is newer
-    than the running one, a reload or a reboot suffices to change to it."""
+    """The component whose installed version this one's value shows, such as `kernel` for `kernel_headers`.
+
+    If that version is newer than the running one, a reload or a reboot suffices to change to it.
+    """
     is_prepared: bool = False
-    """Whether its value may prevent another change, so that a plan corrects it together with that change."""
+    """Whether the value may prevent another change, so that a plan corrects the value together with that change."""
     remedy: str = ""
-    """The value to which a plan corrects it before another change, if `is_prepared`; "" if it depends on that change."""
+    """The value set by such a correction (see `is_prepared`); "" if the value depends on the other change."""
     reboots: bool = False
     """Whether a change takes effect only after a reboot."""
     reloads_modules: bool = False
-    """Whether a change of it reloads the driver's kernel modules, for which the matrix must then document the kernel.
+    """Whether a change of the component reloads the driver's kernel modules, which the matrix must then list for the kernel.
 
     Modules that are loaded already are not checked.
     """
     instruction: str = ""
-    """The text of a plan's step, with the fields `{before}` and `{after}` for its values; "" if the step is to install it."""
+    """The text of a plan's step, with the fields `{before}` and `{after}` for the values; "" means to install `after`."""
 
     @property
     def label(self) -> str:
-        """Its name in messages."""
+        """The name of the component in messages."""
         return self.title or self.name
 
     @property
@@ -164,7 +169,7 @@ class Component(Struct, frozen=True, kw_only=True):
         return self.supplier in _OF_HOSTS
 
     def binds(self, runs: str) -> bool:
-        """Return whether a host's value of it constrains a stack that runs in a `container`, or on the `host` itself."""
+        """Return whether a host's value of the component constrains a stack; `runs` is `container` or `host`, as in a spec."""
         return self.supplier in (_BINDING_CONTAINERS if runs == "container" else _BINDING_HOSTS)
 
 

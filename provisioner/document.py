@@ -129,7 +129,8 @@ def write_together(files: Mapping[Path, bytes]) -> None:
     """Write several files together: all are on disk under temporary names before the first is renamed.
 
     An existing file keeps its mode. Of a symbolic link, the file it points to is replaced. Raises `FileError` (disk full, not
-    permitted). Then no file has changed, unless a rename failed after others succeeded, whose files the message names.
+    permitted). After that error no file has changed, unless a rename failed after others had succeeded; the message then names
+    the files that have changed.
     """
     staged: list[tuple[Path, Path, Path]] = []
     done, path = "", Path()
@@ -159,15 +160,15 @@ def write_together(files: Mapping[Path, bytes]) -> None:
 
 
 def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
-    """Read one YAML file; raises `FileError`, or `InvalidDocumentError` as `parse_document` does."""
+    """Read one YAML file; raises `FileError`, or `InvalidDocumentError` as `parse_document` does, with the same options."""
     return parse_document(read_text(path, kind=kind), file=str(path), kind=kind, is_ours=is_ours)
 
 
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
     """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error, or of every duplicate key.
 
-    `is_ours` marks a file that this package ships: libyaml parses it, eight times as fast as pure Python, but crashes on
-    hostile text nested 100,000 deep.
+    `kind` names the kind of file in messages. `is_ours` marks a file that this package ships: libyaml parses it,
+    eight times as fast as pure Python, but crashes on hostile text nested 100,000 deep.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.error import MarkedYAMLError, YAMLError

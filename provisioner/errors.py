@@ -46,8 +46,8 @@ class UsageError(ProvisionError):
 class Mistake(Struct, frozen=True, order=True):
     """One mistake in one file: 1-based line and column, the key path, and the message.
 
-    `first` is the place of the first of two equal entries, "" for other mistakes; it is separate from the message `text`, which
-    so does not change when lines move. `str()` masks the login in a URL, because the printed text ends up in logs.
+    `first` is the place of the first of two equal entries, "" for other mistakes; it is separate from the message `text`, so
+    that `text` does not change when lines move. `str()` masks the login in a URL, because the printed text ends up in logs.
     """
 
     file: str

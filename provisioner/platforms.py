@@ -71,7 +71,7 @@ _SAME_MACHINE = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 def platform_of(system: System, machine: str) -> PlatformName | None:
-    """Return the platform of a machine named as by `uname -m` or a Linux distribution (`aarch64`, `arm64`), or None."""
+    """Return the platform of a machine named as by `uname -m` or a Linux distribution (`aarch64`, `arm64`); None if unknown."""
     found = _SAME_MACHINE.get(machine, machine) if system == "linux" else machine
     return next((row.name for row in PLATFORMS.values() if (row.system, row.machine) == (system, found)), None)
 

@@ -79,7 +79,10 @@ class Request(Struct, frozen=True, kw_only=True):
     has_strict_option: bool = False
     """Whether the command line has `--strict`, which means the same as `policy.strict` of the spec."""
     upgraded: Mapping[str, str] = field(default_factory=dict)
-    """The components and packages to upgrade, with their versions in the earlier lock, which the solver chooses last."""
+    """The components and packages to upgrade, each with its version in the earlier lock, "" if the lock lacks it.
+
+    The solver chooses upgraded packages last, so that locked packages need not give way to them.
+    """
 
     def place(self, key: str) -> Place:
         """Return the file and line of a key of the spec, such as `requires.cuda`; if the spec lacks it, the spec's file."""

@@ -170,7 +170,10 @@ class _Walk:
             yield self._shown(path, text)
 
     def _meant(self, value: object, kinds: tuple[Any, ...], path: Keys) -> Any:  # noqa: ANN401 - any annotation of a model
-        """Return the type in `kinds` that a value was meant for: the first valid one of its shape, else the first one."""
+        """Return the type in `kinds` that a value was meant for.
+
+        This is the first type of the value's shape for which the value is valid, else the first of its shape, else the first.
+        """
         alike = [one for one in kinds if _shape_of(one) is _shape(value)] or kinds[:1]
         right = (one for one in alike if not any(self.value(value, one, path)))
         return alike[0] if len(alike) == 1 else next(right, alike[0])

@@ -1,8 +1,8 @@
 """Find the releases of other components that are compatible with a release.
 
-A need is a requirement of a release or build on another component; a rule is one of the matrix between components. A pair of
-releases is compatible only if one of them has a need or rule about the other; without any, nothing is known. Rules with guards
-hold on some hosts only, so they exclude nothing here; `rules_about` returns them too.
+A need is a requirement of a release or build on another component; a rule is a row of the matrix with such requirements of all
+releases in a range. A pair of releases is compatible only if one of them has a need or rule about the other; without any,
+nothing is known. Rules with guards hold on some hosts only, so they exclude nothing here; `rules_about` returns them too.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class PairChecker:
     def basis(self, one: Party, other: Party) -> str:
         """Return how the driver of a pair runs the CUDA of the pair, as one of `BASES`.
 
-        "" if it does not run it, or if the pair is not a driver and a CUDA release.
+        "" if the driver does not run the CUDA, or if the pair is not a driver and a CUDA release.
         """
         from provisioner.resolver.rules.drivers import RunsCuda
 

@@ -113,7 +113,10 @@ def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, 
 def request_for(
     matrix: Matrix, device: Device, platform: PlatformName, *, driver: str | None = None, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
-    """Return the request for a host with one kind of GPU; without a `driver`, the solver may choose any."""
+    """Return the request for a host with one kind of GPU; without a `driver`, the solver may choose any.
+
+    `allow` is the `policy.allow` of the request's spec.
+    """
     gpu = HostGpu.of_target(device.target, name=device.product or None)
     host = Host(
         platform=platform,
@@ -126,7 +129,10 @@ def request_for(
 def open_request(
     matrix: Matrix, accelerator: AcceleratorName, host: Host, *, platform: PlatformName, allow: tuple[Allowance, ...] = ALLOWED
 ) -> Request:
-    """Return a request for a stack in containers on one host, with an accelerator and no further requirements."""
+    """Return a request for a stack in containers on one host, with an accelerator and no further requirements.
+
+    `allow` is the `policy.allow` of the request's spec.
+    """
     spec = Spec(
         target=TargetSpec(platform=platform),
         accelerator=accelerator,
@@ -266,7 +272,7 @@ def _leaves(matrix: Matrix) -> frozenset[str]:
 
 
 class _Signature(NamedTuple):
-    """What the verdicts of a build under all drivers depend on.
+    """The properties of a build that determine its verdicts under all drivers.
 
     `first` is the verdict without a given driver; `requirements` are those of the build, without those on `_leaves`.
     """
@@ -340,7 +346,11 @@ class _Column:
         return Code(letter=REFUSED, groups=self._minimal_core(given, frozenset(self._search.core(without=ignored)), ignored))
 
     def _basis(self, given: list[Candidate], pins: dict[Key, Candidate], ignored: Sequence[Group]) -> str:
-        """Return the least relaxation with which the driver runs some CUDA of the build; `native` for a stack without CUDA."""
+        """Return the least relaxation with which the driver runs some CUDA of the build; `native` for a stack without CUDA.
+
+        `given` are the framework build and, if it is fixed, the driver; `pins` is a stack found for them, and `ignored` are the
+        requirements that do not count.
+        """
         key = next((key for key in pins if key.component == "cuda"), None)
         driver = next((one for key, one in pins.items() if key.component == "driver"), None)
         if key is None or driver is None:
@@ -368,9 +378,10 @@ class _Column:
         return known
 
     def _minimal_core(self, given: list[Candidate], core: frozenset[Group], ignored: Collection[Group]) -> tuple[Group, ...]:
-        """Return the minimal part of `core` that rules out every stack with the candidates `given`, without facts and requests.
+        """Return the needs and rules in a minimal part of `core` that rules out every stack with the candidates `given`.
 
-        `core` are groups of requirements that together are unsatisfiable; `ignored` groups never count.
+        Facts and requests in that part are left out. `core` are groups of requirements that together are unsatisfiable;
+        `ignored` groups never count.
         """
         known = self._known.get(core)
         if known is not None and self._is_refuted(given, known, ignored):

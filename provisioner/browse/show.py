@@ -109,7 +109,10 @@ def _images(matrix: Matrix, component: Component, releases: Sequence[Release]) -
 
 
 def stacks_answer(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str]) -> Data:
-    """Return the framework releases that run on a host with these facts, and the others with the rules that exclude them."""
+    """Return the framework releases that run on a host with these facts, and the others with the rules that exclude them.
+
+    `allow` is the `policy.allow` of the stacks' spec, such as `minor-version`.
+    """
     from provisioner.browse.stacks import which_stacks
 
     found = which_stacks(matrix, facts, allow)

@@ -39,7 +39,7 @@ LABEL = "host"
 
 
 class OfRelease(Struct, frozen=True):
-    """A requirement that allows only the builds of one release."""
+    """The test that a candidate is a build of one release."""
 
     version: Version
 
@@ -52,7 +52,10 @@ class OfRelease(Struct, frozen=True):
 
 
 class Running(Struct, frozen=True, kw_only=True):
-    """One framework release that runs, with the stack that the resolver chooses for it."""
+    """One framework release that runs, with the stack that the resolver chooses for it.
+
+    `build` is the name of the framework's build in that stack, "" for a release without builds.
+    """
 
     component: str
     release: str
@@ -61,7 +64,11 @@ class Running(Struct, frozen=True, kw_only=True):
 
 
 class Refused(Struct, frozen=True, kw_only=True):
-    """Framework releases that cannot run, newest first, and the minimal conflict of the newest of them."""
+    """Framework releases that cannot run, newest first, and the minimal conflict of the newest of them.
+
+    `members` are the requirements in that conflict. `rules` are the names of the matrix's rules in it, or if it contains no
+    rule, the needs in it as text (`pytorch needs gpu`).
+    """
 
     component: str
     releases: tuple[str, ...]
@@ -82,7 +89,7 @@ class Stacks(Struct, frozen=True, kw_only=True):
 
 
 def which_stacks(matrix: Matrix, facts: Sequence[Fact], allow: Sequence[str] = ("minor-version",)) -> Stacks:
-    """Try every release of every framework on a host with these facts.
+    """Try every release of every framework on a host with these facts; `allow` is the `policy.allow` of the stacks' spec.
 
     Raises `UsageError` for a fact that no host can state. If forward compatibility is allowed, the image is assumed to have
     NVIDIA's cuda-compat if a GPU supports it (see `with_cuda_compat`).

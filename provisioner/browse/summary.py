@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 class Summary(Struct, frozen=True, kw_only=True):
     """The numbers about one component of the matrix.
 
-    `rows` counts its releases and builds that cite sources of their own, `measured` those of which a source is a measured
-    artefact. `newest` is its newest release, "" if its values are names. `end_of_life` is the latest end of life that any of
-    its releases states, "" if none does.
+    `releases` and `builds` are the numbers of its releases and builds, `rules` is the number of rules whose condition is about
+    it. `rows` is the number of its releases and builds that cite sources of their own, `measured` the number of those rows with
+    a measured artefact among their sources. `newest` is its newest release, "" if its values are names or there is none.
+    `end_of_life` is the latest end of life that any of its releases states, "" if none does.
     """
 
     name: str

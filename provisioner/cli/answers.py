@@ -17,7 +17,7 @@ FEW = 6
 
 
 def tell(answer: Answer) -> None:
-    """Print one answer, by its `kind`."""
+    """Print one answer, in the form of its `kind`: `release`, `stacks` or `row`."""
     {"release": _release, "stacks": _stacks, "row": _row}[answer["kind"]](answer)
 
 

@@ -157,7 +157,7 @@ def _report(error: ProvisionError, words: list[str]) -> int:
 
 
 def _wants_json(words: list[str]) -> bool:
-    """Return whether JSON output is requested; reads the words of the command line, because it may not be parsable."""
+    """Return whether `words`, the command line, request JSON output; they are searched, not parsed, as they may be invalid."""
     from itertools import pairwise
 
     options = words[: words.index("--")] if "--" in words else words
@@ -165,7 +165,7 @@ def _wants_json(words: list[str]) -> bool:
 
 
 def _abandon_output() -> None:
-    """Redirect stdout to the null device, because the interpreter flushes it at exit, which would fail on the closed stream."""
+    """Redirect stdout to the null device: the interpreter flushes stdout at exit, which would fail again."""
     import os
 
     nothing = os.open(os.devnull, os.O_WRONLY)

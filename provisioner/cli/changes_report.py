@@ -55,7 +55,10 @@ def _by_line(held: Sequence[Held]) -> list[list[Held]]:
 
 
 def _held_lines(groups: Sequence[list[Held]]) -> Iterator[str]:
-    """Yield a line for each group of packages held back; a platform is named unless the line applies to all of them."""
+    """Yield a line for each group of packages held back, or for several groups with one cause.
+
+    A line names its platforms unless these are all platforms that occur in `groups`.
+    """
     platforms = {one.platform for group in groups for one in group}
     for together in _together(groups, lambda group: (_required_by(group[0].causes), *(one.platform for one in group))):
         first = together[0]
@@ -133,7 +136,7 @@ def _move(change: Change) -> str:
 
 
 def _moves(comparison: Comparison) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the text and the platforms of each change, to compare two previews: reasons differ with `--upgrade`."""
+    """Yield the text and the platforms of each change, to compare two previews without reasons, which `--upgrade` alters."""
     return ((change_words(change), change.platforms) for change in _changes(comparison))
 
 

@@ -123,7 +123,7 @@ def _as_json(result: Report) -> dict[str, object]:
 
 
 def _finding_data(finding: Finding, lock: Path) -> dict[str, object]:
-    """Return a finding as JSON: its text and its fields; `where` is its place in a file, by default the path of the lock."""
+    """Return a finding as JSON: its text and its fields; `where` is the file and line it is about, else the path `lock`."""
     from msgspec import to_builtins
 
     from provisioner.grounds.finding import Contradiction, EditedOutput, finding_fields
@@ -143,7 +143,7 @@ def _finding_data(finding: Finding, lock: Path) -> dict[str, object]:
 
 
 def _tell(reports: Sequence[Report]) -> None:
-    """Print each lock with its verdict and its findings, the worst first."""
+    """Print each lock with its verdict and its findings, the worst finding of the lock first."""
     from provisioner.cli.display import Line, report, verdict_line
     from provisioner.workflow.checking import VERDICTS
 

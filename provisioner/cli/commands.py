@@ -92,7 +92,10 @@ def application() -> typer.Typer:
 
 
 def load_command(name: str, *, module: str, examples: tuple[str, ...]) -> Command:
-    """Import `provisioner.cli.<module>` and build its command: the function of that name, or a Typer group of commands."""
+    """Import `provisioner.cli.<module>` and build the command `name` from the function or Typer group `module` in it.
+
+    `examples` are the command lines that end the help of the command.
+    """
     verb = getattr(import_module(f"provisioner.cli.{module}"), module)
     epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
     if isinstance(verb, typer.Typer):

@@ -286,7 +286,7 @@ def _wrapped(text: str, width: int | None, *, first: int = 0, hanging: int = 0) 
 def _words(text: str, width: int) -> list[str]:
     """Return the pieces of a text between which a row may end.
 
-    A version and its name are one piece, and so is a command in backticks, if it fits into `width`.
+    A name and the version after it are one piece, and so is a command in backticks, unless the piece is wider than `width`.
     """
     pieces: list[str] = []
     is_open = False
@@ -319,10 +319,11 @@ def _terminal_width() -> int:
 
 @contextmanager
 def step(text: str, details: Callable[[], str] = str) -> Iterator[None]:
-    """Show the progress of the work in the `with` block; `details` is called repeatedly and returns it as text, or "".
+    """Show `text` and the progress of the work in the `with` block.
 
     A terminal shows one line, which is overwritten; elsewhere a plain line is printed every ten seconds. Work shorter than
-    `PROGRESS_DELAY_SECONDS` is not shown.
+    `PROGRESS_DELAY_SECONDS` is not shown. `details` is called again and again, and returns the
+    progress as text, "" for none.
     """
     from threading import Event, Thread
 

@@ -101,7 +101,7 @@ def fleet(
 
 
 def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[InventoryHost]:
-    """Return the hosts of the fleet: those in `paths`, else those that the spec names; raises `UsageError` without any."""
+    """Return the hosts of the fleet: those in `paths`, else those that the spec names; raises `UsageError` if there is none."""
     from provisioner.errors import UsageError
     from provisioner.host.inventory import InventoryHost, read_inventory
     from provisioner.workflow.inputs import catalogue_of, hosts_of

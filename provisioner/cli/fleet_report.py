@@ -65,7 +65,10 @@ def fleet_rows(answer: FleetAnswer) -> list[tuple[str, str, str, str]]:
 
 
 def fleet_lines(answer: FleetAnswer, placed: Sequence[Affinity]) -> Iterator[Line]:
-    """Yield the lines about each stack with its hosts and requirements, then about hosts without a stack, with the reason."""
+    """Yield the lines about each stack with its hosts and requirements, then about hosts without a stack, with the reason.
+
+    `placed` has the affinity of each stack, in the order of the stacks.
+    """
     for number, (one, affinity) in enumerate(zip(answer.stacks, placed, strict=True), start=1):
         yield Line("")
         doubt = ", unverified" if one.unverified else ""
@@ -92,7 +95,7 @@ def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iter
     """Yield the rows about one stack: its hosts, image, requirements, relaxations and doubts.
 
     With details, also the host classes that decided its choice and the affinity that `--out` writes. With `is_one_of_many`, the
-    stacks of the fleet are for several platforms, and that of this stack is included.
+    stacks of the fleet are for several platforms, so that a row names the platform of this one.
     """
     hosts = counted(one.nodes, "host")
     classes = f" in {len(one.classes)} classes" if len(one.classes) > 1 else ""
@@ -182,7 +185,7 @@ def _unserved_lines(left: Unserved) -> Iterator[Line]:
 def as_json(answer: FleetAnswer, placed: Sequence[Affinity], *, written: Sequence[str]) -> dict[str, Any]:
     """Return the answer as JSON: each stack has the names of its hosts, and the facts of each class of hosts.
 
-    `written` are the names of the files written.
+    `placed` has the affinity of each stack, `written` the names of the files written.
     """
     bound = answer.bound
     return {
@@ -270,7 +273,7 @@ def remark_lines(listed: Iterable[InventoryHost]) -> Iterator[str]:
 
 
 def affinity_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str) -> dict[str, str]:
-    """Return the affinity files by name: one for each stack whose hosts node labels can select.
+    """Return the affinity files by name (`name` and a number): one for each stack whose hosts node labels can select.
 
     A file holds the `affinity` of a pod's spec, and comments that name the stack and the limits of the affinity.
     """
@@ -284,7 +287,7 @@ def affinity_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str
 
 
 def _yaml(value: dict[str, Any], depth: int) -> str:
-    """Return nested mappings and lists of strings as YAML; the strings are quoted as in JSON."""
+    """Return nested mappings and lists of strings as YAML, indented by `depth` levels; the strings are quoted as in JSON."""
     found = []
     for key, item in value.items():
         pad = "  " * depth

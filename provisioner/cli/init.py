@@ -49,9 +49,9 @@ def init(
 
 
 def _described(profile: str | None) -> tuple[Host, str]:
-    """Return the host for which to write the spec, and the comment of the spec that names the source of its facts.
+    """Return the host for which to write the spec, and the comment of the spec that names the source of the host's facts.
 
-    This is the host of the shipped profile called `profile`, or this machine if None.
+    The host is that of the shipped profile called `profile`, or this machine if `profile` is None.
     """
     if profile is None:
         from provisioner.cli.inspect import inspected

@@ -149,7 +149,7 @@ def _audited(matrix: Matrix, rows: Sequence[Row], artefacts: Artefacts, *, jobs:
 
 
 class _Progress:
-    """Print the progress of an audit to stderr: a line for each artefact that takes noticeably long."""
+    """The progress of an audit, printed to stderr: a line for a step, unless another line was printed shortly before."""
 
     def __init__(self, total: int) -> None:
         from time import monotonic
@@ -160,7 +160,7 @@ class _Progress:
         self._spoke = monotonic()
 
     def reading(self, text: str) -> None:
-        """Report that a member of an artefact is read next."""
+        """Report that the member `text` of an artefact is read next."""
         from provisioner.cli.display import PROGRESS_DELAY_SECONDS, talk
 
         if self._clock() - self._spoke > 5 * PROGRESS_DELAY_SECONDS:

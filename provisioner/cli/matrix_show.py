@@ -5,14 +5,16 @@ JSON has one of three shapes, distinguished by `kind`:
 - `release`: `{"question", "kind", "component", "title", "releases", "rules", "with", "gpus", "images", "citations"}`. A
   release is `{"component", "version", "released", "end_of_life", "platforms", "needs": {COMPONENT: RANGE}, "driver":
   {"toolkit", "minor_version", "forward_compat"}, "builds", "sources": [KEY], "place"}`; `with` lists per component the
-  releases (and builds) that are stated to go with it, `of` being how many the matrix has, `basis` how a driver runs a CUDA.
+  releases (and builds) that are stated to work with the release in question; `of` is the number of releases of the component
+  in the matrix, `basis` the way in which a driver runs a CUDA release.
 - `stacks`: `{"question", "kind", "host", "runs", "refused", "rules", "unverified", "citations"}`. An entry of `runs` is
   `{"component", "release", "build", "basis", "verdict", "stack"}`; one of `refused` is `{"component", "releases", "rules",
-  "members"}`, members being those of a conflict.
+  "members"}`, where `members` are the statements of the conflict.
 - `row`: `{"question", "kind", "row", "name", "says", "citations"}` for a rule, a source, a product, an image, a failure.
 
 A citation is `{"title", "where", "url", "read", "measured"}`. A key without a value is left out. For a single fact about a
-component of hosts (`driver==535.54.03`), the `release` answer has the stacks that run there, too, under `stacks`.
+component of hosts (`driver==535.54.03`), the `release` answer also has, under `stacks`, the stacks that run on a host
+with this fact.
 """
 
 from __future__ import annotations

@@ -75,4 +75,4 @@ MatrixOption = Annotated[
 ]
 
 DEFAULT_SPEC = Path("provision.yaml")
-"""The default of SPEC."""
+"""The spec that a command reads if its argument SPEC is omitted."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _REQUIREMENT = re.compile(r"\s*(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)(?P<extras>\[[^]]*\])?\s*(?P<range>[<>=!~].*)?", re.DOTALL)
 _TYPO = 0.8
-"""The least similarity to a component's name that makes an unknown name a typo; `transformers` has less to `tensorrt`."""
+"""The least similarity to a component's name that makes an unknown name a typo; `transformers` is less like `tensorrt`."""
 
 _LOCK, _SPECS = ".toml", (".yaml", ".yml")
 KEEPABLE = ("driver", "driver_module", "kernel", "container_toolkit", "cuda_driver")
@@ -38,8 +38,8 @@ CHANGED = ("os",)
 class Going(Struct, frozen=True, kw_only=True):
     """The goal of a plan, given with `--to`: a spec, a lock, or today's spec, with the requirements of `--to` applied.
 
-    `inputs` are those of the wanted spec, `lock` and `lock_path` the wanted lock, None without one. `places` has the option
-    (such as `--to 'pytorch>=2.9'`) behind each key of the spec that it sets.
+    `inputs` are those of the wanted spec, `lock` and `lock_path` the wanted lock, None without one. `places` maps each key of
+    the spec that an option sets (`requires.pytorch`) to this option (`--to 'pytorch>=2.9'`).
     """
 
     inputs: Inputs
@@ -51,7 +51,8 @@ class Going(Struct, frozen=True, kw_only=True):
 def read_going(to: Sequence[str], today: Inputs, *, is_strict: bool = False) -> Going:
     """Read the values of `--to`; raises `UsageError` for one that is neither a file nor a requirement, and for two files.
 
-    With `is_strict`, the spec of the wanted stack has `policy.strict`.
+    `today` are the inputs of today's spec, to which requirements are applied if `to` names no spec. With `is_strict`,
+    the spec of the wanted stack has `policy.strict`.
     """
     files = [text for text in to if text.endswith((_LOCK, *_SPECS))]
     if len(files) > 1:
@@ -75,7 +76,7 @@ def _read_file(path: Path, today: Inputs) -> Going:
 
 
 def _laid_over(going: Going, texts: Sequence[str]) -> Going:
-    """Return the goal with the requirements `texts`, which replace those of its spec on the same components and packages."""
+    """Return a goal with the requirements `texts`; these replace those of its spec on the same components and packages."""
     spec = going.inputs.spec
     requires: dict[str, str] = {}
     packages: dict[str, str] = {}
@@ -154,7 +155,9 @@ def _component_of(text: str) -> str:
 
 
 def read_today(spec_path: Path, inputs: Inputs, given: Path | None) -> tuple[Lock | None, Path]:
-    """Return today's lock and its path: `given`, else the one that `solve` writes for the spec; None if that is missing.
+    """Return today's lock and its path: the lock `given`, else the one that `solve` writes for the spec.
+
+    The lock is None if `given` is None and `solve` has written none.
 
     Raises the errors of `read_lock`.
     """
@@ -205,7 +208,8 @@ def questions(
 ) -> list[PlanRequest]:
     """Return a plan request for each platform with hosts; a host without a platform gets the first one of the spec.
 
-    Raises `UsageError` for a host with another platform.
+    `today` are the inputs of today's spec, `lock` is today's lock with its path, and `hosts` are the hosts with the number of
+    machines behind each. Raises `UsageError` for a host with another platform.
     """
     from provisioner.plan.model import PlanRequest
     from provisioner.request import Request
@@ -244,7 +248,7 @@ def _stack_spec(inputs: Inputs, spec: Spec, platform: str, accelerator: str) -> 
 
 
 def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accelerator: str) -> StackSpec:
-    """Return today's stack without the requirements of the spec, which may be newer: only the matrix applies to the stack."""
+    """Return the requirements of today's stack: the versions of its lock, if any, and not the spec's, which may be newer."""
     spec = replace(inputs.spec, requires={}, packages=())
     found, path = lock
     if found is None or platform not in found.platforms:
@@ -266,7 +270,7 @@ def _wanted(going: Going, platform: str, accelerator: str) -> StackSpec:
 
 
 def _fixed(stack_spec: StackSpec, lock: Lock, path: Path) -> StackSpec:
-    """Return a stack spec that requires every version that a lock of one platform chose."""
+    """Return a stack spec that requires every version in `lock`, a lock of one platform in the file `path`."""
     labels = {name: value for name, value in lock.stack.components.items() if name not in {"pytorch_build", "platform"}}
     if "pytorch" in labels:
         labels["pytorch"] = f"{labels['pytorch']}+{lock.stack.components['pytorch_build']}"

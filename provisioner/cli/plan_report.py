@@ -108,7 +108,10 @@ def _details(step: Step) -> Iterator[str]:
 
 
 def plan_head(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -> Iterator[Line]:
-    """Yield the first lines of the answer: how many machines can reach the wanted stack, and which stack that is."""
+    """Yield the first lines of the answer: how many machines can reach the wanted stack, which one that is, and `packages`.
+
+    `packages` are those that differ between the locks, as in `plan_data`.
+    """
     hosts = [one for plan in plans for one in plan.hosts]
     total = counted(sum(one.count for one in hosts), "machine")
     out = sum(one.count for one in hosts if one.exclusion is not None)

@@ -177,6 +177,6 @@ def _fix(fix: Fix) -> dict[str, object]:
 
 
 def _changes(edit: Edit, fix: Fix) -> list[dict[str, str]]:
-    """Return an edit as JSON, once for each host that it applies to."""
+    """Return an edit of a fix as JSON objects: one for each host that the edit applies to, or one without a host."""
     change = {"component": edit.component, "change": edit.change, "kind": type_of(type(edit))}
     return [{**change, "host": host} for host in fix.hosts.get(edit.host_label, ())] or [change]

@@ -37,7 +37,10 @@ if TYPE_CHECKING:
 
 
 class Run(Struct, frozen=True, kw_only=True):
-    """The options of `provision solve`: the output folder, the upgrades from the earlier lock (None upgrades all), and mode."""
+    """The options of `provision solve`.
+
+    `folder` is the output folder; `upgrades` are the packages that may differ from the earlier lock, None for all.
+    """
 
     folder: Path
     upgrades: Upgrades | None

@@ -18,9 +18,9 @@ FEW = 6
 
 
 def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[Line]:
-    """Return the lines that explain the version of a component, once for each host, or slot of a stack, that has one.
+    """Return the lines that explain the version of a component, once for each host or slot that has the component.
 
-    With `names_platform`, they name the platform.
+    A slot is the copy of the component that one framework loads. With `names_platform`, the lines name the platform.
     """
     lines: list[Line] = []
     for one in whys:

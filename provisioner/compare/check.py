@@ -1,4 +1,4 @@
-"""Check claims, the lines of published tables, against the matrix: it agrees, differs with evidence, or has no row on them."""
+"""Check claims, the lines of published tables, against the matrix, which agrees, differs, or has no row on the claim."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PYTHONS = tuple(f"{major}.{minor}" for major, last in ((2, 7), (3, 20)) for min
 class ClaimResult(Struct, frozen=True, kw_only=True):
     """The result of comparing a claim: `ours` is the answer of the matrix, `evidence` the `file:line`s and citations behind it.
 
-    The verdict is `silent` when the matrix has no row that could agree or differ; `ours` is then a message on what is missing.
+    `verdict` is `silent` when the matrix has no row that could agree or differ; `ours` is then a message on what is missing.
     """
 
     verdict: Verdict
@@ -37,7 +37,7 @@ class ClaimResult(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, agrees: bool, ours: str, found: tuple[str, ...]) -> ClaimResult:  # noqa: FBT001 - the verdict is its meaning
-        """Return the result of a claim about which the matrix has rows: `found` is the evidence."""
+        """Return the result, with the evidence `found`, of a claim about which the matrix has rows that agree or differ."""
         return cls(verdict="agrees" if agrees else "differs", ours=ours, evidence=found)
 
     @classmethod
@@ -47,7 +47,7 @@ class ClaimResult(Struct, frozen=True, kw_only=True):
 
 
 class _Span(Struct, frozen=True):
-    """A closed range of releases in a published table, whose ends are series: `<=12.9` contains 12.9.2; () for an open end."""
+    """A closed range of releases in a published table; both ends are series: `<=12.9` contains 12.9.2. An open end is ()."""
 
     low: tuple[int, ...]
     high: tuple[int, ...]
@@ -63,7 +63,7 @@ class _Span(Struct, frozen=True):
 
 
 def check_claim(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare one claim with the matrix, with the check for its question."""
+    """Compare one claim with the matrix, using the check for the claim's question, and return the result."""
     return _CHECKS[claim.question](matrix, claim)
 
 
@@ -73,9 +73,9 @@ def _releases(matrix: Matrix, component: str) -> Sequence[Release]:
 
 
 def _driver_floor(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare the claimed oldest driver of a CUDA release with that of minor-version compatibility.
+    """Compare the claimed oldest driver of a CUDA release with the oldest driver for minor-version compatibility.
 
-    If the release has no minor-version compatibility, the driver that NVIDIA lists for its toolkit counts.
+    For a release without minor-version compatibility, the driver that NVIDIA lists for its toolkit is used instead.
     """
     wanted = claim.subject.removeprefix("cuda ")
     rows = [row for row in _releases(matrix, "cuda") if row.driver is not None and in_series(row.version, wanted)]
@@ -102,7 +102,10 @@ def _driver_kernel(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _driver_major(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Agree if every CUDA release of the matrix has minor-version compatibility, so that any driver of its major runs it."""
+    """Compare the claim that any driver for a CUDA major runs every release of that major.
+
+    The matrix agrees if each of its CUDA releases has minor-version compatibility.
+    """
     del claim
     without = [row for row in _releases(matrix, "cuda") if row.driver is not None and row.driver.minor_version is None]
     agrees = not without
@@ -122,9 +125,9 @@ def _nvcc_target(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _ptx_isa(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare the claimed CUDA release with the first one of the matrix that knows the PTX version.
+    """Compare the claimed CUDA release with the first release in the matrix that supports the PTX version.
 
-    The result is `silent` when the version is older or newer than those of all releases of the matrix.
+    The result is `silent` when no release of the matrix supports the PTX version, or already the oldest one does.
     """
     wanted = numbers_of(claim.subject.removeprefix("ptx "))
     known = sorted((row for row in _releases(matrix, "cuda") if row.ptx_isa), key=lambda row: row.version)
@@ -140,7 +143,7 @@ def _ptx_isa(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _compiler(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare the claimed compiler majors with those that the newest nvcc of the claimed series accepts."""
+    """Compare the claimed majors of a host compiler with those that the newest nvcc of the claimed CUDA series accepts."""
     wanted = claim.subject.removeprefix("cuda ")
     rows = [row for row in _releases(matrix, "nvcc") if in_series(row.version, wanted)]
     allowed = {row.version: majors for row in rows if (majors := _majors(matrix, row, claim.question)) is not None}
@@ -156,7 +159,7 @@ def _compiler(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _majors(matrix: Matrix, row: Release, compiler: str) -> set[int] | None:
-    """Return the majors of a host compiler that an nvcc release accepts by its needs and rules; None if nothing limits them."""
+    """Return the majors of a host compiler that the needs of an nvcc release and the rules on it allow; None without limits."""
     needs = [
         need
         for need in (*row.requires, *(need for build in row.builds for need in build.requires))
@@ -191,7 +194,7 @@ def _cudnn_cuda(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _serves(row: Release, cuda: str) -> bool:
-    """Return whether some build of a cuDNN release is for a CUDA major or minor."""
+    """Return whether the needs of a cuDNN release or its builds allow a CUDA major (`12`) or minor (`12.6`)."""
     needs = [need for build in row.builds for need in build.requires] + list(row.requires)
     tried = [Version.parse(cuda if "." in cuda else f"{cuda}.{minor}") for minor in range(10)]
     return any(need.component == "cuda" and any(need.allows(version) for version in tried) for need in needs)
@@ -215,7 +218,10 @@ def _image(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _framework_cuda(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Agree if the needs of the build and the rules on its release allow every part of the claim (`cuda 11.2, cudnn 8.1`)."""
+    """Compare the claimed CUDA and cuDNN of a build (`cuda 11.2, cudnn 8.1`) with its needs and the rules on its release.
+
+    The matrix agrees if these allow every version that the claim names.
+    """
     component, rows = _rows(matrix, claim)
     if not rows:
         return ClaimResult.silent(f"{claim.subject} is not in this matrix")
@@ -232,7 +238,7 @@ def _framework_cuda(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _framework_python(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare the Pythons of a build or release: a claimed list must equal those of the matrix, a range must contain them."""
+    """Compare claimed Pythons of a build or release: a list must equal the Pythons in the matrix, a range must contain them."""
     component, rows = _rows(matrix, claim)
     scope = [version for version in _PYTHONS if not claim.scope or _inside(version, claim.scope)]
     pythons = {text for _, build in rows for need in _python(build) for text in scope if need.allows(Version.parse(text))}
@@ -245,7 +251,7 @@ def _framework_python(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _rocm_target(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare the claimed AMD targets of a variant with those of its builds in all releases of the matrix.
+    """Compare the claimed AMD targets of a PyTorch variant (`rocm6.4`) with those of its builds in all releases of the matrix.
 
     The table has one list for each variant, not one for each release.
     """
@@ -258,9 +264,10 @@ def _rocm_target(matrix: Matrix, claim: Claim) -> ClaimResult:
 
 
 def _rows(matrix: Matrix, claim: Claim) -> tuple[str, list[tuple[Release, Build]]]:
-    """Return the component that a claim is about (`pytorch 2.9.1+cu130`, `pytorch >=2.5,<=2.8`), and its builds with releases.
+    """Return the component that a claim is about, and pairs of a release and a build that the claim is about.
 
-    If the claim names no build, these are the default builds, else the CUDA builds, else all.
+    The subject of a claim is `pytorch 2.9.1+cu130` or `pytorch >=2.5,<=2.8`, for example. If it names no build, the pairs are
+    those of the default builds; if there are none, of the CUDA builds; if there are none either, of all builds.
     """
     component, _, text = claim.subject.partition(" ")
     found = matrix.components.get(component)
@@ -313,7 +320,7 @@ def _inside(text: str, span: str) -> bool:
 
 
 def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Release, Build]]) -> tuple[str, ...]:
-    """Return `file:line: citation` for the first three of `rows`, releases of `component` or builds of them."""
+    """Return the first three distinct texts `file:line: citation` for `rows`, releases of `component` or builds of these."""
     found: dict[str, None] = {}
     for row in rows:
         release, build = row if isinstance(row, tuple) else (row, None)

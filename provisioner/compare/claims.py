@@ -66,7 +66,7 @@ class Table(Struct, frozen=True, kw_only=True):
 
 
 class ClaimEntry(StrictModel, frozen=True, kw_only=True):
-    """A `Claim` in a `TableFile`, without its question, which is the key above it."""
+    """A `Claim` in a `TableFile`, without the question, which is the key under which the file lists the claim."""
 
     subject: str
     says: str
@@ -88,8 +88,8 @@ class TableFile(StrictModel, frozen=True, kw_only=True):
 class Disagreement(StrictModel, frozen=True, kw_only=True):
     """A known disagreement of the matrix with a table, and the reason (`because`) why the matrix is not changed.
 
-    `subject` may contain `*`. `says` and `ours`, unless "", must equal the answers of the table and the matrix, so that a
-    reason written for one difference never explains another.
+    `subject` is that of the claims concerned, and may contain `*`. `says` and `ours`, unless "", must equal the answers of the
+    table and the matrix, so that a reason written for one difference never explains another.
     """
 
     table: str
@@ -112,7 +112,7 @@ MAJORS = range(3, 30)
 
 
 def majors_text(majors: Iterable[int]) -> str:
-    """Return majors as text, such as `5 to 9, 11 and newer`; the last of `MAJORS` represents all later ones."""
+    """Return majors as text, such as `5 to 9, 11 and newer`; the last of `MAJORS` stands for all later majors, too."""
     parts: list[list[int]] = []
     for major in sorted(majors):
         if parts and parts[-1][-1] == major - 1:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Compared(Struct, frozen=True, kw_only=True):
-    """One claim of a table with its result; `reason` is that of the known disagreement that explains it, "" for none."""
+    """One claim of a table with its result; `reason` is that of the known disagreement that explains a difference, or ""."""
 
     table: str
     claim: Claim
@@ -28,7 +28,7 @@ class Compared(Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> str:
-        """`agrees`, `silent` (the matrix has no row on the question), `explained` or `unexplained`."""
+        """The outcome: `agrees`, `silent` if no row of the matrix is about the claim, else `explained` or `unexplained`."""
         if self.result.verdict != "differs":
             return self.result.verdict
         return "explained" if self.reason else "unexplained"
@@ -37,14 +37,14 @@ class Compared(Struct, frozen=True, kw_only=True):
 class Comparison(Struct, frozen=True, kw_only=True):
     """The claims of tables with their results; `idle` are known disagreements that explain no difference any more.
 
-    Only disagreements about questions that the tables answer can be idle.
+    A known disagreement can be idle only if its table is among the compared ones and answers its question.
     """
 
     compared: tuple[Compared, ...]
     idle: tuple[Disagreement, ...] = ()
 
     def counts(self, table: str | None = None) -> dict[str, int]:
-        """Return the number of claims with each outcome, in the table of this name, or in all tables (None)."""
+        """Return the number of claims for each outcome, in the table named `table`, or in all tables if that is None."""
         found = Counter(one.outcome for one in self.compared if table in {None, one.table})
         return {name: found[name] for name in ("agrees", "explained", "unexplained", "silent")}
 
@@ -55,7 +55,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 def compare(matrix: Matrix, tables: Iterable[Table], known: Sequence[Disagreement]) -> Comparison:
-    """Compare every claim with the matrix, and give each difference the reason of the known disagreement that explains it."""
+    """Compare every claim of `tables` with the matrix; a difference gets the reason of the first in `known` to explain it."""
     used: set[int] = set()
     found = []
     questions = set()

@@ -12,11 +12,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 KEYS = ({"Torch", "CUDA", "Pythons"}, {"Tag", "CUDA", "CuDNN"}, {"TF", "CUDA", "CuDNN"})
-"""The keys in each row of cog's tables: PyTorch builds, image tags, TensorFlow releases."""
+"""For each of cog's tables (PyTorch builds, image tags, TensorFlow releases), the keys that every row has."""
 
 
 def is_cog(text: str) -> bool:
-    """Return whether a text is one of cog's three tables: a JSON list of objects with the keys of one of them."""
+    """Return whether a text is one of cog's three tables: a JSON list of objects, each with the keys of one of `KEYS`."""
     try:
         rows = json.loads(text)
     except ValueError:

@@ -21,7 +21,7 @@ def is_conda_forge(text: str) -> bool:
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Yield that a driver for the same CUDA major is enough, and the GCC that conda-forge uses with each CUDA compiler."""
+    """Yield the claim that any driver for a CUDA major is enough, and claims of the GCC used with each CUDA compiler."""
     for number, line in enumerate(text.splitlines(), start=1):
         if _MAJOR.match(line):
             yield Claim(question="driver-major", subject="cuda", says="the same major is enough", line=number)

@@ -22,7 +22,7 @@ def is_debian(text: str) -> bool:
 
 
 def claims(text: str) -> Iterator[Claim]:
-    """Yield the newest kernel series on which each driver release, with Debian's patches, is tested."""
+    """Yield a claim for each driver release: the newest kernel series on which Debian's patched driver is tested."""
     for found in _STANZA.finditer(text):
         stanza = found[0]
         version, tested = _VERSION.search(stanza), _TESTED.search(re.sub(r"\s+", " ", stanza))

@@ -23,7 +23,7 @@ _NEWEST = 99999
 
 
 class _Refusal(NamedTuple):
-    """A range of compiler versions that a range of CUDA toolkits refuses, and the number of the line with this conflict."""
+    """A range of compiler versions that a range of CUDA toolkits refuses; `line` is the number of the line that says so."""
 
     compiler: str
     versions: str
@@ -60,7 +60,7 @@ def claims(text: str) -> Iterator[Claim]:
 
 
 def _compilers(refused: list[_Refusal]) -> Iterator[Claim]:
-    """Yield the compiler majors that a toolkit series does not refuse.
+    """Yield a claim of the compiler majors that a series of CUDA toolkits does not refuse, for each such series and compiler.
 
     The series are those at which a range of toolkits in `refused` begins or ends.
     """
@@ -75,7 +75,10 @@ def _compilers(refused: list[_Refusal]) -> Iterator[Claim]:
 
 
 def _cudnn(tree: ast.AST) -> Iterator[Claim]:
-    """Yield the CUDA majors of each cuDNN, from the keys of its table of downloads: `9.19.1.2-13` is that cuDNN for CUDA 13."""
+    """Yield a claim of the CUDA majors of each cuDNN release, from Spack's table of downloads.
+
+    A key of the table such as `9.19.1.2-13` stands for cuDNN 9.19.1.2 for CUDA 13.
+    """
     seen: dict[str, tuple[set[str], int]] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Dict):
@@ -93,7 +96,7 @@ def _calls(tree: ast.AST) -> list[ast.Call]:
 
 
 def _spelled(call: ast.Call) -> tuple[str, str, str]:
-    """Return the name of a directive, its first text, and its condition."""
+    """Return the name of a directive (a call), its first argument, and its condition (`when`); "" for one that is no text."""
     first = call.args[0] if call.args else None
     when = next((word.value for word in call.keywords if word.arg == "when"), None)
     texts = [node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else "" for node in (first, when)]

@@ -77,7 +77,7 @@ def shipped_tables(directory: Path | None = None) -> tuple[Table, ...]:
 
 
 def extract_text(table: Table) -> str:
-    """Return the YAML of a table's extract; a table that was read in its own format has "" as URL and day of reading."""
+    """Return a table as the YAML of an extract; `url` and `read` are "" for a table that was read in its own format."""
     lines = [f"table: {table.name}", f"title: {_quoted(table.title)}", f"where: {_quoted(table.where)}"]
     lines += [f"url: {_quoted(table.url)}", f"read: {_quoted(table.read)}", "claims:"]
     for question in QUESTIONS:
@@ -88,7 +88,7 @@ def extract_text(table: Table) -> str:
 
 
 def disagreements(directory: Path | None = None) -> tuple[Disagreement, ...]:
-    """Return the known disagreements in a matrix directory (default: the shipped one); empty when it has no file of them."""
+    """Return the known disagreements in a matrix directory (default: the shipped one); empty without a file of these."""
     path = (directory or default_directory()) / PUBLISHED / DISAGREEMENTS
     if not path.is_file():
         return ()
@@ -127,7 +127,7 @@ def _quoted(text: str) -> str:
 
 
 def _extract(path: Path) -> Table | None:
-    """Return the table of an extract, YAML with the key `table`; None for YAML in another format."""
+    """Return the table in an extract, which is YAML with the key `table`; None for a file of other YAML."""
     if not _text(path).lstrip("# \n").startswith("table:") and "\ntable:" not in _text(path):
         return None
     return _table(parse_model(load_document(path, kind=KIND), TableFile, kind=KIND))

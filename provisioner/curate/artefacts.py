@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class Artefacts(IndexReader):
     """Finds and measures wheels; threads may share it.
 
-    With `is_full`, every library is read to its end; without, large ones are read in part.
+    With `is_full`, every library of a wheel is read to its end; otherwise large libraries are read in part.
     """
 
     def __init__(
@@ -39,12 +39,12 @@ class Artefacts(IndexReader):
         self._lock = Lock()
 
     def find(self, filename: str) -> IndexFile | None:
-        """Return the file named `filename`; None when neither the index nor find-links have it. Raises `UnavailableError`."""
+        """Return the file named `filename`; None when `files` of its project lacks it. Raises `UnavailableError`."""
         project = canonicalize_name(filename.partition("-")[0])
         return next((file for file in self.files(project) if file.filename == filename), None)
 
     def wheels(self, project: str, version: str) -> tuple[IndexFile, ...]:
-        """Return the wheels of a release that are not yanked; raises `UnavailableError`."""
+        """Return the wheels of a project's release that are not yanked; raises `UnavailableError`."""
         name = canonicalize_name(project)
         return tuple(
             file

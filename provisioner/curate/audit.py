@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from provisioner.measure.artefact import Measurement
 
 HEADERS_OF = {"nvidia-cuda-nvcc": "nvidia-cuda-crt"}
-"""Distribution of a compiler -> that of its headers, which from CUDA 13 on are in a wheel of their own, of the same version."""
+"""Distribution of a compiler -> distribution of its headers: from CUDA 13 on, a wheel of their own of the same version."""
 
 
 def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row, ...]:
-    """Return the rows to audit: builds that name an artefact, in the matrix's order, owners of shared files, then GPU wheels.
+    """Return the rows to audit: builds that name an artefact, in the order of the matrix, owners of shared files, GPU wheels.
 
-    `component` and `version` restrict the result, "" for all; the component `shared-files` selects the shared files alone, and
-    `wheels` the GPU wheels, whose `version` is a distribution.
+    `component` and `version` restrict the result, "" for all. The component `shared-files` selects the owners of shared files,
+    with the name of a shared file as `version`; `wheels` selects the GPU wheels, with a distribution as `version`.
     """
     shared = shared_file_rows(matrix, version) if component in {"", SHARED_FILES} else ()
     wheels = wheel_rows(matrix, version) if component in {"", WHEELS} else ()
@@ -81,7 +81,7 @@ def audited(matrix: Matrix, wanted: Sequence[Row], artefacts: Artefacts, *, jobs
     """Yield each row with its findings as soon as it is audited, `jobs` artefacts at once.
 
     An error of a single artefact is recorded in `Audited.why_not`, not raised. Rows with the same artefact are audited one
-    after the other, so that it is read only once.
+    after the other, so that their artefact is read only once.
     """
     groups: dict[str, list[Row]] = {}
     for row in wanted:
@@ -103,7 +103,7 @@ def _audit_group(matrix: Matrix, group: Iterable[Row], artefacts: Artefacts) -> 
 
 
 def audit_row(matrix: Matrix, row: Row, artefacts: Artefacts) -> Audited:
-    """Measure the artefact of one row, and compare each field of the row with the measurement."""
+    """Measure the artefact of one row, and return the row with a finding for each field that was compared."""
     filename = row.build.artefact
     if not filename.endswith(".whl"):
         return Audited(row=row, why_not=f"`{filename}` is no wheel, and only wheels are measured")
@@ -165,7 +165,7 @@ def _hash_finding(row: Row, file: IndexFile) -> Iterator[Finding]:
 
 
 def _wheels_of(file: IndexFile, artefacts: Artefacts) -> tuple[IndexFile, ...]:
-    """Return all wheels of the release of `file`, to compare their Pythons; empty if `file` itself is for every Python."""
+    """Return all wheels of the release of `file`, whose Pythons are to be compared; empty if `file` is for every Python."""
     if file.filename.endswith("-any.whl") or "-py3-none-" in file.filename or "-py2.py3-none-" in file.filename:
         return ()
     project, _, rest = file.filename.partition("-")

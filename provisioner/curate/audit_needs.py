@@ -38,7 +38,7 @@ PINNED_AS = {
 """Component -> the names of its distributions in the requirements of wheels; a name that ends in `-` is a prefix."""
 
 STATED_AS = {"cuda": ("cuda", "nccl_cuda"), "cudnn": ("cudnn",), "nccl": ("nccl",)}
-"""Component -> the keys of `Measurement.versions` that hold its version."""
+"""Component -> the keys of `Measurement.versions` that hold the component's version, the preferred one first."""
 
 OWN_VERSION = {"pytorch": "torch", "cudnn": "cudnn", "nccl": "nccl"}
 ANY_GLIBC = (2, 99)
@@ -46,7 +46,7 @@ RSQRT_GLIBC = Version.parse("2.42")
 
 
 def version_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """Compare the version recorded inside the artefact with the row's release; yields nothing if no version is recorded."""
+    """Yield a finding on the version recorded inside the artefact against the row's release; nothing if none is recorded."""
     read = measurement.versions.get(OWN_VERSION.get(row.component.name, ""), "")
     if read:
         stated = str(row.release.version)
@@ -56,7 +56,7 @@ def version_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """Compare the row's need of glibc with the artefact's; yields nothing if the row has none.
+    """Yield a finding on the row's need of glibc against the artefact's; nothing if the row states no such need.
 
     The artefact needs the higher of the glibc in its platform tag and the newest symbol version that its libraries use. A tag
     older than `HONEST_GLIBC` is ignored, because such wheels were never checked.
@@ -81,7 +81,10 @@ def glibc_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]) -> Iterator[Finding]:
-    """Check, for each platform of the build, that `files` has a wheel for exactly those of `pythons` that the row allows."""
+    """Yield a finding for each platform of the build: whether `files` has wheels for exactly the Pythons that the row allows.
+
+    Only the Pythons in `pythons` are compared. A wheel for a further Python is no error if a sibling build allows that Python.
+    """
     need = _need(row, "python")
     wheels = [(file, named.tag) for file in files if (named := parse_filename(file.filename, _project(file))) is not None]
     if need is None or not wheels:
@@ -101,7 +104,7 @@ def python_findings(row: Row, files: Iterable[IndexFile], pythons: Iterable[str]
 
 
 def _is_of_sibling(row: Row, minor: str, platform: str) -> bool:
-    """Return whether any build of the same name and platform allows a Python.
+    """Return whether any build with the row's name on `platform` allows the Python `minor`.
 
     A release may have several such builds, each for other Pythons: PyTorch 2.10.0 needs a newer macOS with 3.14.
     """
@@ -116,9 +119,10 @@ def _has_wheel(wheels: Iterable[tuple[IndexFile, str]], minor: str, platform: st
 
 
 def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """Compare the row's needs of CUDA and its libraries with exact pins in the wheel's requirements, else with its own records.
+    """Yield a finding for each need of CUDA or one of its libraries about which the wheel's metadata or files say something.
 
-    A requirement that is a range confirms only an equal need.
+    A need is compared with an exact pin in the wheel's requirements, else with a version recorded in the wheel's files, else
+    with a range in the requirements, which confirms only an equal need.
     """
     pins = _pins(row, measurement)
     for need in row.build.requires:
@@ -140,7 +144,7 @@ def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator
 def _against_stated(need: Need, stated: str, matrix: Matrix) -> Finding:
     """Compare a need with a version recorded in the artefact.
 
-    A recorded 13.2 means any release of the matrix that begins with it: one that meets the need is enough.
+    A recorded 13.2 stands for every release of the matrix that begins with 13.2; the need is met if it allows one of them.
     """
     series = Version.parse(stated).release[:2]
     component = matrix.components.get(need.component)
@@ -151,7 +155,7 @@ def _against_stated(need: Need, stated: str, matrix: Matrix) -> Finding:
 
 
 def abi_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
-    """Compare the C++ ABI that the symbols of the libraries show with the row; yields nothing if the row states none."""
+    """Yield a finding on the C++ ABI that the symbols of the libraries show; nothing if the row states no ABI."""
     if row.build.cxx11_abi is not None:
         stated, read = row.build.cxx11_abi, measurement.cxx11_abi
         if read is None:
@@ -162,9 +166,9 @@ def abi_finding(row: Row, measurement: Measurement) -> Iterator[Finding]:
 
 
 def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """Check that the rules on nvcc refuse exactly the host compilers that its headers refuse.
+    """Yield a finding for each host compiler: whether the rules on nvcc refuse exactly the majors that its headers refuse.
 
-    Yields nothing for other components.
+    Yields nothing for rows of other components.
     """
     if row.component.name != "nvcc":
         return
@@ -181,10 +185,10 @@ def compiler_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Ite
 
 
 def header_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator[Finding]:
-    """Check that the rules on nvcc refuse glibc 2.42 if, and only if, its headers conflict with it.
+    """Yield a finding: whether the rules on nvcc refuse glibc 2.42 if, and only if, nvcc's headers conflict with glibc 2.42.
 
     That glibc declares `rsqrt` with an exception specifier, and C++ requires both declarations to have one, or neither. Yields
-    nothing for other components.
+    nothing for rows of other components.
     """
     if row.component.name != "nvcc" or measurement.rsqrt_noexcept is None:
         return
@@ -196,7 +200,7 @@ def header_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Itera
 
 
 def _ruled(row: Row, component: str, matrix: Matrix) -> tuple[Need, ...]:
-    """Return the needs for a component from the rules that apply to the row's release without host conditions."""
+    """Return the needs of `component` in the rules on the row's release that have no conditions on hosts."""
     return tuple(
         need
         for rule in matrix.rules

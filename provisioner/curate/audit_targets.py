@@ -25,7 +25,7 @@ OWN_KERNELS = {
     ),
     "cudnn": CUDNN_LIBRARY,
 }
-"""Component -> the libraries whose targets its rows list; other libraries of its wheels have other sets of targets."""
+"""Component -> a pattern of the libraries whose targets its rows list; the wheels' other libraries have other targets."""
 
 
 def target_findings(row: Row, measurement: Measurement) -> Iterator[Finding]:
@@ -55,7 +55,7 @@ def _libraries(row: Row, measurement: Measurement) -> tuple[Library, ...]:
 def _against_flags(
     field: str, stated: Iterable[str], flags: Iterable[str], *, found: Mapping[str, int], libraries: Iterable[Library]
 ) -> Finding:
-    """Compare the targets of a row with the architecture flags (`flags`) recorded in the build, which its entries must confirm.
+    """Compare the targets in a row with `flags`, the architecture flags recorded in the wheel, and with its entries.
 
     `found` is the number of entries for each target in `libraries`.
     """
@@ -89,7 +89,7 @@ def _against_entries(field: str, stated: Iterable[str], found: Mapping[str, int]
 
 
 def _entries(name: str, found: Mapping[str, int]) -> int:
-    """Return the number of entries for a target; for `sm_90` without entries, those of its variants `sm_90a` and `sm_90f`."""
+    """Return the number of entries for a target; if `sm_90` has none, the number for its variants `sm_90a` and `sm_90f`."""
     plain = name.rstrip("af")
     return found.get(name, 0) or (sum(found.get(plain + suffix, 0) for suffix in "af") if name == plain else 0)
 

@@ -22,13 +22,13 @@ class Row(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """A unique name for messages: `pytorch==2.8.0+cu128 (linux/amd64)`."""
+        """The unique name of the row for messages: `pytorch==2.8.0+cu128 (linux/amd64)`."""
         platforms = f" ({', '.join(self.build.platforms)})" if self.build.platforms else ""
         return f"{self.component.name}=={self.release.version}+{self.build.name}{platforms}"
 
 
 class Finding(Struct, frozen=True, kw_only=True):
-    """The result for one field: the value in the row (`stated`), the measurement as text (`read`), and the outcome.
+    """The result for one field of a row: the value in the row (`stated`), the measurement as text (`read`), the outcome.
 
     `is_whole` is False when only a part of the artefact was read, so that the outcome holds for that part only.
     """
@@ -49,7 +49,7 @@ class Audited(Struct, frozen=True, kw_only=True):
 
     @property
     def outcome(self) -> Outcome:
-        """`refuted` if any finding is, otherwise `confirmed` if any finding is, otherwise `not measurable`."""
+        """The outcome of the row: `refuted` if any finding is, else `confirmed` if any finding is, else `not measurable`."""
         outcomes = {finding.outcome for finding in self.findings}
         if "refuted" in outcomes:
             return "refuted"

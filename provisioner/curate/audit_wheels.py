@@ -34,7 +34,7 @@ def wheel_rows(matrix: Matrix, distribution: str = "") -> Iterator[Row]:
 
 
 def wheel_findings(matrix: Matrix, row: Row, file: IndexFile, *, artefacts: Artefacts) -> Iterator[Finding]:
-    """Compare a measurement of a wheel with its row; raises `UnavailableError` and `UnreadableArtefactError`."""
+    """Measure a wheel and yield a finding for each field of its row; raises `UnavailableError`, `UnreadableArtefactError`."""
     wheel = next(one for one in matrix.wheels if row.build.artefact in one.artefacts)
     measurement = artefacts.measured(file, is_full=is_read_whole(file))
     found = facts(wheel.distribution, measurement)

@@ -41,7 +41,7 @@ class Session(Struct, frozen=True, kw_only=True):
     def representative(self, wheels: Sequence[Wheel]) -> Wheel:
         """Return the wheel that becomes the artefact of a build: one that the old file names, else one for the newest Python.
 
-        Keeping the artefact keeps the facts that were measured in it valid.
+        Facts that were measured in an artefact remain valid only for the same artefact.
         """
         return representative(wheels, {(build.artefact, build.sha256) for build in self.old.builds if build.artefact})
 
@@ -61,7 +61,7 @@ def representative(wheels: Sequence[Wheel], known: Collection[tuple[str, str]]) 
 
 
 class Source(Struct, frozen=True, kw_only=True):
-    """A citation of an index's data about `project`, without the date of reading; `where` names the data that was read."""
+    """A citation of an index's data about `project`, without the date of reading; `where` says which data is cited."""
 
     title: str
     where: str
@@ -73,7 +73,7 @@ class Source(Struct, frozen=True, kw_only=True):
 
 
 class Reading(Struct, frozen=True, kw_only=True):
-    """A measurement of one kind of fact inside artefacts that costs little, and the key and source that a build cites for it.
+    """A cheap measurement of one kind of fact inside artefacts, and the key and source that a build with the fact cites.
 
     `fields` returns the fields to set in a build; empty when the build has them already or its artefact does not show them.
     """
@@ -87,8 +87,8 @@ class Deriver(Struct, frozen=True, kw_only=True):
     """The generator of one component's matrix file.
 
     `about` and `edit` are text for the file's header; `edit` names the file to edit for facts that no index has. `releases`
-    yields the releases, newest first; one without builds is left out. `sources` are the citations of these releases by key.
-    `readings` measure further facts in artefacts, which are wheels of `projects`.
+    yields the releases, newest first; a release without builds is left out of the file. `sources` are the citations of these
+    releases by key. `readings` measure further facts in artefacts that are wheels of `projects`.
     """
 
     component: str
@@ -137,12 +137,12 @@ class Deriver(Struct, frozen=True, kw_only=True):
 
 
 def release(wheels: Sequence[Wheel], builds: Iterable[Build]) -> Release:
-    """Return a release whose version is spelled as in the first wheel, with the date of the first upload."""
+    """Return a release with `builds`, whose version is spelled as in the first wheel, and whose date is the first upload's."""
     return Release(version=Version.parse(wheels[0].text), released=released(wheels), builds=tuple(builds))
 
 
 def by_version(wheels: Iterable[Wheel]) -> dict[PackageVersion, list[Wheel]]:
-    """Return wheels by release, newest release first; `13.0.3` and `13.0.3.0` are one."""
+    """Return wheels by release, the newest release first; `13.0.3` and `13.0.3.0` are the same release."""
     found: dict[PackageVersion, list[Wheel]] = defaultdict(list)
     for wheel in wheels:
         found[wheel.version].append(wheel)
@@ -176,7 +176,7 @@ def needs_of_files(wheels: Sequence[Wheel], platform: str, python: NeedText) -> 
 
 
 def joined(builds: Iterable[Build]) -> tuple[Build, ...]:
-    """Merge builds that differ only in platforms and artefact; a merged build has the first one's artefact."""
+    """Merge builds that differ only in platforms and artefact; a merged build has the artefact of the first of its builds."""
     found: dict[Build, Build] = {}
     for build in builds:
         key = replace(build, platforms=(), artefact="", sha256="")

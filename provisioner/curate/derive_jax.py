@@ -94,7 +94,7 @@ def _required(session: Session, wheel: Wheel, platform: str, extra: str) -> dict
 
 
 def _some_python(session: Session, wheels: Sequence[Wheel]) -> str:
-    """Return a Python for the evaluation of markers: the first that the newest of `wheels` supports, `3.11` without any."""
+    """Return a Python to evaluate markers with: the first that the newest of `wheels` supports; `3.11` if there is none."""
     latest = max((wheel.version for wheel in wheels), default=None)
     newest = newest_minor(session.index.wheels(LIBRARY))
     served = pythons([wheel for wheel in wheels if wheel.version == latest], newest=newest) if wheels else ()
@@ -102,7 +102,10 @@ def _some_python(session: Session, wheels: Sequence[Wheel]) -> str:
 
 
 def _newest(session: Session, project: str, requirement: Requirement | None, platform: str) -> list[Wheel]:
-    """Return the platform's wheels of the newest release that a requirement allows; empty without a requirement or wheels."""
+    """Return the wheels for `platform` of the newest release of `project` that a requirement allows and that has such wheels.
+
+    Empty if there is no such release or no requirement.
+    """
     if requirement is None:
         return []
     for version, wheels in by_version(session.index.wheels(project)).items():
@@ -123,7 +126,8 @@ def _build(
 ) -> Build:
     """Return a build for the Pythons for which all `parts` (jaxlib, plugin) have wheels and that jax's Requires-Python allows.
 
-    It is a CPU build when `cuda` is None.
+    `wheel` is that of jax itself. `cuda` are the build's needs of CUDA and its libraries, None for a CPU build. `extra` is the
+    extra of jax that installs the build, and the name of a CUDA build.
     """
     newest = newest_minor(session.index.wheels(LIBRARY))
     served = [set(pythons(part, newest=newest)) for part in parts]

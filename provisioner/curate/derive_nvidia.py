@@ -45,14 +45,14 @@ LIBRARIES = {
     "cupti": ("cuda-cupti", "NVIDIA CUPTI", True),
     "nvtx": ("nvtx", "NVIDIA NVTX", True),
 }
-"""Component -> the middle of its wheels' names, its title, and whether it is numbered like the toolkit."""
+"""Component -> the middle of its wheels' names, its title, and whether its releases are numbered like the toolkit's."""
 
 ENDINGS = {"": "13", "-cu12": "12", "-cu11": "11"}
 """Ending of the wheel's name -> CUDA major. From CUDA 13 on there is no ending, and the version begins with the major."""
 
 
 def _per_major(component: str, about: str, edit: str = BESIDE, readings: tuple[Reading, ...] = ()) -> Deriver:
-    """Return the deriver of the wheels `nvidia-<component>-cu<major>`; each major becomes a build that needs that CUDA."""
+    """Return the deriver of the wheels `nvidia-<component>-cu<major>`, a build for each CUDA major and platform."""
     projects = {major: f"nvidia-{component}-cu{major}" for major in MAJORS}
     key = f"{component}-wheels"
 
@@ -133,11 +133,11 @@ def _of_toolkit(component: str) -> Deriver:
 
 
 Pins = dict[str, list[tuple[str, SpecifierSet]]]
-"""Project -> the version of each cuda-toolkit metapackage that requires it, oldest first, and the releases that it allows."""
+"""Project -> each cuda-toolkit release that requires the project, oldest first, with the specifier of this requirement."""
 
 
 def _toolkits(index: WheelIndex) -> Pins:
-    """Return the requirements of the metapackages: an exact release (`==13.1.1.3.*`) or, of nvJitLink, a range.
+    """Return what each cuda-toolkit release requires: an exact release of a library (`==13.1.1.3.*`), of nvJitLink a range.
 
     The range (`>=13.0.88,<14`) covers all later releases of the major.
     """
@@ -153,7 +153,7 @@ def _toolkits(index: WheelIndex) -> Pins:
 
 
 def _pinning(pins: Iterable[tuple[str, SpecifierSet]], version: Version) -> tuple[str, ...]:
-    """Return the toolkits of `pins` whose specifiers allow a release, each once."""
+    """Return the cuda-toolkit releases in `pins` whose specifiers allow `version`, each once."""
     return tuple(dict.fromkeys(toolkit for toolkit, allowed in pins if version in allowed))
 
 

@@ -122,7 +122,10 @@ def _pinned(index: WheelIndex, pins: Mapping[str, Requirement]) -> Needs:
 
 
 def _pin(index: WheelIndex, project: str, requirement: Requirement) -> NeedText:
-    """Return the range of a requirement, or its exact version as a tuple if `==` in the matrix would allow a post-release."""
+    """Return the range of a requirement on `project`, or its exact version in a tuple if the project has post-releases of it.
+
+    A range with `==` would allow these post-releases in the matrix.
+    """
     text = as_range(requirement.specifier)
     wanted = [wheel.version for wheel in index.wheels(project) if requirement.specifier.contains(wheel.version)]
     is_exact = text.startswith("==") and not text.endswith("*") and "," not in text
@@ -149,7 +152,7 @@ def _cuda_inside(session: Session, wheel: Wheel) -> str:
 
 
 def _triton_releases(session: Session) -> Iterator[Release]:
-    """Yield every release of Triton from 2.0 on: its Pythons, platforms and glibc."""
+    """Yield every release of Triton from 2.0 on, with its Pythons, platforms and glibc."""
     wheels = [wheel for wheel in session.index.wheels(TRITON_PROJECT) if wheel.version.release >= OLDEST_TRITON]
     newest = newest_minor(wheels)
     for found in by_version(wheels).values():

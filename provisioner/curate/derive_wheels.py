@@ -32,7 +32,7 @@ WHEELS = "wheels"
 """The name that selects the file of GPU wheels in a refresh or an audit, used like the name of a component."""
 
 WHOLE_UP_TO = 150 << 20
-"""The size in bytes up to which all of a wheel is measured; of the large libraries of a larger wheel, a sample is."""
+"""The size in bytes up to which all of a wheel is measured; in a larger wheel, large libraries are measured in part."""
 
 HEADER = f"""\
 The GPU code in the wheels of Python distributions, and the libraries for GPUs that they link to, load and contain.
@@ -73,7 +73,7 @@ def _is_kept(row: GpuWheel, now: Iterable[GpuWheel]) -> bool:
 
 
 class DerivedWheels(Struct, frozen=True, kw_only=True):
-    """The result of deriving the file of GPU wheels, with messages: `notes` about wheels that could not be measured.
+    """The newly derived content of the file of GPU wheels; `notes` are messages about wheels that could not be measured.
 
     `unread` are messages about distributions that could not be read from the index, whose rows are those of the old file.
     """
@@ -84,7 +84,7 @@ class DerivedWheels(Struct, frozen=True, kw_only=True):
 
 
 def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: bool, keep_going: bool = False) -> DerivedWheels:
-    """Return the file with its rows derived from an index; with `measure`, wheels not measured before are measured.
+    """Return the file `old` with its rows derived from an index; with `measure`, wheels not measured before are measured.
 
     With `keep_going`, a distribution that cannot be read from the index keeps its rows; otherwise `UnavailableError` is raised.
     """

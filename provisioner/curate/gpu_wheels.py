@@ -1,6 +1,8 @@
-"""GPU code in the wheels of distributions: the facts of a row from the measurement of a wheel, and the rows of a survey.
+"""GPU code in the wheels of distributions: facts from the measurement of a wheel, and the matrix rows from a survey.
 
-A row covers a range of releases: each was measured itself, or lies between two measured releases whose facts are equal.
+A survey (`WheelSurvey`) names the releases of a distribution of which some are to be measured.
+
+A row covers a range of releases: each release was measured, or lies between two measured releases whose facts are equal.
 """
 
 from __future__ import annotations
@@ -25,10 +27,10 @@ if TYPE_CHECKING:
     from provisioner.measure.artefact import Library, Measurement
 
 SOURCE = "gpu-wheels"
-"""The key of the citation of all rows."""
+"""The key of the citation that every row has."""
 
 FEW = 0.5
-"""The fraction of the kernels of a library's most frequent target below which another target of it is ignored."""
+"""The fraction of the kernels of a library's most frequent target below which another target of the library is ignored."""
 
 LOADED_ON_USE = {
     "onnxruntime-gpu": ("libnvinfer", "libnvonnxparser"),
@@ -36,7 +38,7 @@ LOADED_ON_USE = {
     "cupy": ("libcudnn", "libnccl", "libcutensor", "libcusparseLt"),
     "dgl": ("libtorch", "libc10"),
 }
-"""Distribution, or its name before `-cuda` -> libraries that only parts of it link to, so that the rest works without them.
+"""Distribution, or its name before `-cuda` -> libraries that only parts of the wheel link to, and the rest works without.
 
 Sources: ONNX Runtime, "Execution Providers" (each is a library of its own, loaded on request); CuPy, "Installation",
 "Additional CUDA Libraries" (optional).
@@ -61,7 +63,7 @@ CUDA_OF_ISA = {f"7.{minor}": f"11.{minor}" for minor in range(9)} | {
 
 
 class Facts(Struct, frozen=True, kw_only=True):
-    """The facts that the measurement of one wheel shows, in the fields of `GpuWheel`; None for unmeasured targets."""
+    """The facts that the measurement of one wheel shows, as the fields of `GpuWheel`; targets are None if not measured."""
 
     sass: tuple[str, ...] | None = None
     ptx: tuple[str, ...] | None = None
@@ -106,12 +108,12 @@ def facts(distribution: str, measurement: Measurement) -> Facts:
 
 
 def facts_of(row: GpuWheel) -> Facts:
-    """Return the fields of a row that are facts about its wheels."""
+    """Return the facts about its wheels that a row of the matrix states."""
     return Facts(**{name: getattr(row, name) for name in FIELDS})
 
 
 def row(distribution: str, platform: str, found: Facts, *, wheels: Sequence[Wheel]) -> GpuWheel:
-    """Return the row of the facts `found`, which all of `wheels` share; the oldest of these is first."""
+    """Return the matrix row of the facts `found`, which all of `wheels` share; `wheels` begins with the oldest."""
     first, last = wheels[0], wheels[-1]
     versions = f"=={first.text}" if first.text == last.text else f">={first.text},<={last.text}"
     return GpuWheel(
@@ -165,7 +167,7 @@ def survey(
 
 
 def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, Facts], *, failed: set[int]) -> int | None:
-    """Return the index in `chosen` of the next wheel to measure; None when neighbours that differ have no release between them.
+    """Return the index in `chosen` of the next wheel to measure; None when no wheel that `survey` measures is left.
 
     `known` are the facts by index, `failed` the indexes of wheels that cannot be measured.
     """
@@ -194,7 +196,7 @@ def _on_use(distribution: str) -> tuple[str, ...]:
 
 
 def _targets(libraries: Iterable[Library], kind: str) -> tuple[str, ...]:
-    """Return the targets of a kind (`sass`, `ptx`, `gfx`) that have, in some library, enough kernels (see `FEW`); sorted."""
+    """Return the targets of a kind (`sass`, `ptx`, `gfx`) that are frequent enough (`FEW`) in at least one library; sorted."""
     found: set[str] = set()
     for library in libraries:
         counts: Mapping[str, int] = getattr(library, kind)
@@ -207,7 +209,7 @@ def _runtime(libraries: Iterable[Library]) -> str:
     """Return the newest CUDA release of the runtimes that libraries contain, "" for none.
 
     If the release of a runtime is unknown, or of another major than the compiler of the library's GPU code, the release of that
-    compiler counts.
+    compiler is used for the runtime.
     """
     found = [_runtime_of(library) for library in libraries if library.has_runtime]
     return max((one for one in found if one), key=numbers_of, default="")

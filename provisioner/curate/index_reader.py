@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class IndexReader:
-    """The base of the readers of wheels, a context manager; `progress` is called with a text on each read."""
+    """The base class of the readers of wheels, a context manager; `progress` is called with a message on each read."""
 
     def __init__(self, settings: IndexSettings, progress: Callable[[str], None]) -> None:
         self._settings = settings

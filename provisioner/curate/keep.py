@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 FIELDS = ("sass", "ptx", "gfx", "cxx11_abi")
 NEEDS = ("cudnn", "nccl", "glibc")
-"""The components of which a need may have been measured inside an artefact, as the fields `FIELDS` of a build may have been."""
+"""The components whose needs may have been measured inside an artefact, like the fields `FIELDS` of a build."""
 
 _ORDER = ("cuda", "cudnn", "nccl", "cusparselt", "nvshmem", "triton", "python", "glibc", "macos")
 
 
 def with_kept_facts(old: ComponentFile, derived: ComponentFile) -> tuple[ComponentFile, tuple[str, ...]]:
-    """Return the derived file with the measured facts that `old` has about the same artefacts, and messages about lost facts.
+    """Return `derived` with the measured facts that `old` has about the same artefacts, and messages about lost facts.
 
     Facts are lost when their artefact is gone or has another hash.
     """
@@ -81,7 +81,7 @@ def _lost(build: Build, derived: Collection[str]) -> str:
 
 
 def _with_days_of(old: ComponentFile, new: ComponentFile) -> ComponentFile:
-    """Return `new` with the dates of reading in `old` if all releases are equal, so that an unchanged file keeps its text."""
+    """Return `new`, with the dates of reading of `old` if all releases are equal, so that an unchanged file keeps its text."""
     if old.releases != new.releases:
         return new
     same = {
@@ -93,7 +93,7 @@ def _with_days_of(old: ComponentFile, new: ComponentFile) -> ComponentFile:
 
 
 def losses(old: ComponentFile, new: ComponentFile) -> tuple[str, ...]:
-    """Return the rows of `old` that `new` lacks: releases, builds on a platform, Pythons of a build; each named once."""
+    """Return the names of what `old` has and `new` lacks: releases, builds on a platform, Pythons of a build."""
     return tuple(_losses(old, new))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Find = Callable[[Session, Wheel], list[str]]
 
 FEW = 0.5
-"""The fraction of the entries of a library's most frequent target below which another target of it is ignored."""
+"""The fraction of the entries of a library's most frequent target below which another target of the library is ignored."""
 
 QUIET = 8 << 20
 """The unpacked bytes without a new target after which reading a library's fat binaries stops.
@@ -43,8 +43,11 @@ CUDNN_LIBRARY = re.compile(r"nvidia/cudnn/lib/libcudnn_ops(_infer)?\.so\.\d+")
 _LISTED = re.compile(rb"(?:(?:sm|compute)_\d+[af]? ?){2,}")
 _NEW_STRING = re.compile(rb"\0_ZNK?3c10[A-Za-z0-9_]*RKNSt7__cxx1112basic_string")
 _OLD_STRING = re.compile(rb"\0_ZNK?3c10[A-Za-z0-9_]*RKSs")
-"""Functions of c10 that take a `const std::string&`, of either ABI. Source: Itanium C++ ABI, "Mangling"; GCC manual of
-libstdc++, "Dual ABI". libstdc++'s own names prove nothing: parts of it are linked into old wheels."""
+"""`_NEW_STRING` and `_OLD_STRING` match functions of c10 that take a `const std::string&` of the new or the old C++ ABI.
+
+Source: Itanium C++ ABI, "Mangling"; GCC manual of libstdc++, "Dual ABI". Names of libstdc++ itself prove nothing: parts of
+libstdc++ are linked into old wheels.
+"""
 
 
 def arch_flags(content: bytes) -> list[str]:
@@ -54,13 +57,13 @@ def arch_flags(content: bytes) -> list[str]:
 
 
 def string_abi(content: bytes) -> list[str]:
-    """Return [`cxx11`] or [`before`], the C++ ABI of the functions in libc10.so; empty when it has both or neither."""
+    """Return [`cxx11`] or [`before`], the C++ ABI of the functions in libc10.so; empty when they show both ABIs or neither."""
     is_new, is_old = _NEW_STRING.search(content) is not None, _OLD_STRING.search(content) is not None
     return [] if is_new == is_old else ["cxx11" if is_new else "before"]
 
 
 def fat_targets(pieces: Iterable[bytes]) -> list[str]:
-    """Return the targets of a library's fat binaries, except rare ones (`FEW`); stops when `QUIET` bytes bring no new one."""
+    """Return the targets of a library's fat binaries, except rare ones (`FEW`); stops after `QUIET` bytes without a new one."""
     reader = FatBinaryReader()
     known, last_new = 0, 0
     for piece in pieces:
@@ -84,7 +87,7 @@ def target_fields(targets: Iterable[str]) -> dict[str, object]:
 
 
 def _targets(what: str, find: Find) -> Callable[[Session, Wheel, Build], Mapping[str, object]]:
-    """Return a `Reading.fields` that sets the targets found by `find`, cached as `what`; CPU builds get no fields."""
+    """Return a function for `Reading.fields` that sets the targets found by `find`, cached as `what`; none for CPU builds."""
 
     def fields(session: Session, wheel: Wheel, build: Build) -> Mapping[str, object]:
         if build.sass is not None or build.accelerator == "cpu":

@@ -54,9 +54,9 @@ class UnloadableMatrixError(RefusedError):
 class Options(Struct, frozen=True, kw_only=True):
     """The options of a refresh; `today` is an ISO date.
 
-    With `measure`, facts of new artefacts that cost little to read are measured. With `keep_going`, a file (of GPU wheels: the
-    rows of a distribution) stays as it is if the index cannot be read for it, and so does a file that would lose rows. With
-    `allow_removals`, rows that the index lacks are removed.
+    With `measure`, facts of new artefacts that cost little to read are measured. With `keep_going`, a file whose projects
+    cannot be read from the index stays as it is, and so does a file that would lose rows; in the file of GPU wheels, the rows
+    of a distribution that cannot be read stay as they are. With `allow_removals`, rows that the index lacks are removed.
     """
 
     today: str
@@ -66,11 +66,12 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Refreshed(Struct, frozen=True, kw_only=True):
-    """One generated file: its path, its name for messages, and its text before and after.
+    """One generated file: its path, its name for messages, and its text before and after the refresh.
 
-    `releases` and `builds` are counts; of the file of GPU wheels (`component` is `wheels`), they count rows and wheels. `lost`
-    are the rows of the old file that are missing now; `notes` are messages about measured facts that were dropped because their
-    artefact changed, `unread` about parts of the file that stayed as they were because the index could not be read for them.
+    `releases` and `builds` are the numbers of releases and builds in the file; for the file of GPU wheels (`component` is
+    `wheels`), they are the numbers of rows and wheels. `lost` are the rows of the old file that the new one lacks. `notes` are
+    messages about measured facts that were dropped because their artefact changed, and about wheels that could not be measured;
+    `unread` are messages about parts of the file that stayed as they were.
     """
 
     component: str
@@ -102,7 +103,7 @@ class Refreshed(Struct, frozen=True, kw_only=True):
 
 
 def refresh(directory: Path, components: Sequence[str], index: WheelIndex, *, options: Options) -> tuple[Refreshed, ...]:
-    """Derive the matrix files of `components` from an index; if empty, those of all in `DERIVERS` and of GPU wheels.
+    """Derive the matrix files of `components` from an index; without components, of all in `DERIVERS` and of GPU wheels.
 
     Raises `UsageError` for an unknown component or one that is curated by hand, `ShrunkenTableError` when rows are lost without
     `allow_removals`, `UnloadableMatrixError` when the result is inconsistent, and the errors of reading the index.
@@ -191,7 +192,7 @@ def _one(files: MatrixFiles, deriver: Deriver, index: WheelIndex, options: Optio
 
 
 def _unless_rows_are_lost(one: Refreshed) -> Refreshed:
-    """Return `one` unchanged if it lost no rows; else with the text from before, and a message about each row in `unread`."""
+    """Return `one` unchanged if no rows were lost; else with the old text, and a message about each lost row in `unread`."""
     if not one.lost:
         return one
     kept = tuple(f"{one.component}: the index lacks {row}, so that {one.name} is as it was" for row in one.lost)
@@ -220,7 +221,7 @@ def _wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshe
 
 
 def _require_loadable(files: MatrixFiles, found: Sequence[Refreshed]) -> None:
-    """Raise `UnloadableMatrixError` when the derived files add an inconsistency that the matrix did not have before."""
+    """Raise `UnloadableMatrixError` when the derived files (`found`) add an inconsistency to the matrix (`files`)."""
     changed = [one for one in found if one.is_changed]
     if not changed:
         return

@@ -45,7 +45,7 @@ _QUOTED = frozenset(
         "where",
     }
 )
-"""Keys whose texts are always quoted, for a uniform look of versions, dates and prose."""
+"""Keys whose texts are always quoted, so that versions, dates and prose look uniform."""
 
 _SPREAD = frozenset({"sources", "releases", "rules", "builds", "surveys", "wheels"})
 """Keys whose items are always written on lines of their own."""
@@ -67,7 +67,7 @@ def file_text(content: ComponentFile | WheelFile, *, header: str) -> str:
 
 
 def _entry(key: str, value: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML data
-    """Yield the lines of `key: value`: one if it fits, otherwise the key and, on lines below it, the value."""
+    """Yield the lines of `key: value`: one line if it is short enough, otherwise the key, and the value on lines below."""
     pad = " " * indent
     flow = f"{pad}{key}: {_flow(value, key)}"
     if not value and isinstance(value, dict | tuple | list):
@@ -93,7 +93,7 @@ def _below(key: str, value: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 
 
 
 def _item(item: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML data
-    """Yield the lines of `- item`: one if it fits and has no list of rows, otherwise one line for each key."""
+    """Yield the lines of `- item`: one line if it is short enough and has no key of `_SPREAD`, otherwise those of each key."""
     pad = " " * indent
     flow = f"{pad}- {_flow(item, '')}"
     if not isinstance(item, dict) or (len(flow) <= WIDTH and not _SPREAD & item.keys()):
@@ -107,7 +107,7 @@ def _item(item: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML
 
 
 def _holds_prose(value: Any) -> bool:  # noqa: ANN401 - plain YAML data
-    """Return whether a value is a citation, which is written with one key on each line."""
+    """Return whether a value is a citation, each key of which is written on a line of its own."""
     return isinstance(value, dict) and "title" in value
 
 

@@ -38,7 +38,10 @@ def shared_file_rows(matrix: Matrix, name: str = "") -> Iterator[Row]:
 
 
 def shared_file_findings(matrix: Matrix, row: Row, file: IndexFile, *, artefacts: Artefacts) -> Iterator[Finding]:
-    """Compare path and hash in the RECORD of a wheel with a row; raises `UnavailableError` and `UnreadableArtefactError`."""
+    """Yield findings on the path, and the hash of its content, in the RECORD of a wheel against the row.
+
+    Raises `UnavailableError` and `UnreadableArtefactError`.
+    """
     shared = next(one for one in matrix.shared_files if one.name == str(row.release.version))
     owner = next(one for one in shared.owners if one.distribution == row.build.name)
     read = recorded_hash(artefacts.record(file), shared.path)
@@ -59,7 +62,7 @@ def recorded_hash(record: str, path: str) -> str | None:
 
 
 Overlap = tuple[tuple[str, ...], tuple[str, ...]]
-"""The names of wheels, and the paths that all of them write, with different content."""
+"""The names of wheels, and the paths that all these wheels write, each with different content."""
 
 _SCHEMED = re.compile(r"[^/]+\.data/(?:purelib|platlib)/")
 

@@ -57,15 +57,15 @@ def minors(wheel: Wheel) -> tuple[str, ...]:
 
 
 def newest_minor(wheels: Iterable[Wheel]) -> tuple[int, ...]:
-    """Return the newest CPython in the tags of wheels as numbers; (0,) when no tag names one."""
+    """Return the newest CPython in the tags of wheels as numbers (3, 12); (0,) when no tag names a CPython."""
     return max((numbers_of(minor) for wheel in wheels for minor in minors(wheel)), default=(0,))
 
 
 def pythons(wheels: Sequence[Wheel], *, newest: tuple[int, ...]) -> NeedText:
     """Return the Pythons that tags and Requires-Python of the wheels allow: a list, or a range for pure Python wheels.
 
-    A stable-ABI (abi3) wheel supports its own Python and all later ones, here up to `newest`, the newest Python that any wheel
-    of the project was built for.
+    A stable-ABI (abi3) wheel supports the Python in its tag and all later ones, here up to `newest`, the newest Python that any
+    wheel of the project was built for.
     """
     usable = [wheel for wheel in wheels if is_ordinary(wheel)]
     if any(not minors(wheel) for wheel in usable):
@@ -88,14 +88,17 @@ def welcome(minor: str, file: IndexFile) -> bool:
 
 
 def glibc(wheels: Iterable[Wheel]) -> str:
-    """Return the oldest glibc on which all wheels run by their tags (`>=2.28`); "" when a tag is untrusted or not manylinux."""
+    """Return the range of glibc releases on which all `wheels` run, as their tags promise (`>=2.28`).
+
+    "" when the tag of a wheel is not of manylinux, or names a glibc older than `HONEST_GLIBC`.
+    """
     floors = [glibc_needed(wheel.file.filename) for wheel in wheels]
     known = [floor for floor in floors if floor is not None and floor >= HONEST_GLIBC]
     return ">=" + dotted(max(known)) if known and len(known) == len(floors) else ""
 
 
 def macos(wheels: Iterable[Wheel], platform: str) -> str:
-    """Return the oldest macOS on which all wheels run by their tags (`>=11.0`); "" when no tag names one for the platform."""
+    """Return the range of macOS releases on which all wheels run, as their tags promise (`>=11.0`); "" without such tags."""
     machine = platform.rpartition("/")[2]
     found = [
         (int(match[1]), int(match[2]))
@@ -111,7 +114,7 @@ def required(
 ) -> dict[str, Requirement]:
     """Return the requirements that apply on a platform and Python with any of `extras`, by the normalized name of the project.
 
-    Several such requirements on one project are merged.
+    Several applying requirements on one project are merged into one.
     """
     from packaging.utils import canonicalize_name
 

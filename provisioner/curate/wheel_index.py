@@ -47,28 +47,28 @@ class Wheel(Struct, frozen=True, kw_only=True):
 
     @property
     def interpreters(self) -> tuple[str, ...]:
-        """The interpreter tags: (`cp312`,) or (`py2`, `py3`)."""
+        """The interpreter tags of the wheel: (`cp312`,) or (`py2`, `py3`)."""
         return tuple(self.tag.split("-")[0].split("."))
 
     @property
     def abi(self) -> str:
-        """The ABI tag: `cp312`, `cp37m`, `abi3` or `none`."""
+        """The ABI tag of the wheel: `cp312`, `cp37m`, `abi3` or `none`."""
         return self.tag.split("-")[1]
 
     @property
     def platform_tags(self) -> tuple[str, ...]:
-        """The platform tags: (`manylinux_2_27_x86_64`,)."""
+        """The platform tags of the wheel: (`manylinux_2_27_x86_64`,)."""
         return tuple(self.tag.split("-")[2].split("."))
 
 
 class _Member(Struct, frozen=True, kw_only=True):
-    """A cache entry: the text of one member of a wheel; None when the wheel has no such member."""
+    """A cache entry: the text of one member of a wheel; None when the wheel lacks the member."""
 
     text: str | None
 
 
 class WheelIndex(IndexReader):
-    """Reads the wheels of projects from the first configured index that knows them, `workers` at once."""
+    """Reads the wheels of a project from the first configured index that knows the project, with `workers` requests at once."""
 
     def __init__(
         self, settings: IndexSettings, *, workers: int = WORKERS, progress: Callable[[str], None] = lambda _: None

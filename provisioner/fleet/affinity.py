@@ -109,7 +109,7 @@ def node_affinity(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], nee
     `admitted` are the label sets of the stack's hosts, `refused` those of all other hosts. A host of `admitted` whose labels do
     not show what the stack needs is listed in `unreached`, a host of `refused` with the same labels as one of `admitted` in
     `inseparable`. A host stays admitted after an upgrade of its driver, if the stack runs with the newer driver and no refused
-    host has these labels. The result does not depend on the order of the hosts.
+    host has the labels that the upgrade gives. The result does not depend on the order of the hosts.
     """
     refused = sorted(refused, key=_rank)
     reached: list[LabelSet] = []
@@ -154,7 +154,7 @@ def _boxes(admitted: Sequence[LabelSet], refused: Sequence[LabelSet], needs: Nee
     """Return few boxes that together hold every admitted label set.
 
     None holds a refused label set, unless its labels equal those of an admitted one. `shared` are the names of the driver's
-    version labels to use for all nodes, () for those of each node.
+    version labels to use for all nodes, () to use the names that each node has.
     """
     inside, outside = (Population([one.labels for one in sets]) for sets in (admitted, refused))
     candidates: dict[frozenset[tuple[str, Constraint]], tuple[Box, int]] = {}

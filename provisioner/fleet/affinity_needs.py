@@ -164,7 +164,7 @@ def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
 
     `admitted` are the label sets of the hosts that the stack was solved for. If the stack states no compute capabilities, those
     of these hosts are required, and for AMD GPUs their product and driver labels. Forward compatibility works only on certain
-    products, which the compute capability does not show, so the products of these hosts are then required.
+    products, which the compute capability does not show, so these hosts' products are required on driver branches that need it.
     """
     wanted = stack.host_requirements
     system, _, architecture = stack.platform.partition("/")

@@ -24,7 +24,7 @@ PASSES = 3
 
 
 class Arranging:
-    """Places signatures in groups at a low cost.
+    """Places signatures in groups at a low cost; `weights` has the number of machines with each signature.
 
     The cost of a group is the number of its machines times the rank of its stack (`Coverage.rank`, 0 for the most preferred).
     """

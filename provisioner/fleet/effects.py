@@ -128,7 +128,7 @@ class _Block:
             yield self._locals[label].constraints()
 
     def _offered(self, key: Key) -> tuple[Candidate, ...]:
-        """Return the candidates of a key that the roots allow, without roots that come from single hosts, and register the key.
+        """Return the candidates of a key that all roots allow but those of single hosts, and register the key.
 
         For a fact that a host states, this is the stated candidate alone.
         """

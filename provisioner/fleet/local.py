@@ -28,7 +28,7 @@ class Unservable(NamedTuple):
 class Implies(NamedTuple):
     """A constraint within the shared part: if `choice` is made, one of the candidates at `positions` of `key` must be chosen.
 
-    With None for `choice`, it must be chosen in any stack.
+    With None for `choice`, one of these candidates must be chosen in any stack.
     """
 
     choice: Choice | None
@@ -37,7 +37,7 @@ class Implies(NamedTuple):
 
 
 class ImpliesLocal(NamedTuple):
-    """If the shared candidate `choice` is chosen, one of the candidates at `positions` of the host's `key` must be, too."""
+    """The constraint that a stack with the shared `choice` needs one of the host's candidates at `positions` of `key`."""
 
     choice: Choice
     key: str
@@ -66,7 +66,7 @@ class LocalImplies(NamedTuple):
 
 
 class LocalImpliesShared(NamedTuple):
-    """If the host's candidate `given` is chosen, one of the candidates at `positions` of the shared `key` must be, too."""
+    """The constraint that the host's candidate `given` needs one of the candidates at `positions` of the shared `key`."""
 
     given: Choice
     key: str

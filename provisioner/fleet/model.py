@@ -31,9 +31,9 @@ class FleetStack(Struct, frozen=True, kw_only=True):
     """One stack and the classes of hosts on which it was verified.
 
     `stack.components` has the components that all hosts share. `deciding` are the classes for which the stack was solved: their
-    requirements include those of all other classes, so that a stack that serves them serves all. `unverified` names missing
-    facts, once for all hosts that lack them, and `assumes` those that are assumptions; `chosen` names components that must be
-    installed because hosts state none, such as a driver.
+    requirements include those of all other classes, so that a stack that serves them serves all. `unverified` are the
+    doubts about missing facts, each once for all hosts that lack the fact, `assumes` the missing facts that are assumptions;
+    `chosen` are the components that must be installed because hosts state none, such as a driver.
     """
 
     stack: Stack

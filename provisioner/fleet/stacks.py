@@ -155,7 +155,7 @@ class _Block:
         return answer(self._instance, pins), pins
 
     def installed(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[int, InstallDriver]]:
-        """Yield each GPU driver that must be installed, because the host has none, with the index of the host's class."""
+        """Yield the index of each class whose hosts have no GPU driver, with the driver that must be installed on them."""
         for key, candidate in pins.items():
             if key.scope in self._hosts and key.name in GPU_DRIVERS:
                 index, one = self._hosts[key.scope]

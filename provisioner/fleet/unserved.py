@@ -118,7 +118,7 @@ class Explaining:
     def without_gpu(self, request: Request, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
         """Return the conflict of hosts without a GPU in a fleet with GPUs: the spec must request a stack for CPUs for them.
 
-        Returns [] if `classes` is empty.
+        `accelerators` are those of the hosts with GPUs. Returns [] if `classes` is empty.
         """
         if not classes:
             return []

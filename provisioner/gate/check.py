@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class GateFact(Struct, frozen=True, kw_only=True):
     """A property of a host that an `NVIDIA_REQUIRE_*` tests (`cuda`, `driver`, `arch` or `brand`), with the values it may have.
 
-    A GPU known by name may have one of several brands. `gpu` is the GPU that has the property, "" for one of the host.
+    A GPU known by name may have one of several brands. `gpu` is the GPU that has the property, "" for a property of the host.
     """
 
     name: str
@@ -41,7 +41,8 @@ class GateFact(Struct, frozen=True, kw_only=True):
 class FailingClauses(Struct, frozen=True, kw_only=True):
     """A refusal because clauses fail on the `facts` of a host.
 
-    `alternatives` are sets of clauses on the same properties, joined by commas; meeting one of them would suffice.
+    Each text in `alternatives` is clauses joined by commas (`driver>=535,driver<536`), all texts on the same properties; a host
+    that met the clauses of one text would meet the requirement.
     """
 
     alternatives: tuple[str, ...]
@@ -58,7 +59,7 @@ class NoValueMeets(Struct, frozen=True, kw_only=True):
 class NotMetTogether(Struct, frozen=True, kw_only=True):
     """A refusal because no value of the host's unknown facts meets all expressions.
 
-    `text` of `variable` is the first of them.
+    `variable` and `text` are those of the first expression.
     """
 
     variable: str
@@ -108,10 +109,11 @@ def _deciding(expressions: Sequence[Expression], facts: GateFacts) -> Iterator[s
 
 
 def _refusals(expressions: Sequence[Expression], facts: GateFacts) -> tuple[Refusal, ...]:
-    """Return the clauses that fail in the first expression that some GPU does not meet; some expression must be unmet.
+    """Return why a host is refused: the clauses that fail in the first expression that one of its GPUs does not meet.
 
     The clauses are those of the alternatives with the fewest failing clauses: a host that met one of these alternatives would
-    meet the expression.
+    meet the expression. If each expression could be met by itself, the result is one `NotMetTogether`. The verdict must be
+    `no`.
     """
     for gpu in gpus_of(facts):
         for expression in expressions:

@@ -76,7 +76,7 @@ def _on_one(expressions: Sequence[Expression], gpu: GateGpu | None, of_host: Fac
 
 
 def gpus_of(facts: GateFacts) -> tuple[GateGpu | None, ...]:
-    """Return the GPUs to evaluate: one without facts if the GPUs are unknown, and only None if there is no visible GPU."""
+    """Return the GPUs to evaluate: one without facts if the GPUs are unknown, and (None,) if there is no visible GPU."""
     if facts.gpus is None:
         return (GateGpu(),)
     return facts.gpus or (None,)
@@ -94,7 +94,7 @@ def holds(clause: Clause, facts: Facts) -> bool:
 
 
 def completions(expressions: Sequence[Expression], facts: GateFacts, properties: Iterable[str] = OF_HOST) -> Iterator[Facts]:
-    """Yield the combinations of values that the host's facts may have, as far as the expressions distinguish them."""
+    """Yield the combinations of values that the host's `properties` may have, as far as the expressions distinguish them."""
     names = tuple(properties)
     values = [_values(expressions, name, {"cuda": facts.cuda, "driver": facts.driver}[name]) for name in names]
     for chosen in product(*values):

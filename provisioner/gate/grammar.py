@@ -2,8 +2,9 @@
 
 Two programs read these texts, and they differ: `nvidia-container-cli` (libnvidia-container src/cli/dsl.c and configure.c),
 which checks on servers, and the CSV mode of the NVIDIA container runtime (nvidia-container-toolkit internal/requirements, read
-at d34b3046), which checks on Jetson. A text that both accept is accepted here with the same meaning. One that only one of them
-accepts is an error here, except for properties that neither knows: they are skipped, as the toolkit does, and reported as such.
+at d34b3046), which checks on Jetson. A text that both accept is accepted here with the same meaning; a text that only one of
+them accepts is an error. Only a clause about a property that neither knows is no error: it is skipped, as by the toolkit, and
+reported as skipped.
 
 - names of properties and brands are compared without regard to case, as `nvidia-container-cli` does;
 - a version is one to three numbers: the toolkit reads a semantic version, `nvidia-container-cli` digits and dots;
@@ -62,7 +63,7 @@ class GateError(ProvisionError):
 class Clause(Struct, frozen=True):
     """One comparison, such as `driver>=535`: the `name` of a property, an operator and a value.
 
-    `column` is where it starts in the text, from 1. `numbers` is a version without trailing zeros, () for a brand.
+    `column` is the position of the clause in the text, from 1. `numbers` is a version without trailing zeros, () for a brand.
     """
 
     name: str

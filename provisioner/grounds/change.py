@@ -100,7 +100,7 @@ class Follows(Cause, frozen=True, kw_only=True):
 
 
 class ByRuns(Follows, frozen=True, kw_only=True):
-    """A change of where the environment runs: now in a container or on the host itself (`runs`), before the other way round."""
+    """A move of the environment into a container, or out of one; `runs` is where the new lock runs: `container` or `host`."""
 
     runs: str
 
@@ -143,7 +143,7 @@ class ByRule(Follows, frozen=True, kw_only=True):
 class ByLostRule(ByRule, frozen=True, kw_only=True):
     """A rule that only the old lock records, because the version of the rule's component changed.
 
-    `now` is the component's version in the new lock, "" when that has none.
+    `now` is the component's version in the new lock, "" when the new lock does not have the component.
     """
 
     now: str
@@ -152,7 +152,7 @@ class ByLostRule(ByRule, frozen=True, kw_only=True):
 class ByMatrix(Cause, frozen=True, kw_only=True):
     """A rule that only one lock records, although its component has the same version in both: the matrix changed.
 
-    `is_new`: the new lock records it, otherwise the old one.
+    `is_new`: the new lock records the rule, otherwise the old one.
     """
 
     kind: ClassVar[str] = "matrix"
@@ -279,7 +279,8 @@ class ByOwnNeed(Follows, frozen=True, kw_only=True):
 class FreedNeed(Follows, frozen=True, kw_only=True):
     """A requirement of the new release (`package`) on versions of another package (`needed`) that the old spec excluded.
 
-    `table` is the key of the old spec that excluded them, `packages` or `constraints`, and `range` its range for that package.
+    `table` is the key of the old spec that excluded them, `packages` or `constraints`, and `range` the range for `needed`
+    there.
     """
 
     package: Subject
@@ -357,8 +358,8 @@ class NoMetadata(ByIndex, frozen=True, kw_only=True):
 class Unknown(Cause, frozen=True, kw_only=True):
     """A cause that neither lock records.
 
-    `inputs` are those of `spec`, `matrix` and `provision` that changed as well, `keys` the changed keys of the spec, () if a
-    lock does not record them.
+    `inputs` are the names of the inputs that changed as well: `spec`, `matrix`, `provision`. `keys` are the changed keys of the
+    spec, () if a lock does not record the keys.
     """
 
     kind: ClassVar[str] = "unknown"
@@ -392,7 +393,8 @@ class UnknownHold(Cause, frozen=True, kw_only=True):
 class FallOut(Struct, frozen=True, kw_only=True):
     """Values of a host fact that met the old requirement and do not meet the new one; "" for a limit that does not apply.
 
-    They are `below` a version, `above` one, at or above `start`, or `outside` a requirement that is not a range.
+    Such values are below the version `below`, above the version `above`, or at or above the version `start`; for a new
+    requirement that is not a range, they are all values that do not meet `outside`.
     """
 
     below: str = ""
@@ -436,13 +438,14 @@ class OfSpec(Struct, frozen=True):
 class Change(Struct, frozen=True, kw_only=True):
     """One difference between two locks.
 
-    `section` is one of `SECTIONS`; `subject` is a component, a distribution or a key of the spec; `old` and `new` are "" when a
-    lock lacks it. `change` is `added` or `removed`, `upgraded` or `downgraded`, `tightened` or `loosened`, or `changed`.
-    `aspect` is the property of a package that `old` and `new` are: its `version`, or, if the version is the same, its `content`
-    (sha256), `file`, `index`, `place` (URL or path), `attestations`, `requires-python`, `variants` or what it `requires`.
-    `platforms` are the platforms with this difference. `lost` and `gained` are the removed and added members of a set.
-    `is_breaking` means that a host that met the old lock may not meet the new one or is used otherwise, or that the content of
-    a file was replaced under the same name.
+    `section` is one of `SECTIONS`; `subject` is a component, a host fact, a distribution or a key of the spec; `old` and `new`
+    are its values in the two locks, "" when a lock lacks it. `change` is `added` or `removed`, `upgraded` or `downgraded`,
+    `tightened` or `loosened`, or `changed`. `aspect` is the property of a package that `old` and `new` are: its `version`, or,
+    if the version is the same, its `content` (sha256), `file`, `index`, `place` (URL or path), `attestations`,
+    `requires-python`, `variants` or what it `requires`. `platforms` are the platforms with this difference. `lost` and `gained`
+    are the removed and added members of a set. `is_breaking` means that a host that met the old lock may not meet the new one,
+    that the environment runs on another accelerator or moves between container and host, or that the content of a file was
+    replaced under the same name.
     """
 
     section: str
@@ -503,7 +506,7 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
     @property
     def is_breaking(self) -> bool:
-        """Whether a host that met the old lock may not meet the new one, or a file has other content under its name."""
+        """Whether one of the changes is breaking, as `Change.is_breaking` defines it."""
         return any(change.is_breaking for change in self.changes)
 
 

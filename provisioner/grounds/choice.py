@@ -30,10 +30,10 @@ class NotInstallable(Struct, frozen=True, kw_only=True):
 
 
 class RuledOut(Struct, frozen=True, kw_only=True):
-    """A requirement in the answer that excludes a version.
+    """A requirement because of which a version does not fit into the answer.
 
-    `has` is "" unless the excluded version itself has the requirement: then it is the version in the answer that does not meet
-    it.
+    Either another release in the answer has the requirement, and `has` is "", or the excluded version itself has it; then `has`
+    is the version in the answer that does not meet the requirement.
     """
 
     ground: Ground
@@ -50,9 +50,9 @@ MoveReason = AskedFor | NoLongerOffered | NotInstallable | RuledOut | NothingHol
 
 
 class Move(Struct, frozen=True, kw_only=True):
-    """What an upgrade did to one package or component of an earlier lock: its versions `before` and `after`, and the reason.
+    """The effect of an upgrade on one package or component of a lock: the versions `before` and `after`, and the reason.
 
-    The versions are equal if it should have been upgraded and no newer version is possible.
+    The versions are equal if an upgrade was requested and no newer version is possible.
     """
 
     name: str
@@ -62,10 +62,10 @@ class Move(Struct, frozen=True, kw_only=True):
 
 
 class HeldBack(Struct, frozen=True, kw_only=True):
-    """A framework in an older release than the spec, the hosts and the matrix allow, because packages require that.
+    """A framework in an older release than the spec, the hosts and the matrix allow, because packages require it.
 
-    `newest` is the newest release they allow, `by` the requirement of a package that excludes it, and `more` the number of
-    further such requirements.
+    `newest` is the newest release that the spec, the hosts and the matrix allow, `by` the requirement of a package that
+    excludes it, and `more` the number of further such requirements.
     """
 
     component: str
@@ -119,10 +119,10 @@ class StrategyIsOldest(Struct, frozen=True, kw_only=True):
 
 
 class ComesFirst(Struct, frozen=True, kw_only=True):
-    """A component or distribution that is chosen earlier and that a newer release of this one would change.
+    """A component or distribution, `name`, that comes first in the order of preference and that the newer release would change.
 
-    `before` is its version in the answer, "" if the answer lacks it; `after` the one beside the newer release, "" if it would
-    be left out.
+    `before` is the version of `name` in the answer, "" if the answer lacks it; `after` is the version of `name` beside the
+    newer release, "" if it would be left out.
     """
 
     name: str
@@ -131,7 +131,7 @@ class ComesFirst(Struct, frozen=True, kw_only=True):
 
 
 class NotFirst(Struct, frozen=True):
-    """The order of preference, which takes another release first; the two answers differ in nothing else."""
+    """The order of preference, which puts the chosen release before the newer one; the two answers differ in nothing else."""
 
 
 class BundledVersion(Struct, frozen=True, kw_only=True):
@@ -181,7 +181,7 @@ class IndexLeftOut(Struct, frozen=True, kw_only=True):
 
 
 class ShownByDriver(Struct, frozen=True, kw_only=True):
-    """Facts that a host does not state, but that must be good enough for the driver, because the host runs it."""
+    """Facts that a host does not state, but that must be good enough for the driver, because the host runs that driver."""
 
     host: str
     driver: str

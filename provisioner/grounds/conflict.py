@@ -131,10 +131,11 @@ def member_of(ground: Ground) -> Member:
 class Conclusion(Struct, frozen=True, kw_only=True):
     """The conclusion of a conflict: a release that cannot be chosen or a component without candidates, and for which hosts.
 
-    `question` is the release that the user asked about; `requests` are those that cannot be met together, the main one first;
-    `name` is a component without candidates; `refused` is a line of the spec that names no version; `facts` are the facts that
-    exclude each other. `hosts` are the labels of the hosts whose facts are members, and `is_one_host` means that the target has
-    only one. `platform` is the platform of the target, "" when it is no member.
+    `question` is the release that the user asked about; `requests` are the requests that cannot be met together, the main one
+    first; `name` is a component without candidates; `refused` is a line of the spec that cannot be met and names no version
+    (accelerator, image, `policy.forbid`); `facts` are the facts that exclude each other. `hosts` are the labels of the hosts
+    whose facts are members, and `is_one_host` means that the target has only one. `platform` is the platform of the target, ""
+    when it is no member.
     """
 
     question: Ground | None = None
@@ -148,11 +149,11 @@ class Conclusion(Struct, frozen=True, kw_only=True):
 
 
 class Fix(Struct, frozen=True, kw_only=True):
-    """A set of edits that was solved again and works; `gives` are the versions in its answer, by component or distribution.
+    """A set of edits with which the request has an answer; `gives` are that answer's versions, by component or distribution.
 
-    `is_unverified`: the answer is not verified. `hosts` maps the host label of an edit to all hosts that the edit stands for;
-    it is empty for a target of one host. `requested` are components that the spec requests, too: an edit of one changes the
-    host, not the spec.
+    `is_unverified`: that answer relies on unknown facts. `hosts` maps the host label of an edit to all hosts that the edit
+    stands for; it is empty for a target of one host. `requested` are the components that the spec requires: for these, the
+    words of an edit of a host's fact must say that the host is meant and not the spec.
     """
 
     edits: tuple[Edit, ...]

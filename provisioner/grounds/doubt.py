@@ -27,8 +27,8 @@ class Doubt(Struct, frozen=True):
     def is_assumption(self) -> bool:
         """Whether the doubt is listed as an assumption, and does not make an answer unverified.
 
-        A wrong assumption makes the stack fail at once with an error that names it, or the machine shows by running that it is
-        right.
+        This is so if the stack would fail at once, with an error that names the assumption, or if the host proves the
+        assumption because it runs today.
         """
         return False
 
@@ -146,7 +146,8 @@ class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
 class MissingLibraries(Doubt, frozen=True, kw_only=True):
     """A wheel that needs shared libraries of CUDA (`sonames`), which nothing chosen is known to provide.
 
-    `providers` are distributions that provide them; `in_container`: the stack runs in a container, so the host's are not used.
+    `providers` are distributions that provide these libraries. `in_container`: the stack runs in a container, where libraries
+    of the host are not used.
     """
 
     is_of_choice: ClassVar[bool] = True
@@ -178,7 +179,7 @@ class ShadowedLibrary(Doubt, frozen=True, kw_only=True):
 class NothingAccelerated(Doubt, frozen=True, kw_only=True):
     """An accelerator that the spec asks for and on which nothing chosen is known to compute.
 
-    `instead` has each chosen distribution that runs on the CPU only and has a counterpart for GPUs, with that counterpart.
+    `instead` are pairs: a chosen distribution that runs on the CPU only, and its counterpart for GPUs.
     """
 
     component: ClassVar[str] = "accelerator"
@@ -326,8 +327,8 @@ class AssumedMacosBuild(Doubt, frozen=True, kw_only=True):
 class UnlistedSeries(Doubt, frozen=True, kw_only=True):
     """A host's version of a component for whose release series the matrix has no release, so that no row covers it.
 
-    `newest` is the newest release of the matrix if the version is newer than that, otherwise "". `is_judged`: the version was
-    treated as that release; otherwise only its number was compared.
+    `newest` is the newest release of the matrix if the version is newer than that, otherwise "". `is_judged`: the host's
+    version was treated as `newest`; otherwise only the number of the version was compared.
     """
 
     name: str
@@ -342,10 +343,10 @@ class UnlistedSeries(Doubt, frozen=True, kw_only=True):
 
 
 class StatedSeries(Doubt, frozen=True, kw_only=True):
-    """A release series that a host states for a component (`nvcc 12.4`) in place of a release, if some of its releases fail.
+    """A series that a host states for a component (`nvcc 12.4`) in place of a release, if not every release is known to work.
 
-    `assumed` is the release that was taken. `failing` are the releases of the matrix that would not do, () if the matrix lists
-    none of the component.
+    `assumed` is the release that was taken. `failing` are the releases of the series that do not work; () if the matrix lists
+    no release of the component.
     """
 
     name: str

@@ -62,7 +62,7 @@ class Edit(Struct, frozen=True):
 
 
 class SetComponent(Edit, frozen=True, kw_only=True):
-    """Request one version of a component, or one build, in place of `requests`."""
+    """An edit that requests one version of a component, or one build, in place of `requests`."""
 
     name: str
     value: str
@@ -95,7 +95,10 @@ def _with_lines_about(request: Request, distribution: str, change: Callable[[Req
 
 
 class SetDistribution(Edit, frozen=True, kw_only=True):
-    """Request one version of a distribution in `packages:`; `name` is its component, or its own name if it is no component."""
+    """An edit that requests one version of a distribution in `packages:`, in place of `requests`.
+
+    `name` is the component that the distribution is, or the distribution's own name if it is none.
+    """
 
     name: str
     distribution: str
@@ -135,7 +138,7 @@ class DropRequest(Edit, frozen=True, kw_only=True):
 
 
 class DropComponent(DropRequest, frozen=True, kw_only=True):
-    """Remove a line of `requires:`."""
+    """An edit that removes a line of `requires:`."""
 
     def apply(self, request: Request) -> Request:
         requires = {name: text for name, text in request.spec.requires.items() if name != self.name}
@@ -143,7 +146,7 @@ class DropComponent(DropRequest, frozen=True, kw_only=True):
 
 
 class DropDistribution(DropRequest, frozen=True, kw_only=True):
-    """Remove the lines of `packages:` about a distribution."""
+    """An edit that removes the lines of `packages:` about a distribution."""
 
     distribution: str
 
@@ -153,7 +156,7 @@ class DropDistribution(DropRequest, frozen=True, kw_only=True):
 
 
 class DropBound(Edit, frozen=True, kw_only=True):
-    """An edit that removes a line of `constraints:` or `overrides:`, and every line that equals it."""
+    """An edit that removes every line `requirement` of `constraints:` or `overrides:`; `key` says which list."""
 
     key: str
     distribution: str
@@ -173,7 +176,7 @@ class DropBound(Edit, frozen=True, kw_only=True):
 
 
 class DropHashes(Edit, frozen=True, kw_only=True):
-    """Remove the hashes of a distribution from the spec."""
+    """An edit that removes the hashes of a distribution from the spec."""
 
     distribution: str
 
@@ -187,7 +190,7 @@ class DropHashes(Edit, frozen=True, kw_only=True):
 
 
 class DropRequiresPython(Edit, frozen=True, kw_only=True):
-    """Ignore the project's `requires-python`."""
+    """An edit that removes `requires-python` from the project of the spec; `ranges` are its values."""
 
     component: ClassVar[str] = "requires-python"
     ranges: tuple[str, ...]
@@ -201,7 +204,7 @@ class DropRequiresPython(Edit, frozen=True, kw_only=True):
 
 
 class SetPolicyWords(Edit, frozen=True, kw_only=True):
-    """Replace the words of `policy.allow` or `policy.forbid`."""
+    """An edit that sets the words of `policy.allow` or `policy.forbid`; `key` is `allow` or `forbid`."""
 
     component: ClassVar[str] = "policy"
     key: str
@@ -217,7 +220,7 @@ class SetPolicyWords(Edit, frozen=True, kw_only=True):
 
 
 class SetStrategy(Edit, frozen=True, kw_only=True):
-    """Choose another strategy of the policy."""
+    """An edit that sets another strategy of the policy."""
 
     component: ClassVar[str] = "policy"
     strategy: str
@@ -232,7 +235,7 @@ class SetStrategy(Edit, frozen=True, kw_only=True):
 
 
 class SetAccelerator(Edit, frozen=True, kw_only=True):
-    """Request another accelerator in place of `before`, "" for none; `is_apart`: in a separate spec."""
+    """An edit that requests another accelerator in place of `before`, "" for none; `is_apart`: in a separate spec."""
 
     component: ClassVar[str] = "accelerator"
     accelerator: str
@@ -248,7 +251,7 @@ class SetAccelerator(Edit, frozen=True, kw_only=True):
 
 
 class SetImage(Edit, frozen=True, kw_only=True):
-    """Request another base image in place of `before`."""
+    """An edit that requests another base image in place of `before`."""
 
     component: ClassVar[str] = "image"
     base: str
@@ -263,7 +266,7 @@ class SetImage(Edit, frozen=True, kw_only=True):
 
 
 class SetRuns(Edit, frozen=True, kw_only=True):
-    """Run in a container, or on the host itself, in place of `before`."""
+    """An edit that sets `runs`, in a container or on the host itself, in place of `before`."""
 
     component: ClassVar[str] = "runs"
     runs: Literal["container", "host"]
@@ -278,7 +281,7 @@ class SetRuns(Edit, frozen=True, kw_only=True):
 
 
 class SetExtras(Edit, frozen=True, kw_only=True):
-    """Require a distribution in `packages:` with other extras.
+    """An edit that requires a distribution in `packages:` with other extras.
 
     `extras` and `before` are the new and the former extras, as `cuda12,opt`, "" for none.
     """
@@ -304,7 +307,7 @@ class SetExtras(Edit, frozen=True, kw_only=True):
 
 
 class SetArchitecture(Edit, frozen=True, kw_only=True):
-    """Replace one architecture, `before`, in the spec's list of those to compile for."""
+    """An edit that replaces the architecture `before` in the spec's list of architectures to compile for."""
 
     component: ClassVar[str] = "arch_list"
     before: str
@@ -323,7 +326,7 @@ class SetArchitecture(Edit, frozen=True, kw_only=True):
 
 
 class AddPlatform(Edit, frozen=True, kw_only=True):
-    """Add a platform to the spec; `platforms` are all platforms of the spec afterwards, the added one last."""
+    """An edit that adds a platform to the spec; `platforms` are all platforms of the spec afterwards, the added one last."""
 
     component: ClassVar[str] = "platform"
     platforms: tuple[str, ...]
@@ -337,12 +340,12 @@ class AddPlatform(Edit, frozen=True, kw_only=True):
 
 
 class SetFact(Edit, frozen=True, kw_only=True):
-    """Change a fact of a host: another driver, kernel or GPU.
+    """An edit that changes a fact of a host: another driver, kernel or GPU.
 
-    `value` is the working value nearest to the present one. `sign` is `==`, or `>=` and `<=` if values beyond it work, too;
-    `last` is then the last of these, "" if there is no end. `today` is the value that the host states now; `products` are the
-    names of the GPUs whose device is `today`; `shown_by` is the component that shows that the value is installed already, "" if
-    none does.
+    `today` is the value that the host states now, and `value` the nearest value that works. `sign` is `>=` if higher values
+    work, too, `<=` if lower values do, otherwise `==`; `last` is the furthest value that works, "" if there is no limit or no
+    other value. `products` are the product names of the GPUs whose device is `today`. `shown_by` is the component that shows
+    that `value` is installed already, "" if none does.
     """
 
     name: str
@@ -395,7 +398,7 @@ class SetFact(Edit, frozen=True, kw_only=True):
 
 
 class LeaveWsl1(Edit, frozen=True, kw_only=True):
-    """Run a host's Linux in WSL 2, which has a kernel and reaches the GPU, in place of WSL 1."""
+    """An edit that runs a host's Linux in WSL 2, which has a Linux kernel and reaches the GPU, in place of WSL 1."""
 
     component: ClassVar[str] = "virtualization"
     change: ClassVar[str] = "==wsl2"
@@ -416,7 +419,7 @@ class LeaveWsl1(Edit, frozen=True, kw_only=True):
 
 
 class DropHost(Edit, frozen=True, kw_only=True):
-    """Remove a host from the target of the request."""
+    """An edit that removes a host from the target of the request."""
 
     component: ClassVar[str] = "target"
     host: str

@@ -51,9 +51,9 @@ class PredicateFields(Struct, frozen=True, kw_only=True):
 class GroundFields(Struct, frozen=True, kw_only=True):
     """The plain-text fields of a ground, the statement that justifies a requirement.
 
-    `type` is the kind of statement (`needs`, `compiled-for`, `host-fact`). The candidate `subject` makes it about `object`, a
-    component, distribution or target, of which any of the version `ranges` is allowed. `source` is a row of the matrix, a
-    document, an index or a distribution's metadata; `place` is a line of a file.
+    `type` is the kind of statement (`needs`, `compiled-for`, `host-fact`). `subject` is the candidate, "" for none, and
+    `object` the component, distribution or target that the statement is about; `ranges` are alternatives, one of which `object`
+    must meet. `source` is a row of the matrix, a document, an index or a distribution's metadata; `place` is a line of a file.
     """
 
     type: str

@@ -73,8 +73,8 @@ class FileDrift(Struct, frozen=True, kw_only=True):
 class Finding(Struct, frozen=True, kw_only=True):
     """The base of all findings.
 
-    `verdict` is what the check answers because of it: `no`, `unverified`, `warning` (which is no reason against a yes) or
-    `yes`; `is_stale`: solving again would change the lock.
+    `verdict` is the answer of the check because of the finding: `no`, `unverified`, `warning` (which is no reason against a
+    yes) or `yes`; `is_stale`: solving again would change the lock.
     """
 
     code: ClassVar[str]
@@ -268,7 +268,7 @@ class OtherVariable(Finding, frozen=True, kw_only=True):
 
 
 class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
-    """A host requirement or variable that differs while the spec has no hosts: hosts on the command line may explain it."""
+    """A different host requirement or variable (`finding`), which hosts on the command line may explain: the spec has none."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
@@ -445,7 +445,10 @@ class UnlistedIndex(Struct, frozen=True):
 
 
 class DedicatedIndex(Struct, frozen=True, kw_only=True):
-    """An index in place of `dedicated`, to which the spec pins the packages; `is_by_pattern`: its `packages` match them."""
+    """A locked `index` that is not `dedicated`, the only index from which the spec takes the packages.
+
+    `is_by_pattern`: the `packages` of `dedicated` in the spec match the packages.
+    """
 
     index: str
     dedicated: str
@@ -586,9 +589,9 @@ class EnvironmentsAdmit(Contradiction, frozen=True, kw_only=True):
 
 
 class MarkerDisagrees(Contradiction, frozen=True, kw_only=True):
-    """A package whose marker selects it on a platform that it is not locked for, or not on one that it is locked for.
+    """A package whose `marker` selects it on a `platform` for which it is not locked, or does not where it is locked.
 
-    `is_locked`: it is locked for the platform. The marker "" selects it everywhere.
+    `is_locked`: the package is locked for the platform. The marker "" selects the package on every platform.
     """
 
     subject: Subject
@@ -651,7 +654,7 @@ class LockedTwice(Contradiction, frozen=True, kw_only=True):
 
 
 class UnlockedDependency(Contradiction, frozen=True, kw_only=True):
-    """A dependency, `object`, of the package `subject` that is not locked."""
+    """A dependency, `object`, which the locked package `subject` records and the lock lacks."""
 
     subject: Subject
     object: str

@@ -16,7 +16,7 @@ class UnusedEarlierLock(Struct, frozen=True):
 
 
 class EndsHere(Struct, frozen=True):
-    """An error after which only a dry run continues; a run that writes files would end."""
+    """An error (`problem` is its message) after which only a dry run continues; a run that writes files would end."""
 
     problem: str
 
@@ -44,7 +44,10 @@ class NoDigest(Struct, frozen=True):
 
 
 class MissingDetails(Struct, frozen=True, kw_only=True):
-    """A `detail` of files that the lock lacks, `size` or `attestations` (identities); `files` is the number of these files."""
+    """A `detail` of files that the lock lacks, `size` or `attestations` (identities); `files` is the number of these files.
+
+    `is_offline`: the run is offline and the cache lacks the detail; otherwise the server does not state it.
+    """
 
     detail: str
     files: int
@@ -63,7 +66,10 @@ class MovedIndex(Struct, frozen=True, kw_only=True):
 
 
 class AddIndex(Struct, frozen=True, kw_only=True):
-    """Add an index to the spec; `url` is "" if unknown. `with_default`: the spec has no indexes, so it must name PyPI, too."""
+    """The advice to add an index to the spec; `url` is "" if unknown.
+
+    `with_default`: the spec lists no indexes yet, so the user must add PyPI, too.
+    """
 
     name: str
     url: str
@@ -71,13 +77,13 @@ class AddIndex(Struct, frozen=True, kw_only=True):
 
 
 class NameFile(Struct, frozen=True):
-    """Name the file of a package in the spec, by its URL."""
+    """The advice to name the file of a package in the spec, by the `url` of the file."""
 
     url: str
 
 
 class BuildWheels(Struct, frozen=True):
-    """Build wheels of the packages, and name these in the spec."""
+    """The advice to build wheels of the packages, and to name these wheels in the spec."""
 
 
 class TakenElsewhere(Struct, frozen=True, kw_only=True):

@@ -43,8 +43,8 @@ class NeedsDriver(Struct, frozen=True):
     """A need of a CUDA release for an NVIDIA driver; `bounds` say which drivers run the release.
 
     `is_minor_version_forbidden`: an older driver would work if the spec allowed minor-version compatibility.
-    `is_compat_harmful`: an older driver would work without the image's cuda-compat, which does not support it, or not on the
-    GPUs of the host.
+    `is_compat_harmful`: an older driver would work if the image had no cuda-compat; with it, it does not, because cuda-compat
+    supports other driver branches, or supports data-centre GPUs only.
     """
 
     bounds: tuple[Drivers, ...]
@@ -59,7 +59,10 @@ class NeedsCudaCompat(Struct, frozen=True):
 
 
 class NeedsNativeDriver(Struct, frozen=True):
-    """A need of a build for a driver that supports its CUDA release, `cuda`, as some `gpus` run the build only through PTX."""
+    """A need of a build for a driver that supports the build's CUDA natively, because `gpus` run the build only through PTX.
+
+    `cuda` is the range of that CUDA's releases.
+    """
 
     gpus: tuple[str, ...]
     cuda: Range
@@ -74,8 +77,8 @@ class BuildsOn(Struct, frozen=True):
 class Requires(Struct, frozen=True):
     """A requirement on a distribution in the candidate's metadata, or one that the matrix states in place of the metadata.
 
-    `name` has the spelling of the requirement; `because` is the reason of the matrix, "" for metadata. `is_final_only`: other
-    requirements ask for a prerelease of the distribution; this one names none, so does not accept one.
+    `name` has the spelling of the requirement; `because` is the reason of the matrix, "" for metadata. `is_final_only`: this
+    requirement accepts no prerelease of the distribution, because it names none, although other requirements ask for one.
     """
 
     name: str
@@ -100,7 +103,10 @@ class RequiresFile(Struct, frozen=True, kw_only=True):
 
 
 class BuiltFor(Struct, frozen=True):
-    """The platforms that the candidate is published for; `is_all`: each of several merged builds is for one of them."""
+    """The platforms that the candidate is published for.
+
+    `is_all`: several builds were merged into this predicate, and `platforms` are those of all of them.
+    """
 
     platforms: tuple[str, ...]
     is_all: bool = False
@@ -117,7 +123,7 @@ class Unmeasured(Struct, frozen=True):
 
 
 class CompiledForOthers(Struct, frozen=True, kw_only=True):
-    """Builds compiled for other GPUs than the target's (`missing`); `example` is one such build, and `targets` are its targets.
+    """Builds compiled for other GPUs than the target's (`missing`); `example` is one such build, compiled for `targets`.
 
     `or_unmeasured`: the compiled targets of some of the builds are unknown.
     """
@@ -136,7 +142,10 @@ class KnowsTarget(Struct, frozen=True):
 
 
 class AdmitsHosts(Struct, frozen=True):
-    """The NVIDIA_REQUIRE_CUDA of a base image (`expression`), by which it admits hosts; `refusals` say why it refuses one."""
+    """The NVIDIA_REQUIRE_CUDA (`expression`) of the base image `reference`, which admits only hosts that meet this expression.
+
+    `refusals` are the reasons why the image refuses a host, () when none are known.
+    """
 
     reference: str
     expression: str
@@ -146,8 +155,8 @@ class AdmitsHosts(Struct, frozen=True):
 class WritesFile(Struct, frozen=True):
     """A file in the candidate's wheel that wheels of other distributions contain, too.
 
-    If the candidate is a CUDA release, `through` is the distribution with the file that it brings, and `framework` the
-    framework that has this release for itself; both are "" otherwise.
+    If the candidate is a CUDA release, `through` is the distribution with the file, which the release brings, and
+    `framework` the framework that has this release for itself, "" for none; both are "" for any other candidate.
     """
 
     path: str
@@ -191,13 +200,16 @@ class CompiledForNamed(Struct, frozen=True):
 
 
 class NeedsAbi(Struct, frozen=True):
-    """The C++ ABI in which the wheel's libraries call PyTorch's functions, so that PyTorch must be built with it, too."""
+    """The C++ ABI in which the wheel's libraries call PyTorch's functions, so PyTorch must have the same."""
 
     is_new: bool
 
 
 class BundlesCuda(Struct, frozen=True):
-    """A CUDA runtime that the candidate bundles; `major` is its major release, and `needs` its requirement on the host."""
+    """A CUDA runtime of the major release `major` that the candidate bundles.
+
+    `needs` is the requirement of that runtime on the host, `because` the reason in the matrix, "" for none.
+    """
 
     major: str
     needs: Predicate
@@ -205,10 +217,10 @@ class BundlesCuda(Struct, frozen=True):
 
 
 class NeedsLibraries(Struct, frozen=True):
-    """Shared libraries that the candidate needs, by their `sonames`; `bearers` are the distributions that have them.
+    """Shared libraries (`sonames`) that the candidate needs; `bearers` are the distributions that contain these libraries.
 
-    `bearers` is () when nothing in the answer has them. `is_inferred`: the candidate was never measured, and the measured
-    versions next to it need them.
+    `bearers` is () when nothing else in the answer contains them. `is_inferred`: the candidate was never measured, and the
+    measured versions next to it need these libraries.
     """
 
     sonames: tuple[str, ...]
@@ -227,9 +239,9 @@ class IsOfCuda(Struct, frozen=True):
 
 
 class BundlesCompiler(Struct, frozen=True):
-    """The compiler of a CUDA release in the candidate, which compiles with it for the GPU that it runs on.
+    """The compiler of the CUDA release `cuda`, which the candidate contains and runs to compile code for the host's GPU.
 
-    `newest` is the newest compute capability that the compiler knows.
+    `newest` is the newest compute capability for which the compiler can compile.
     """
 
     cuda: str
@@ -245,7 +257,7 @@ class Bundles(Struct, frozen=True):
 
 
 class IsExtraOf(Struct, frozen=True):
-    """The distribution `name`, which the candidate is with extras; both have the same version."""
+    """The distribution `name` itself, if the candidate is that distribution with extras: both must have the same version."""
 
     name: str
 
@@ -264,8 +276,8 @@ class InstalledFromWheel(Struct, frozen=True):
 class NoFile(Struct, frozen=True):
     """The lack of a file of the candidate that can be installed on the target; `problem` is the index's error message.
 
-    `component` is the part of the target that excludes the files, `allowance` the word of `policy.allow` that would admit one;
-    each is "" for none.
+    `component` is the part of the target that excludes the files, `allowance` the word of `policy.allow` that would admit
+    such a file; each is "" for none.
     """
 
     problem: str
@@ -281,7 +293,7 @@ class LacksExtra(Struct, frozen=True):
 
 
 class NoWheel(Struct, frozen=True):
-    """The wheel of a framework's build, which is unavailable; `problem` is the error message."""
+    """The lack of the wheel of a framework's build, which is unavailable; `problem` is the error message."""
 
     problem: str
 
@@ -291,7 +303,7 @@ class Unpublished(Struct, frozen=True):
 
 
 class IsForHolders(Struct, frozen=True):
-    """The rule that a file which only metadata names requires one of the candidates whose metadata names it."""
+    """The rule that a file from a direct URL in metadata is chosen only with a candidate whose metadata has that URL."""
 
 
 class NamesFile(Struct, frozen=True):

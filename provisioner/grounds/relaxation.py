@@ -18,7 +18,7 @@ class Relaxation(Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The word of the policy, such as `minor-version`."""
+        """The word of the policy for the relaxation, such as `minor-version`."""
         raise NotImplementedError
 
 
@@ -113,8 +113,8 @@ class MixedCuda(Relaxation, frozen=True, kw_only=True):
 class CpuOnly(Relaxation, frozen=True, kw_only=True):
     """A package that runs on the CPU although its `gpu_twin`, another distribution of the same modules, would use a GPU.
 
-    `gpu_twin` is "" if the package's own wheels would, for other platforms or in other versions. `needed_by` is the dependent
-    that requires the package, "" for none.
+    `gpu_twin` is "" if there is no such distribution, and other wheels of the package itself, for other platforms or of other
+    versions, would use a GPU. `needed_by` is the dependent that requires the package, "" for none.
     """
 
     subject: Subject
@@ -200,7 +200,7 @@ class Overridden(Relaxation, frozen=True, kw_only=True):
 
 
 class Avoided(Relaxation, frozen=True, kw_only=True):
-    """A chosen version that the spec avoids, by a `range` of the name `avoided`.
+    """A chosen version that the spec avoids; `avoided` is the name under `policy.avoid`, and `range` the range given for it.
 
     `is_stated`: the version is a fact of a host, not a choice.
     """

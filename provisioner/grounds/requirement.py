@@ -73,7 +73,10 @@ EXPECTATION = "expectation"
 
 
 class Fixed(Struct, frozen=True):
-    """A requirement that a caller adds to the inputs, for a question, a lock to check, or an attempt with one Python (`by`)."""
+    """A requirement that a caller adds to the inputs; `by` is its purpose, such as `question` or `python attempt`.
+
+    `name` is the component or distribution of a lock that is being checked, "" for any other purpose.
+    """
 
     by: str
     name: str = ""
@@ -135,7 +138,7 @@ class NamedGround(Ground, frozen=True, kw_only=True):
 
 
 class RequiresComponent(NamedGround, frozen=True, kw_only=True):
-    """A line of `requires:`; `attempt` is the version of Python, if an attempt with one Python fixes it, otherwise ""."""
+    """A line of `requires:`; if the solver makes an attempt with one Python, `attempt` is its version, otherwise ""."""
 
     range: str
     place: Place
@@ -194,7 +197,7 @@ class Overrides(Ground, frozen=True, kw_only=True):
 
 
 class GivesHashes(Ground, frozen=True, kw_only=True):
-    """The spec gives hashes of a distribution that no file for the target has."""
+    """The hashes that the spec gives for a distribution, none of which a file for the target has."""
 
     distribution: str
     place: Place
@@ -218,7 +221,7 @@ class RequiresPython(Ground, frozen=True, kw_only=True):
 
 
 class PackagesNeedPython(Ground, frozen=True, kw_only=True):
-    """The requested packages need a Python, although the spec does not request one."""
+    """The need of the requested packages for a Python, although the spec does not request one."""
 
     component: ClassVar[str] = "python"
     group: ClassVar[Group] = Relation("packages", "python")
@@ -276,7 +279,7 @@ class Forbids(Ground, frozen=True, kw_only=True):
 
 
 class BuildNeeds(Ground, frozen=True, kw_only=True):
-    """The compilation that the spec requests (`build`: `extension` or `pytorch`) needs a compiler, `tool`."""
+    """The need for a compiler (`tool`) for the compilation that the spec requests (`build`: `extension` or `pytorch`)."""
 
     build: str
     tool: str

@@ -27,7 +27,7 @@ class Action(Struct, frozen=True, kw_only=True):
 
 
 class ChangeComponent(Action, frozen=True, kw_only=True):
-    """Install, upgrade or replace one component of a machine."""
+    """The installation, upgrade or replacement of a component of a machine, from version `before`, "" for none, to `after`."""
 
     component: str
     before: str
@@ -39,7 +39,7 @@ class ChangeComponent(Action, frozen=True, kw_only=True):
 
 
 class ChangeDriver(Action, frozen=True, kw_only=True):
-    """Install a release of the NVIDIA driver, or only another flavour of its kernel modules.
+    """The installation of a release of the NVIDIA driver, or only of another flavour of its kernel modules.
 
     `module` is the flavour, "" if it depends on unknown GPUs. `before` and `module_before` are the installed ones, "" for none.
     `followers` are the components that the same installation moves to the driver's version.
@@ -59,7 +59,7 @@ class ChangeDriver(Action, frozen=True, kw_only=True):
 
 
 class ChangeWindowsDriver(Action, frozen=True, kw_only=True):
-    """Install a driver of a branch on Windows, for WSL; `before` is the installed driver, "" for none."""
+    """The installation of a driver of `branch` on Windows, for WSL; `before` is the installed driver, "" for none."""
 
     before: str
     branch: str
@@ -70,7 +70,10 @@ class ChangeWindowsDriver(Action, frozen=True, kw_only=True):
 
 
 class InstallLock(Action, frozen=True, kw_only=True):
-    """Build and roll out the image of the new lock, or install its packages; `changes` are the main changes of versions."""
+    """The rollout of a new lock: of the image that is built from it (`is_image`), or of its packages alone.
+
+    `changes` are the most important changes of versions, the main one first.
+    """
 
     is_image: bool
     changes: tuple[ComponentChange, ...]
@@ -83,7 +86,7 @@ class InstallLock(Action, frozen=True, kw_only=True):
 
 
 class DoTogether(Action, frozen=True, kw_only=True):
-    """Drain the machine and do several actions at once, the main one first."""
+    """Several actions, the main one first, that are carried out at once after the machine is drained."""
 
     actions: tuple[Action, ...]
 
@@ -93,7 +96,7 @@ class DoTogether(Action, frozen=True, kw_only=True):
 
 
 class FindOut(Action, frozen=True, kw_only=True):
-    """Find out a fact that the profile of the machine does not state; the machine is not changed."""
+    """The search for a fact (`component`) that the profile of the machine does not state; the machine is not changed."""
 
     component: str
 
@@ -103,7 +106,7 @@ class FindOut(Action, frozen=True, kw_only=True):
 
 
 class NotAlwaysNeeded(Struct, frozen=True):
-    """A condition on a step: as no profile states a driver, the step is unneeded if the installed one meets the needs."""
+    """A condition on a step, as no profile states a driver: if the installed driver meets the needs, the step is unneeded."""
 
 
 class BringsKernel(Struct, frozen=True):
@@ -140,7 +143,8 @@ class BranchSupport(Struct, frozen=True, kw_only=True):
 class UsePackage(Struct, frozen=True, kw_only=True):
     """A package of the operating system that contains the driver, as listed by the matrix.
 
-    `is_signed` is None when it is undocumented whether its modules are signed; `headers` are the kernel headers that it needs.
+    `kind` is that of the matrix row (`precompiled`, `dkms`). `is_signed`: the package's kernel modules are signed; None when
+    undocumented. `headers` is the package of kernel headers that the package needs, "" for none.
     """
 
     name: str
@@ -167,20 +171,20 @@ Detail = (
 
 
 class BootKernel(Struct, frozen=True):
-    """Boot the kernel that ran before the step."""
+    """A reboot into `kernel`, the one that ran before the step."""
 
     kernel: str
 
 
 class ReinstallDriver(Struct, frozen=True, kw_only=True):
-    """Install the driver that the step replaced; `module` is the flavour of its kernel modules, "" if unknown."""
+    """The installation of the driver that the step replaced; `module` is the flavour of its kernel modules, "" if unknown."""
 
     driver: str
     module: str
 
 
 class ReturnToLock(Struct, frozen=True):
-    """Go back to today's lock, which runs on the machine as it is after the step."""
+    """The return to today's lock, which still runs on the machine after the step."""
 
 
 Undo = BootKernel | ReinstallDriver | ReturnToLock
@@ -192,7 +196,7 @@ class DependsOnGpus(Struct, frozen=True):
 
 
 class UnlistedLock(Struct, frozen=True):
-    """Components of today's lock, such as `pytorch 9.9.9`, that the matrix does not list, so the steps may break that lock."""
+    """Components of today's lock, such as `pytorch 9.9.9`, that the matrix does not list, so the steps may break the lock."""
 
     components: tuple[str, ...]
 
@@ -220,10 +224,11 @@ PlanNote = DependsOnGpus | UnlistedLock | LockDoesNotRun | BrokenToday | KeepsEn
 
 
 class LastStackNeeds(Struct, frozen=True, kw_only=True):
-    """The needs of the best stack that a machine excluded from a plan can ever run: `changes` of it, or a relaxed spec.
+    """The needs of the best stack that a machine can ever run, if the plan excludes the machine.
 
-    `driver` is the driver it runs on, "" for none, and `support` the support of its branch, None if unknown. `is_beyond_spec`:
-    the stack needs a spec without some of its requirements.
+    `changes` are the changes of the machine's components that the stack needs. `driver` is the driver that the stack runs on,
+    "" for none, and `support` the support of that driver's branch, None if its end is unknown. `is_beyond_spec`: the spec
+    allows no stack on the machine; this one is for a relaxed spec, with any release of the framework and without packages.
     """
 
     changes: tuple[ComponentChange, ...]

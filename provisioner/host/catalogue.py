@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Catalogue:
-    """Translates names in a host profile to those of a matrix; `systems` are its releases of operating systems (`rhel 9`)."""
+    """Translates names in a host profile to those of a matrix; `systems` are the matrix's operating systems (`rhel 9`)."""
 
     def __init__(self, gpus: GpuNames | None = None, *, systems: Collection[str] = ()) -> None:
         self.gpus = gpus or GpuNames()
@@ -34,7 +34,7 @@ class Catalogue:
         return replace(host, os=replace(system, like=None))
 
     def _knows(self, name: str, version: str | None) -> bool:
-        """Return whether the matrix has a release, itself (`ubuntu 22.04`) or its major release (`rhel 9` for 9.4)."""
+        """Return whether the matrix has the release of a system (`ubuntu 22.04`), or its series (`rhel 9` for 9.4)."""
         parts = (version or "").split(".")
         releases = (".".join(parts[:count]) for count in range(len(parts), -1, -1))
         return any(f"{name} {release}".strip() in self._systems for release in releases)

@@ -30,9 +30,10 @@ nouveau is not among them because it drives NVIDIA's GPUs only, nor radeon, beca
 
 
 class Fact(NamedTuple):
-    """Access to one component in a profile.
+    """Access to the fact about one component in a host profile.
 
-    `read` returns its value, None if it is not stated; `write` returns the host with another value, or without one (None).
+    `read` returns the value that the profile states, None if it states none; `write` returns the host with another value, or
+    with the value removed (None).
     """
 
     read: Callable[[Host], str | None]
@@ -44,7 +45,7 @@ def _under_its_key(key: str) -> Fact:
 
 
 def _driver(kind: str) -> Fact:
-    """Return the access to the version of a driver of one kind; writing None removes the driver from the host."""
+    """Return the access to the version of a driver of `kind` (`Driver.kind`); writing None removes the driver from the host."""
 
     def read(host: Host) -> str | None:
         return host.driver.version if host.driver is not None and host.driver.kind == kind else None
@@ -94,7 +95,7 @@ def _write_secure_boot(host: Host, value: str | None) -> Host:
 
 
 def _read_loaded_modules(host: Host) -> str | None:
-    """Return the first loaded module that occupies a GPU of the host, `free` if none of the loaded modules does.
+    """Return a loaded kernel module that occupies a GPU of the host, `free` if no loaded module does.
 
     None if the profile does not list the loaded modules.
     """
@@ -113,7 +114,7 @@ def _write_loaded_modules(host: Host, value: str | None) -> Host:
 
 
 def _read_python_arch(host: Host) -> str | None:
-    """Return the architecture of Python as the matrix spells it, because Linux and macOS name the same one differently."""
+    """Return the architecture of Python as the matrix spells it, because Linux and macOS spell one architecture differently."""
     return {"aarch64": "arm64", "amd64": "x86_64"}.get(host.python_arch or "", host.python_arch)
 
 
@@ -122,7 +123,7 @@ def _write_python_arch(host: Host, value: str | None) -> Host:
 
 
 def _read_os(host: Host) -> str | None:
-    """Return a Linux distribution with its release, such as `ubuntu 22.04`; None for macOS or an unknown system.
+    """Return the host's Linux distribution and its release, such as `ubuntu 22.04`; None for macOS or an unknown system.
 
     A distribution without releases is its name alone, such as `arch`; a derivative counts as the system it is derived from.
     """
@@ -139,7 +140,7 @@ def _write_os(host: Host, value: str | None) -> Host:
 
 
 def _read_macos(host: Host) -> str | None:
-    """Return the release of macOS with its build, such as `10.13.6+17G65`; None for Linux or an unknown release.
+    """Return the host's release of macOS and its build, such as `10.13.6+17G65`; None for Linux or an unknown release.
 
     The build is included because each release of the Web Driver is for exactly one build.
     """
@@ -189,7 +190,7 @@ def stated(host: Host, component: str) -> str | None:
 
 
 def with_fact(host: Host, component: str, value: str | None) -> Host:
-    """Return the host with another value of a component, or with the value removed (None).
+    """Return the host with `value` as the fact about a component, or with that fact removed (None).
 
     Raises `KeyError` for a component that profiles do not state.
     """

@@ -60,9 +60,10 @@ class NamedGpu(NamedTuple):
 class UnreadName(NamedTuple):
     """A GPU name that does not determine a single target; `text` is the name as given, `vendor` "" if unknown.
 
-    `candidates` are the products that it fits, whose targets differ; `near` is a similar product of the same vendor and
-    generation, None if there is none. `is_newer` is whether its number is above those of all products of its line, `is_slice`
-    whether it names a MIG profile without its GPU, and `is_other` whether it is a device of another vendor than NVIDIA and AMD.
+    `candidates` are the products that the name fits, whose targets differ; `near` is a similar product of the same vendor and
+    generation, None if there is none. `is_newer` is whether the number in the name is above those of all products of its line,
+    `is_slice` whether the name is a MIG profile without a GPU, and `is_other` whether it names a device of another vendor than
+    NVIDIA and AMD.
     """
 
     text: str
@@ -75,7 +76,7 @@ class UnreadName(NamedTuple):
 
     @property
     def accelerator(self) -> Accelerator:
-        """The accelerator of the GPUs of `vendor`, CUDA if the vendor is unknown."""
+        """The accelerator (`cuda`, `rocm`) for which GPUs of `vendor` are programmed; CUDA if the vendor is unknown."""
         return next((row for row in GPU_ACCELERATORS if row.vendor == self.vendor), ACCELERATORS["cuda"])
 
 
@@ -185,7 +186,7 @@ class _Listed(NamedTuple):
 
 
 class GpuNames:
-    """The names of the GPUs of a matrix.
+    """Finds the GPU of a matrix that a name or a PCI device id stands for.
 
     Names spelled as in the matrix are looked up directly; the tables for other spellings are built on first use.
     """
@@ -199,9 +200,9 @@ class GpuNames:
 
     @cached_property
     def _by_words(self) -> dict[tuple[str, frozenset[str]], _Listed]:
-        """Every product by its target and the words of its names.
+        """Every product of the matrix, under its target and the words of each of its names.
 
-        If two products with one target have a name with the same words, the one whose name begins with the vendor is used.
+        If two products with one target have names of the same words, the product whose name begins with the vendor is used.
         """
         found: dict[tuple[str, frozenset[str]], _Listed] = {}
         for row in self._products:
@@ -220,12 +221,12 @@ class GpuNames:
 
     @cached_property
     def _words(self) -> dict[str, frozenset[str]]:
-        """The words of the name of each product."""
+        """The words that identify each product, by the product's name."""
         return {row.name: words_of(row.name) for row in self._products}
 
     @cached_property
     def _by_id(self) -> dict[tuple[str, str], list[NamedGpu]]:
-        """The products with each vendor and PCI device id; for an id of no product, the target of the chip with that id."""
+        """The products of each pair of vendor and PCI device id; for an id of no product, the target of the chip with it."""
         found: dict[tuple[str, str], list[NamedGpu]] = {}
         for row in self._products:
             target, vendor = _target(row)
@@ -239,7 +240,10 @@ class GpuNames:
 
     @cached_property
     def _chips(self) -> tuple[re.Pattern[str], dict[str, str]]:
-        """A pattern that finds chip names, also with letters that pci.ids appends to NVIDIA's, and the target of each chip."""
+        """A pattern that finds the name of a chip, and the target of each chip by its name in lower case.
+
+        The pattern also matches names of NVIDIA's chips with the letters that pci.ids appends to them.
+        """
         targets = {row.name.lower(): _target(row)[0] for row in self._chip_rows}
         names = "|".join(re.escape(name) for name in sorted(targets, key=len, reverse=True))
         return re.compile(rf"(?<![0-9a-z])({names or '(?!)'})[bglm]*(?![0-9a-z])"), targets
@@ -260,9 +264,9 @@ class GpuNames:
         return self._one([one for name in vendors for one in self._by_id.get((name, identity.upper()), ())])
 
     def identify(self, gpu: HostGpu) -> HostGpu:
-        """Return a GPU of a profile with its name and target in the matrix.
+        """Return a GPU of a profile with the name and target that the matrix has for it.
 
-        It is returned unchanged if it is unknown, or if the profile states another target than the matrix has for its name.
+        The GPU is returned unchanged if the matrix lacks it, or if the profile states another target for it than the matrix.
         """
         if gpu.name is not None:
             read = self.read(gpu.name)
@@ -315,8 +319,8 @@ class GpuNames:
     def _one(self, found: Iterable[NamedGpu]) -> NamedGpu | None:
         """Return the one GPU that represents all in `found`; None if they have several targets, or `found` is empty.
 
-        Of several products with one target it is the one whose words all others contain; if there is none, its `product` is
-        None.
+        Of several products with one target, the result is the product whose words all others contain; if there is no such
+        product, the result has the target alone, with None as its `product`.
         """
         distinct = set(found)
         if len(distinct) == 1:
@@ -342,9 +346,10 @@ class GpuNames:
         return found if len({one.target for one in found}) > 1 else [NamedGpu(one.target, None) for one in found[:1]]
 
     def _of_words(self, words: frozenset[str]) -> list[NamedGpu]:
-        """Return the products that have `words`; if there are none, words are left out.
+        """Return the products that a name of `words` fits; empty if there are none.
 
-        First those about memory and form are left out, then also those for laptops and embedded boards.
+        If no product has all the words, those about memory and form are left out, then also those for laptops and embedded
+        boards.
         """
         exact = [one.named for one in self._listed if one.words == words]
         if exact:
@@ -358,10 +363,10 @@ class GpuNames:
         return []
 
     def _family(self, words: frozenset[str], *, has_portable: bool) -> list[_Listed]:
-        """Return the products whose words include all of `words` except brands; only those with the brands if there are any.
+        """Return the products whose words include all of `words` except brands.
 
-        Unless `has_portable`, a product for laptops and the like counts only if `words` have the word for that. The result is
-        empty if `words` are brands and lines of products only.
+        If some of these products have the brands as well, only they are returned. Unless `has_portable` is set, a product with
+        a word of `_PORTABLE` is left out if `words` lack that word. The result is empty if `words` are only brands and lines.
         """
         needed = words - _BRANDS
         if needed <= _LINES:
@@ -408,7 +413,10 @@ def _target(row: ChipRow) -> tuple[str, str]:
 
 
 def _target_itself(text: str) -> str | None:
-    """Return the target that a text is or contains, else None: `sm_90a` -> `9.0`, `gfx90a:sramecc+:xnack-` -> `gfx90a`."""
+    """Return the target in a text, None if there is none: `sm_90a` -> `9.0`, `gfx90a:sramecc+:xnack-` -> `gfx90a`.
+
+    A gfx target may be anywhere in the text, a compute capability must be the whole text.
+    """
     gfx = re.search(_GFX, text)
     if gfx is not None:
         return gfx[0].lower()
@@ -419,9 +427,9 @@ def _target_itself(text: str) -> str | None:
 def _narrowed(family: list[_Listed], wide: list[_Listed], words: frozenset[str]) -> list[NamedGpu]:
     """Return the products that a name with `words` can mean among `family`, the products that fit it.
 
-    If all have one target, it is the product with most of `words` and no others, or else the target alone. `wide` are the
-    products that fit without the words about memory and form: `A100 80GB` fits two boards, which are both an A100. If the
-    targets differ, every product of `family` is returned.
+    If the targets of `family` differ, every product of it is returned. Otherwise the result is a single GPU: the product with
+    most of `words` and no other words or, if there are several such products, the target alone. `wide` are the products that
+    fit without the words about memory and form; they are considered, too: `A100 80GB` fits two boards, which are both an A100.
     """
     targets = {one.target for one in family}
     if len(targets) > 1:

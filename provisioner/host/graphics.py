@@ -52,7 +52,7 @@ _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_versio
 class Graphics(Struct, frozen=True, kw_only=True):
     """The GPUs of a machine and their driver; None means unknown, () no GPU.
 
-    `userspace` is the version of libcuda. `remarks` are about facts that could not be determined or are contradictory.
+    `userspace` is the version of libcuda. `remarks` are about facts that could not be determined or that contradict each other.
     """
 
     driver: Driver | None = None
@@ -115,7 +115,7 @@ class _Finder:
         return Graphics(driver=driver, userspace=userspace, gpus=gpus, remarks=tuple(self._remarks))
 
     def _ask(self) -> NvmlAnswer:
-        """Query the running driver through NVML, else through `nvidia-smi`; for a saved tree return an answer without facts."""
+        """Return what the running driver answers through NVML, else through `nvidia-smi`; for a saved tree, no facts."""
         if not self._machine.is_live:
             return NvmlAnswer(is_missing=True)
         answer = ask_nvml()
@@ -149,7 +149,7 @@ class _Finder:
         return None
 
     def _installed(self) -> tuple[str | None, Flavour | None]:
-        """Return version and flavour of the kernel module installed for the running kernel, loaded or not; None if unknown."""
+        """Return version and flavour of the module installed for the running kernel, loaded or not; each None if unknown."""
         for place in _MODULE_PLACES:
             path = f"lib/modules/{self._kernel}/{place}/nvidia.ko"
             content = self._machine.bytes(path) or _decompressed(self._machine.bytes(f"{path}.xz"))
@@ -199,7 +199,8 @@ class _Finder:
     def _without_nvidia(self, devices: tuple[PciDevice, ...] | None, targets: tuple[str, ...]) -> tuple[HostGpu, ...] | None:
         """Return the GPUs of a machine on which neither driver nor PCI bus shows an NVIDIA GPU; None if they are unknown.
 
-        `targets` are the gfx targets of AMD GPUs. () only if the PCI bus can be read and shows no GPU of NVIDIA or AMD.
+        `targets` are the gfx targets of the machine's AMD GPUs, `devices` those of the PCI bus (None if it cannot be read). The
+        result is () only if the PCI bus can be read and shows no GPU of NVIDIA or AMD.
         """
         if targets:
             return tuple(HostGpu(gfx=target, count=count) for target, count in Counter(targets).items())

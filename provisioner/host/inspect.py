@@ -45,7 +45,7 @@ _SHIM = "605dab50-e046-4300-abb6-3dd810dd8b23"
 """GUIDs of the owners of EFI variables: EFI_GLOBAL_VARIABLE of the UEFI specification, and shim (shim, lib/guid.c)."""
 
 _SIGNING_KEYS = ("var/lib/shim-signed/mok/MOK.der", "var/lib/dkms/mok.pub")
-"""The certificate with which DKMS signs modules, on Ubuntu and on Debian; DER files, which MokListRT contains byte by byte."""
+"""The certificates with which DKMS signs modules, on Ubuntu and on Debian; MokListRT contains these DER files byte by byte."""
 
 _ELF_HEADER_BYTES = 20
 
@@ -98,7 +98,7 @@ def _inspect_mac(machine: Machine) -> Host:
 
 
 class _Linux:
-    """The facts of one Linux machine, with a method or property for each, in the order of the fields of `Host`."""
+    """Reads the facts of one Linux machine; it has a method or property for each fact, in the order of the fields of `Host`."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
@@ -173,7 +173,7 @@ class _Linux:
     def _container_toolkit(self) -> str | None:
         """Return the version of the NVIDIA Container Toolkit; None if it is unknown.
 
-        `none` only if dpkg and all program directories of the machine were searched without finding it.
+        The result is `none` only if dpkg and all program directories of the machine were searched without finding the toolkit.
         """
         version = self._package("nvidia-container-toolkit") or self._package("nvidia-container-toolkit-base")
         version = version or parse.container_toolkit(self._machine.ask("nvidia-ctk", "--version"))
@@ -206,7 +206,7 @@ class _Linux:
     def _kernel_headers(self) -> str | None:
         """Return the kernel release of the headers installed for the running kernel; None if it is unknown.
 
-        `none` if the modules of the kernel are installed without its headers.
+        The result is `none` if the modules of the running kernel are installed without its headers.
         """
         place = f"lib/modules/{self._kernel}"
         if self._kernel is None or not self._machine.exists(place):
@@ -229,9 +229,9 @@ class _Linux:
         return version or parse.nvcc(self._machine.ask("nvcc", "--version"))
 
     def _loaded_modules(self) -> tuple[str, ...] | None:
-        """Return the kernel modules that occupy or may occupy an NVIDIA GPU in place of its driver; None if they are unknown.
+        """Return the kernel modules that occupy, or may occupy, an NVIDIA GPU in place of NVIDIA's driver; None if unknown.
 
-        Loaded modules count, and the drivers bound to NVIDIA devices, which may be built into the kernel.
+        These are loaded modules, and drivers bound to NVIDIA devices, which may be built into the kernel.
         """
         loaded = self._machine.bytes("proc/modules")
         holders = {device.driver for device in self._nvidia_devices}
@@ -245,7 +245,7 @@ class _Linux:
         return self._elf_machine(sys.executable if self._machine.is_live else "usr/bin/python3")
 
     def _libraries(self) -> Libraries | None:
-        """Return the system copies of libraries that wheels bundle; None if none was found."""
+        """Return the versions of the system's copies of libraries that wheels bundle; None if no copy was found."""
         searched = os.environ.get("LD_LIBRARY_PATH", "").split(":") if self._machine.is_live else []
         on_path = self._names(directory for directory in searched if directory.startswith("/"))
         system = self._names((*LIBRARY_DIRECTORIES, "usr/local/cuda/lib64"))
@@ -266,11 +266,13 @@ class _Linux:
         return version or parse.fabric_manager(self._machine.ask("nv-fabricmanager", "--version"))
 
     def _nvswitch(self, gpus: tuple[HostGpu, ...] | None) -> Literal["present", "none"] | None:
-        """Return whether an NVSwitch connects the GPUs, so that CUDA fails with error 802 until a Fabric Manager runs.
+        """Return `present` or `none`, whether an NVSwitch connects the GPUs; None if it is unknown.
+
+        Beside an NVSwitch, CUDA fails with error 802 until a Fabric Manager runs.
 
         An NVSwitch is an NVIDIA bridge on the PCI bus (pci.ids: `22a3 GH100 [H100 NVSwitch]`), except beside GPUs of compute
-        capability 10, where it is managed through InfiniBand (Fabric Manager User Guide, Systems Using Fourth Generation
-        NVSwitches). None if it is unknown.
+        capability 10, where an NVSwitch is managed through InfiniBand (Fabric Manager User Guide, Systems Using Fourth
+        Generation NVSwitches).
         """
         if any(device.device_class == "0680" for device in self._nvidia_devices):
             return "present"

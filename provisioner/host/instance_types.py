@@ -29,9 +29,9 @@ class Source(StrictModel, frozen=True, kw_only=True):
 
 
 class Family(StrictModel, frozen=True, kw_only=True):
-    """Instance types of a cloud with the same GPU; `sizes` maps the name of each to its number of GPUs.
+    """The instance types of a cloud that have the same GPU; `sizes` maps the name of each type to its number of GPUs.
 
-    `source` are the keys of the documents that state this, in `InstanceFile.sources`.
+    `source` are the keys, in `InstanceFile.sources`, of the documents that state GPU and sizes.
     """
 
     name: str
@@ -50,7 +50,7 @@ class InstanceFile(StrictModel, frozen=True, kw_only=True):
 
 
 class InstanceType(NamedTuple):
-    """One instance type: its name as its cloud spells it, and the facts that all machines of it share."""
+    """One instance type: its name as its cloud spells it, and the facts that all machines of this type share."""
 
     name: str
     cloud: str
@@ -58,7 +58,7 @@ class InstanceType(NamedTuple):
 
 
 def instance_type(name: str) -> InstanceType | None:
-    """Return the instance type `p5.48xlarge`, or the largest of a family (`p5`, `ND_H100_v5`); None if it is not listed.
+    """Return an instance type (`p5.48xlarge`), or the largest of a family (`p5`, `ND_H100_v5`); None if `name` is neither.
 
     Case is ignored, and the `Standard_` of Azure's names may be left out.
     """

@@ -37,7 +37,7 @@ _MOST_MISTAKES = 20
 
 
 class InventoryHost(Struct, frozen=True, kw_only=True):
-    """One host of an inventory, or `count` identical ones; `labels` are its Kubernetes labels, empty for other sources.
+    """One host of an inventory, or `count` identical hosts; `labels` are the Kubernetes labels, empty for other sources.
 
     `place` is the file with the line or item that lists the host. Hosts with equal facts share one `Host`, and nodes with equal
     labels one mapping. `remarks` are about the Kubernetes node, such as that it is cordoned, or that no label describes its
@@ -56,8 +56,8 @@ def read_inventory(paths: Sequence[Path], *, catalogue: Catalogue | None = None)
     """Return the hosts in files and directories, in the order of `paths`.
 
     A file is a host profile (.yaml, .json), a list of profiles (.json), a table (.csv), or the output of `kubectl get nodes`
-    with `-o json` or `-o yaml`; `-` is stdin. A directory stands for all such files in and below it, sorted by name, without
-    hidden ones. `catalogue` translates the names in the files to those of the matrix.
+    with `-o json` or `-o yaml`; `-` is stdin. A directory stands for all such files in and below it, sorted by name, except
+    hidden files. `catalogue` translates the names in the files to those of the matrix.
 
     Raises `FileError` when a file cannot be read, `UsageError` for a directory without hosts or two hosts of one name, and
     `InvalidDocumentError` with the mistakes of all files.
@@ -126,7 +126,7 @@ class _Reader:
                 yield InventoryHost(name=name, host=self._shared(host_from_document(document)), place=Place(file))
 
     def _shared(self, host: Host) -> Host:
-        """Return a host with the names of the matrix; for equal hosts the same object."""
+        """Return a host with its GPU and system names translated to those of the matrix; the same object for equal hosts."""
         if host not in self._hosts:
             identified = self._catalogue.identify(host)
             self._hosts[host] = self._hosts.setdefault(identified, identified)
@@ -155,7 +155,7 @@ class _Reader:
             raise InvalidDocumentError(_KIND_OF_LIST, (Mistake(source.file, 1, 1, "", "must hold a host, or a list of them"),))
 
     def _items(self, source: _Json, name: str) -> Iterator[InventoryHost]:
-        """Yield the hosts of a list of profiles, each an item itself, or under `host` beside its `name` and `count`."""
+        """Yield the hosts of a list whose items are profiles, or have a profile under `host` beside a `name` and `count`."""
         mistakes: list[Mistake] = []
         for index, item in enumerate(source.data):
             is_named = isinstance(item, Mapping) and "host" in item
@@ -226,7 +226,7 @@ class _Json:
         return self._valid[spelled]
 
     def heading(self, index: int) -> dict[str, Any]:
-        """Return the `name` and `count` of an item; raises `InvalidDocumentError` for wrong values and unknown keys."""
+        """Return those of `name` and `count` that the item at `index` has; raises `InvalidDocumentError` if one is invalid."""
         item = self.data[index]
         known = ", ".join(_KEYS_OF_ITEM)
         wrong = [((index, key), f"unknown key `{key}`; known keys: {known}") for key in item if key not in _KEYS_OF_ITEM]

@@ -46,7 +46,7 @@ def _columns() -> Mapping[str, ProfileKey]:
 
 
 class Row(Struct, frozen=True, kw_only=True):
-    """One row: a host, the number of such hosts, and the line in the file."""
+    """One row of a table: a host, the number of such hosts, and the number of the line in the file."""
 
     name: str
     host: Host
@@ -57,8 +57,9 @@ class Row(Struct, frozen=True, kw_only=True):
 def read_table(text: str, *, file: str) -> tuple[Row, ...]:
     """Return the rows of a table; raises `InvalidDocumentError` with every mistake at its line and column.
 
-    An empty cell is an unknown fact. `gpu` holds `8x NVIDIA A100-SXM4-80GB`; several kinds are separated by `;`, a GPU whose
-    name is not in the matrix is followed by its target in brackets (`2x NVIDIA X9 (9.9)`), and `none` is a host without a GPU.
+    An empty cell is an unknown fact. A cell of the column `gpu` is `8x NVIDIA A100-SXM4-80GB` or the like; several kinds of GPU
+    are separated by `;`, a name that is not in the matrix is followed by the target in brackets (`2x NVIDIA X9 (9.9)`), and
+    `none` is a host without a GPU.
     Rows with equal facts share one `Host`.
     """
     return _Table(text.removeprefix("\ufeff"), file).rows()
@@ -88,7 +89,7 @@ class _Table:
         return tuple(found)
 
     def _refuse_controls(self) -> None:
-        """Record a mistake for the first control character: a name with a NUL would look like another name."""
+        """Record a mistake at the first control character of the table: a name with a NUL would look like another name."""
         for line, text in enumerate(self._text.splitlines(), start=1):
             found = _CONTROL.search(text)
             if found is not None:
@@ -176,7 +177,7 @@ class _Table:
 
 
 def _value(key: ProfileKey, cell: str) -> object:
-    """Return a cell as the value of a profile key; an invalid flag stays text, which the validation of the profile refuses."""
+    """Return a cell as the value of a profile key; an invalid flag is returned as text, which profile validation refuses."""
     if key.holds is Holds.TEXTS:
         return () if cell == ABSENT else tuple(re.split(r"[ ;]+", cell))
     return _FLAGS.get(cell.lower(), cell) if key.holds is Holds.FLAG else cell
@@ -196,7 +197,7 @@ def _gpu(text: str) -> dict[str, Any]:
 
 
 class _Cells:
-    """A row as a document: the data of a profile, and the line and column of each of its keys in the table."""
+    """A row of the table as a document: the data of a profile, and the line and column of each key of the profile."""
 
     def __init__(self, own: dict[str, str], columns: dict[str, int], line: int) -> None:
         self._own = own
@@ -217,7 +218,7 @@ class _Cells:
         self.texts[path] = self._own[name]
 
     def put_gpus(self, gpus: tuple[dict[str, Any], ...] | None) -> None:
-        """Set the GPUs; a key has the position of its own column if there is one, else of the column with the names."""
+        """Set the GPUs; a key gets the position of its own column if that is filled, else of the first filled GPU column."""
         if gpus is None:
             return
         self.data["gpus"] = gpus

@@ -72,7 +72,10 @@ _PRETTY = (
     (re.compile(r"Bottlerocket OS (\d+\.\d+\.\d+)"), "bottlerocket"),
     (re.compile(r"Talos \(v(\d+\.\d+\.\d+)"), "talos"),
 )
-"""`status.nodeInfo.osImage` is the PRETTY_NAME of /etc/os-release: `Ubuntu 22.04.5 LTS`, `Amazon Linux 2023.5.20240916`."""
+"""Patterns for `status.nodeInfo.osImage`, and the `ID` of each distribution in /etc/os-release.
+
+`osImage` is the PRETTY_NAME of /etc/os-release: `Ubuntu 22.04.5 LTS`, `Amazon Linux 2023.5.20240916`.
+"""
 
 _CORE_OS = re.compile(r"Red Hat Enterprise Linux CoreOS (\d+\.(\d)(\d+)\.[\d-]+)")
 """`Red Hat Enterprise Linux CoreOS 416.94.202410172137-0` is built of RHEL 9.4 (OpenShift documentation, RHCOS versions)."""
@@ -105,9 +108,9 @@ def is_kubernetes(data: object) -> bool:
 
 
 class NodeReader:
-    """Reads nodes; equal facts share one `Host` and equal labels one mapping, so that grouping nodes is cheap.
+    """Reads nodes; nodes with equal facts share one `Host`, those with equal labels one mapping, so that grouping is cheap.
 
-    `mistakes` has key paths in the document with messages; a mistake that nodes with equal labels share is recorded once.
+    `mistakes` are pairs of a key path in the document and a message; a wrong label that equal nodes share is recorded once.
     """
 
     def __init__(self, catalogue: Catalogue) -> None:
@@ -119,8 +122,8 @@ class NodeReader:
     def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Node]]:
         """Yield the nodes of `kubectl get nodes -o json`, or a single node, each with its key path in the document.
 
-        If some nodes have GPUs, the nodes without any sign of a GPU are given none (`gpus=()`), not unknown ones: the cluster's
-        labellers and device plugins would have shown them.
+        If some nodes have GPUs, a node without any sign of a GPU counts as having none (`gpus=()`), not unknown GPUs, which the
+        cluster's labellers and device plugins would have shown.
         """
         found = list(self._listed(data))
         if not any(node.host.gpus for _, node in found):
@@ -194,7 +197,7 @@ class NodeReader:
 
 
 class _Facts:
-    """The facts of one node, from its labels and from what its kubelet reports; `mistakes` are messages about wrong labels."""
+    """Reads the facts of a node from its labels and kubelet's report; `mistakes` are pairs of a wrong label and a message."""
 
     def __init__(self, labels: Mapping[str, str], info: Mapping[str, Any], catalogue: Catalogue) -> None:
         self._labels = labels
@@ -206,8 +209,8 @@ class _Facts:
     def host(self, signs: tuple[str, ...], amounts: tuple[str, str], *, has_slices: bool) -> Host:
         """Return the facts of the node.
 
-        `signs` are the labels of PCI devices and of a hypervisor, `amounts` the numbers of NVIDIA and AMD GPUs that kubelet
-        reports, and `has_slices` is whether it reports MIG slices.
+        `signs` are the names of the labels about PCI devices and a hypervisor, `amounts` the numbers of NVIDIA and of AMD GPUs
+        that kubelet reports ("" for none), and `has_slices` is whether kubelet reports MIG slices.
         """
         nvidia, amd = (_count(amount) for amount in amounts)
         gpus = self._nvidia(nvidia, signs, has_slices=has_slices) or self._amd(amd, signs)
@@ -239,7 +242,7 @@ class _Facts:
     def _driver(self) -> Driver | None:
         """Return NVIDIA's driver from its current labels, else its deprecated ones, or AMD's driver; None if it is unknown.
 
-        The driver of a Jetson is labelled `unknown`.
+        None, too, for a Jetson, whose driver is labelled `unknown`, and for a malformed label, which is recorded as a mistake.
         """
         for names in (_DRIVER, _OLD_DRIVER):
             parts = [self._labels.get(f"{_NVIDIA}cuda.{name}", "") for name in names]
@@ -260,9 +263,10 @@ class _Facts:
         return Driver(version=amd, kind="amdgpu")
 
     def _driver_of_some_version(self, *, is_nvidia: bool, is_amd: bool) -> Driver | None:
-        """Return a driver of unknown version for a node that offers GPUs: a device plugin finds none without a driver.
+        """Return a driver of unknown version for a node that offers GPUs, which a device plugin finds only with a driver.
 
-        None for a node that offers none, and for a Jetson, whose driver is labelled `unknown`.
+        `is_nvidia` and `is_amd` are whether the node offers GPUs of this vendor. None if it offers no GPUs, and for a Jetson,
+        whose driver is labelled `unknown`.
         """
         if "unknown" in {self._labels.get(f"{_NVIDIA}cuda.{name}") for name in (*_DRIVER, *_OLD_DRIVER)}:
             return None
@@ -301,7 +305,10 @@ class _Facts:
         return (gpu, *self._others(amount, count, is_divided=bool(slice_) or is_shared))
 
     def _of_google(self, label: str, amount: int | None) -> tuple[HostGpu, ...]:
-        """Return the GPUs that GKE labels `cloud.google.com/gke-accelerator: nvidia-tesla-t4`, for nodes without discovery."""
+        """Return the GPUs of a node without GPU feature discovery that GKE labels `gke-accelerator: nvidia-tesla-t4`.
+
+        `label` is the value of that label, `amount` the number of GPUs that kubelet reports, None if it reports none.
+        """
         read = self._gpus.read(label)
         if not isinstance(read, NamedGpu):
             self.remarks.append(UnknownAcceleratorLabel(label=_GOOGLE, value=label))
@@ -309,7 +316,7 @@ class _Facts:
         return (HostGpu(name=read.product, compute_capability=read.target, count=amount or 1),)
 
     def _of_instance(self, amount: int | None) -> tuple[HostGpu, ...] | None:
-        """Return the GPUs of a node's instance type, used if no other label names their product; None if it is not listed."""
+        """Return the GPUs of the node's instance type, for a node without a product label; None if the type is not listed."""
         found = instance_type(self._labels.get(_INSTANCE_TYPE, ""))
         gpus = found.host.gpus if found is not None else None
         return tuple(replace(gpu, count=min(gpu.count, amount or gpu.count)) for gpu in gpus) if gpus else None
@@ -326,10 +333,10 @@ class _Facts:
         return ".".join(str(int(part)) for part in parts)
 
     def _others(self, amount: int | None, count: int | None, *, is_divided: bool) -> tuple[HostGpu, ...]:
-        """Return the GPUs that kubelet counts beyond the labelled ones, because labels describe one product of a node only.
+        """Return the GPUs that kubelet counts beyond those that labels describe, which are of only one product of a node.
 
-        `amount` is the number that kubelet reports, `count` the labelled one; `is_divided` means MIG slices or shared GPUs,
-        whose numbers cannot be compared.
+        `amount` is the number of GPUs that kubelet reports, `count` the number in the label. The result is empty if `amount` is
+        not above `count`, and if `is_divided`, because the numbers of MIG slices and shared GPUs cannot be compared.
         """
         strategy = self._labels.get(f"{_NVIDIA}gpu.sharing-strategy", "none")
         if amount is None or count is None or is_divided or strategy not in {"none", ""} or amount <= count:
@@ -354,9 +361,9 @@ class _Facts:
         )
 
     def _amd_gpu(self, label: str, *, device: str, count: int) -> HostGpu:
-        """Return one kind of AMD GPU from its product label and its PCI device id; "" for a missing one.
+        """Return `count` AMD GPUs of one kind; `label` is their product label, `device` their PCI device id, "" if missing.
 
-        A virtual function has no product label, so its target is found with its device id.
+        A GPU without a product label, such as a virtual function, gets its target from the device id.
         """
         identity = device.upper() if re.fullmatch(r"[0-9a-fA-F]{4}", device) else None
         read = self._gpus.read(label) if label else None
@@ -366,9 +373,10 @@ class _Facts:
         return HostGpu(name=named.product if named else None, gfx=gfx, pci_device_id=identity, count=count)
 
     def _counted(self, kind: str) -> dict[str, int]:
-        """Return the values of an AMD label (`kind` is `product-name` or `device-id`) with the number of GPUs of each.
+        """Return the number of GPUs for each value of an AMD label, which `kind` names: `product-name` or `device-id`.
 
-        The label is `amd.com/gpu.device-id: 74a1` if all GPUs are alike, else `amd.com/gpu.device-id.74a1: "8"` for each kind.
+        The label is `amd.com/gpu.device-id: 74a1` if all GPUs are alike, and then counts as one GPU; otherwise there is a label
+        `amd.com/gpu.device-id.74a1: "8"` for each kind.
         The labeller first wrote `beta.amd.com/…`, and still does.
         """
         for prefix in (f"{_AMD}gpu.{kind}", f"beta.{_AMD}gpu.{kind}"):
@@ -396,8 +404,8 @@ def _says_none(labels: Mapping[str, str], signs: tuple[str, ...]) -> bool:
     """Return whether a node is known to have no GPU.
 
     The GPU operator labels a node that lost its GPUs `nvidia.com/gpu.present: "false"`. Node feature discovery labels every
-    device of classes 03 (display) and 12 (accelerator), so that a node with labels of PCI devices, but none of NVIDIA or AMD,
-    has no GPU. Nothing is known about a node without such labels.
+    device of classes 03 (display) and 12 (accelerator), so that a node with labels of PCI devices, but no device of NVIDIA or
+    AMD among them, has no GPU; the caller has looked for these. Without labels of PCI devices, nothing is known about a node.
     """
     return labels.get(f"{_NVIDIA}gpu.present") == "false" or any(_is_pci(sign) for sign in signs)
 
@@ -418,7 +426,7 @@ def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[N
 
 
 def _count(amount: str | None) -> int | None:
-    """Return the amount of a resource, or the number in a label (`"8"`); None if it is missing or not a whole number."""
+    """Return the number in the text of a resource's amount or of a label (`"8"`); None if it is missing or not whole."""
     return int(amount) if amount and re.fullmatch(r"[0-9]{1,6}", amount) else None
 
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from msgspec import Struct
 
 _MOST_LINKS = 40
-"""As many symbolic links as Linux follows in one path (path_resolution(7))."""
+"""The most symbolic links that are followed in one path, as many as Linux follows (path_resolution(7))."""
 
 _MOST_BYTES = 256 * 1024 * 1024
 
 
 class Machine(Struct, frozen=True):
-    """The machine with its files below `root`; `/` is the running machine.
+    """The machine whose files are below `root`; `/` is the running machine.
 
-    A file that is missing, forbidden or unreadable is no error: its facts stay unknown. A program may run for `timeout`
+    A file that is missing, forbidden or unreadable is no error: the facts in it stay unknown. A program may run for `timeout`
     seconds: `nvidia-smi` takes several without a persistence daemon, and never returns if the driver hangs.
     """
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Holds(Enum):
-    """The kind of value of a profile key, in words for messages."""
+    """The kind of value that a profile key holds; each value of the enumeration is a phrase for messages."""
 
     TEXT = "text"
     VERSION = "a version"
@@ -46,8 +46,8 @@ VersionOrPresence = Annotated[str, Meta(extra={"holds": Holds.VERSION_OR_PRESENC
 class OperatingSystem(StrictModel, frozen=True, kw_only=True):
     """An operating system as named by /etc/os-release (`id`, `version`) or macOS (`version`, `build`).
 
-    `like` is the distribution and release that it is derived from (`ubuntu 22.04`), which counts if the matrix has no row of
-    its own release.
+    `like` is the distribution and release that the system is derived from (`ubuntu 22.04`), which is used if the matrix has no
+    row of the system's own release.
     """
 
     id: str
@@ -65,7 +65,7 @@ class Driver(StrictModel, frozen=True, kw_only=True):
 
 
 class HostGpu(StrictModel, frozen=True, kw_only=True):
-    """The GPUs of one kind in a machine, `count` of them; `compute_capability` (NVIDIA) or `gfx` (AMD) is their target."""
+    """The `count` GPUs of one kind in a machine; `compute_capability` (NVIDIA) or `gfx` (AMD) is the target of their code."""
 
     name: str | None = None
     compute_capability: Annotated[str, spelled(f"^{ACCELERATORS['cuda'].target}$")] | None = None
@@ -83,7 +83,7 @@ class HostGpu(StrictModel, frozen=True, kw_only=True):
 
     @property
     def accelerator(self) -> AcceleratorName | None:
-        """The accelerator of the GPU, given by the key of its target; None if the profile states no target."""
+        """The accelerator of the GPU: `cuda` if `compute_capability` is stated, `rocm` if `gfx` is, None if neither is."""
         return next((row.name for row in GPU_ACCELERATORS if getattr(self, row.target_key)), None)
 
     @property
@@ -100,7 +100,7 @@ class SecureBoot(StrictModel, frozen=True, kw_only=True):
 
 
 class Libraries(StrictModel, frozen=True, kw_only=True):
-    """The versions of system libraries that would be loaded in place of the ones in wheels.
+    """The versions of system libraries that would be loaded in place of the copies in wheels.
 
     `on_path` are the environment variables through which the loader finds these libraries.
     """
@@ -112,7 +112,7 @@ class Libraries(StrictModel, frozen=True, kw_only=True):
 
     @property
     def versions(self) -> dict[str, str]:
-        """The stated versions, by the component of the matrix."""
+        """The versions that the profile states, by component (`cudnn`)."""
         stated = {"cudnn": self.cudnn, "nccl": self.nccl, "cublas": self.cublas}
         return {name: version for name, version in stated.items() if version is not None}
 

@@ -45,7 +45,7 @@ class NvmlAnswer(Struct, frozen=True, kw_only=True):
 
 
 def ask_nvml() -> NvmlAnswer:
-    """Load NVML and return the versions of the driver and of its user-space part, every GPU, and failures as `problems`."""
+    """Load NVML and return its answer: the versions of the driver and of its user-space part, every GPU, and failures."""
     try:
         library = ctypes.CDLL(LIBRARY)
     except OSError as error:
@@ -62,13 +62,13 @@ def ask_nvml() -> NvmlAnswer:
 
 
 class _Nvml:
-    """The initialised library."""
+    """The loaded and initialised NVML library."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
 
     def call(self, name: str, *arguments: object) -> int:
-        """Call a function and return its code; 13 (FUNCTION_NOT_FOUND in nvml.h) if the library lacks it."""
+        """Call the function `name` and return its code; 13 (FUNCTION_NOT_FOUND in nvml.h) if the library lacks the function."""
         function = getattr(self.library, name, None)
         return 13 if function is None else int(function(*arguments))
 

@@ -35,7 +35,7 @@ HANDED_ON = ("vfio_pci", "pci_stub", "xen_pciback")
 """Kernel modules that bind a GPU of any vendor to hand it to a virtual machine."""
 
 GPU_HOLDERS = ("nouveau", "nova_core", "nvidiafb", "rivafb", *HANDED_ON)
-"""Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own; while one of them has it, the driver cannot use it."""
+"""Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own module, so that the driver cannot use the GPU."""
 
 Flavour = Literal["open", "proprietary"]
 """The flavour of NVIDIA's kernel module."""
@@ -67,7 +67,7 @@ def kernel_banner(text: str) -> str | None:
 
 
 def kernel_gcc(text: str) -> str | None:
-    """Return the version of the GCC that compiled the kernel, from /proc/version; None if it was compiled with clang.
+    """Return the version of the GCC that compiled the kernel, from /proc/version; None if the kernel was compiled with clang.
 
     Ubuntu: `(x86_64-linux-gnu-gcc-11 (Ubuntu 11.4.0-1ubuntu1~22.04) 11.4.0, GNU ld (…) 2.38)`. Debian: `(gcc-12 (Debian
     12.2.0-14) 12.2.0, …)`. RHEL 8: `(gcc version 8.5.0 20210514 (Red Hat 8.5.0-4) (GCC))`. Plain: `(gcc (GCC) 15.3.0, GNU ld
@@ -92,7 +92,7 @@ def os_release(text: str) -> tuple[str, str | None] | None:
 
 
 def os_like(text: str) -> str | None:
-    """Return the system that a distribution is derived from, by /etc/os-release; None if there is none or it is unknown.
+    """Return the system that a distribution is derived from, as /etc/os-release shows; None if there is none or it is unknown.
 
     Linux Mint: `ID_LIKE="ubuntu debian"`, `UBUNTU_CODENAME=jammy` -> `ubuntu 22.04`. Pop!_OS has `VERSION_ID="22.04"`. Rocky
     Linux: `ID_LIKE="rhel centos fedora"`, `PLATFORM_ID="platform:el9"`, `VERSION_ID="9.4"` -> `rhel 9.4`.
@@ -262,7 +262,7 @@ def sip(text: str) -> str | None:
 
 
 class KernelModule(Struct, frozen=True, kw_only=True):
-    """The loaded NVIDIA kernel module: its version, flavour, and the architecture it was built for (None if not stated)."""
+    """The loaded NVIDIA kernel module; `machine` is the architecture that it was built for, None if not shown."""
 
     version: str
     flavour: Flavour

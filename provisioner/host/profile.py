@@ -39,7 +39,7 @@ _NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "nu
 class Profile(Struct, frozen=True, kw_only=True):
     """A shipped profile of one kind of machine, without the facts that differ between machines of this kind.
 
-    `description` is its first line, a comment.
+    `description` is the first line of the file, a comment.
     """
 
     name: str
@@ -112,7 +112,7 @@ def _scalar(text: str) -> str:
 
 
 def _mistakes(document: Document) -> Iterator[Mistake]:
-    """Yield the mistakes that the types of `Host` cannot express; values of a wrong type are reported by `parse_model`."""
+    """Yield the mistakes in a profile that the types of `Host` do not exclude; `parse_model` reports values of a wrong type."""
     data = document.data
     if not isinstance(data, dict):
         return
@@ -146,7 +146,7 @@ _WORDS_FOR_VERSION = {
     Holds.VERSION_OR_ABSENT: {ABSENT: "known to be missing"},
     Holds.VERSION_OR_PRESENCE: {ABSENT: "known to be missing", PRESENT: "installed in an unknown version"},
 }
-"""The words that may be written in place of a version, with their meanings, by kind of value."""
+"""For each kind of value that is a version, the words that may be written in its place, with their meanings."""
 
 
 @cache

@@ -49,7 +49,7 @@ class WindowsDriver(Struct, frozen=True):
 
 
 class SeveralLibcuda(Struct, frozen=True):
-    """The remark that user-space drivers of several versions are installed, of which the one in use is unknown."""
+    """The remark that user-space drivers of several versions are installed, and it is unknown which of them is in use."""
 
     versions: tuple[str, ...]
 
@@ -101,7 +101,7 @@ class VirtualGpu(Struct, frozen=True):
 
 
 class UnknownAcceleratorLabel(Struct, frozen=True):
-    """The remark that the value of a GKE accelerator label (`label` is its name) is no GPU of the matrix."""
+    """The remark that the `value` of a GKE accelerator label, whose name is `label`, is no GPU of the matrix."""
 
     label: str
     value: str

@@ -88,7 +88,8 @@ class PackageIndex:
         self.passed_over: list[UnavailableError] = []
         """Errors of unreachable indexes for which find-links files were used instead.
 
-        When there is one, the solver must not report an unsolvable request as proved: the index may have had a solution.
+        If there is such an error, the solver must not report an unsolvable request as proved: the index may have had a
+        solution.
         """
 
     def __enter__(self) -> Self:
@@ -112,12 +113,12 @@ class PackageIndex:
 
     @property
     def activity(self) -> Activity:
-        """The progress of this client."""
+        """The counters of what this client has read so far, and the URLs of its requests in flight."""
         return self._transport.activity
 
     @property
     def skipped(self) -> tuple[IndexSkipped, ...]:
-        """The packages whose files are taken from find-links alone, because their index was unreachable."""
+        """Notices, one for each package whose files are taken from find-links alone because its index was unreachable."""
         return tuple(self._skipped)
 
     def url_of(self, index: str) -> str:
@@ -211,7 +212,7 @@ class PackageIndex:
         self._prefetcher.expect(one for one in requirements if self._markers.hold(one.marker))
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        """Read projects, their most likely releases and the requirements of these in background threads; never raises.
+        """Read projects and the requirements of their most likely releases in background threads; never raises.
 
         In offline mode the projects are only recorded, so that an error message can list everything that is not cached.
         """
@@ -232,10 +233,11 @@ class PackageIndex:
     def confusion_notices(
         self, chosen: Mapping[NormalizedName, IndexLocation], *, reported: Collection[str] = ()
     ) -> tuple[ConfusionNotice, ...]:
-        """Return notices about possible dependency confusion; requests project pages of the other indexes.
+        """Return notices about possible dependency confusion, requesting the pages of `chosen` in other indexes than theirs.
 
-        `chosen` are unpinned projects with the index that their files are from. Projects in `reported` get no notice that this
-        index is not the default one, because it was given before, but still one about different files in other indexes.
+        `chosen` are unpinned projects, each with the index that its file is from. A project in `reported` gets no notice that
+        its index is not the default one, because that notice was given before, but still one about different files in other
+        indexes.
         """
         comparison = PageComparison(self._pages, self._cache, self._parsing)
 
@@ -281,8 +283,9 @@ class PackageIndex:
     def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> ProjectPage | None:
         """Return the project page of the first index on the route that has one; None when no index does.
 
-        With `has_local`, find-links have files of the project, so the page's files are parsed at once. The result is also None
-        when an index is unreachable and a route with a `local_label` can use the find-links files alone.
+        `has_local` is True when find-links have files of the project; the page's files are then parsed at once. The result is
+        also None when an index is unreachable, but the route has a `local_label` and `has_local` is True: the find-links files
+        are then used alone.
         """
         for location in route.locations:
             try:

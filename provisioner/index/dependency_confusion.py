@@ -51,7 +51,7 @@ class PageComparison:
         self._parsing = parsing
 
     def has_other_files(self, index: IndexLocation, name: NormalizedName, owner: ProjectPage) -> bool:
-        """Return whether `index` lists files of a project and is no mirror of `owner`, the page that its files are taken from.
+        """Return whether `index` lists files of a project and is no mirror of `owner`, the page that the chosen file is from.
 
         The result is cached until one of the two pages changes. Raises `UnavailableError` when the index cannot be read.
         """
@@ -104,10 +104,11 @@ def _folder_state(index: IndexLocation, name: NormalizedName) -> str:
 
 
 def is_mirror(theirs: Listing, ours: Listing) -> bool:
-    """Return whether two pages have files in common, and equal hashes for all of these for which both list one.
+    """Return whether two pages have files in common, and no common file for which they list different hashes.
 
-    If both list a hash for none of them, the first common file is compared by its content, which is read if it is local;
-    without it, the result is False: equal sizes alone prove nothing. At most `COMPARED` files are compared.
+    If there is no common file for which both pages list a hash, the first common file is compared; where a page lists no hash
+    for this file, the content is read if the file is local. If a hash is still missing, the result is False, because equal
+    sizes alone prove nothing. At most `COMPARED` files are compared.
     """
     by_name = {file.filename: file for file in ours.files}
     common = [(file, by_name[file.filename]) for file in theirs.files if file.filename in by_name][:COMPARED]
@@ -130,7 +131,7 @@ def _sha256(file: IndexFile) -> str:
 
 
 class _Survey(Struct, frozen=True, kw_only=True):
-    """The result of looking up projects in `index` that were taken from indexes requested before it.
+    """The result of looking up in `index` the projects whose files are from an index requested before `index`.
 
     `known` are the projects of which `index` lists different files. `unknown` are the projects that could not be compared, and
     `problem` is the error message; "" when there are none, or when the run is offline.
@@ -161,9 +162,9 @@ def confusion_notices(
 ) -> tuple[ConfusionNotice, ...]:
     """Return notices about the unpinned projects in `chosen`; empty when fewer than two indexes serve unpinned projects.
 
-    A project in `reported` gets no notice that it is not from the default index, but still one that other indexes list
-    different files of it, because these may be new. If `has_other_files` raises `UnavailableError`, a notice names the projects
-    that could not be compared.
+    `workers` returns the thread pool for the look-ups. A project in `reported` gets no notice that it is not from the default
+    index, but still one that other indexes list different files of it, because these files may be new. If `has_other_files`
+    raises `UnavailableError`, a notice names the projects that could not be compared.
     """
     order = open_indexes(settings)
     default = default_index(settings)

@@ -44,8 +44,8 @@ class _ServerState(Struct, frozen=True, kw_only=True, array_like=True):
 class DirectReader:
     """Reads direct references and returns them as releases for one environment.
 
-    The metadata of a remote file is cached with its HTTP validators and read again when they change, because the file behind a
-    URL may be replaced.
+    The metadata of a remote file is cached with the file's HTTP validators, and read again when the validators change, because
+    the file behind a URL may be replaced.
     """
 
     def __init__(
@@ -61,8 +61,8 @@ class DirectReader:
         """Return the release of the direct reference `name @ url`; its `why_not` is "" when the target can install the file.
 
         Raises `DirectReferenceError` when the file does not exist or belongs to another project, `UnavailableError` when it
-        cannot be fetched, `UnusableMetadataError` when its metadata is invalid, and `HashMismatchError` when a local file has
-        another hash than the fragment of `url` states.
+        cannot be fetched, `UnusableMetadataError` when its metadata is invalid, and `HashMismatchError` when the hash of a
+        local file differs from the one in the fragment of `url`.
         """
         reference = direct_reference(name, url, self._settings.direct_folder)
         file, metadata = self._local(name, reference) if reference.path else self._remote(name, reference)

@@ -110,7 +110,7 @@ def _local(url: str, folder: Path) -> DirectReference:
 def _sha256(fragment: str, shown: str) -> str:
     """Return the sha256 in the URL fragment of a direct reference, "" when there is none.
 
-    Raises `DirectReferenceError` for a subdirectory, for other hashes alone, and for a malformed sha256.
+    Raises `DirectReferenceError` when the fragment names a subdirectory, has hashes but no sha256, or has a malformed sha256.
     """
     found = dict(parse_qsl(fragment, keep_blank_values=True))
     if found.get("subdirectory"):

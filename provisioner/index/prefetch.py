@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from provisioner.index.model import PackageRelease
 
 TRIES = 4
-"""The number of versions of a project that the solver tries before older ones are prefetched, twice as many as it has tried."""
+"""The number of versions of a project that the solver has tried when prefetching of older versions begins.
+
+Twice as many versions are prefetched as were tried so far, but at most `BATCH`.
+"""
 
 BATCH = 16
-"""The most versions of one project that are prefetched together; the next batch follows after half as many tries."""
+"""The most versions of one project that are prefetched together, again whenever half as many more have been tried."""
 
 Subject = TypeVar("Subject")
 
@@ -104,7 +107,8 @@ class Prefetcher:
     def record(self, release: PackageRelease, *, has_sent: bool) -> None:
         """Record a release whose requirements the solver has read, and prefetch older versions if it has tried several.
 
-        `has_sent` is True when the run has sent a network request; the first such call starts reading the recorded projects.
+        `has_sent` is True when the run has sent a network request; the first call with True starts reading the recorded
+        projects.
         """
         if not self._is_active:
             self._unrecorded.append(release)
@@ -161,7 +165,7 @@ class Prefetcher:
         self._unrecorded.clear()
 
     def _expect_of(self, release: PackageRelease) -> list[NormalizedName]:
-        """Record a release's requirements with all extras requested so far; returns the projects they name to prefetch."""
+        """Record a release's requirements with all extras requested so far; returns the projects to prefetch among these."""
         with self._lock:
             extras = tuple(sorted(self._extras.get(release.name, {""})))
         return self.expect(self._requirements(release, extras))
@@ -199,7 +203,8 @@ class Prefetcher:
     def _visit(self, name: NormalizedName) -> list[NormalizedName]:
         """Read a project and the requirements of its most likely release, and return the projects that these requirements name.
 
-        The result is empty when no release is usable or the release is a source distribution, which is too costly for a guess.
+        The result is empty when no release is usable, or when the most likely one is a source distribution, which is too costly
+        for a guess.
         """
         usable = [release for release in self._releases(name) if release.is_usable]
         release = next(filter(self._is_expected, usable), usable[0] if usable else None)

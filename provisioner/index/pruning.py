@@ -37,7 +37,7 @@ _OURS = re.compile(r"(index|pages)-\d+(\.sqlite3)?(-wal|-shm)?")
 class Pruned(Struct, frozen=True, kw_only=True):
     """The number of entries (`rows`) and files that were removed, and the bytes freed (`size`).
 
-    `is_complete` is False when the table was in use by another run, so that its entries were left alone.
+    `is_complete` is False when the entries were left alone because another run was using the table.
     """
 
     rows: int = 0
@@ -47,9 +47,9 @@ class Pruned(Struct, frozen=True, kw_only=True):
 
 
 def prune_if_due(directory: Path, *, now: float | None = None) -> Pruned | None:
-    """Prune the cache unless that was done within the last day; None when it is not due or the directory cannot be written.
+    """Prune the cache unless it was pruned within the last day; None when it was, or when the directory cannot be written.
 
-    When the time of the last pruning is unknown, as on the first run, only the present time is recorded.
+    When the time of the last pruning is unknown, as on the first run, the present time is recorded and None returned.
     """
     now = time.time() if now is None else now
     stamp = directory / STAMP
@@ -68,7 +68,10 @@ def prune_if_due(directory: Path, *, now: float | None = None) -> Pruned | None:
 
 
 def prune(directory: Path, *, now: float | None = None, days: int = DAYS) -> Pruned:
-    """Remove entries, page bodies and files of other program versions that were unused for `days`; safe beside other runs."""
+    """Remove entries, page bodies and files of other program versions that were unused for `days` at the POSIX time `now`.
+
+    Other runs may use the cache meanwhile. `now` defaults to the present time.
+    """
     now = time.time() if now is None else now
     oldest = now - days * SECONDS
     table = directory / FILE

@@ -32,7 +32,7 @@ wheels.
 
 
 class Route(Struct, frozen=True, kw_only=True):
-    """The indexes to request for a project, in order, and which find-links files are used.
+    """The indexes to request for a project (`locations`), in order, and whether files from find-links are used as well.
 
     With a `local_label` (`cu126`), only find-links files whose version has this local version label are used.
     """
@@ -103,10 +103,10 @@ def normalized_pattern(pattern: str) -> str:
 def locate(index: str, settings: IndexSettings) -> Route:
     """Return the route to the index named `index`: a configured index, or one variant of a template (`pytorch-cu126`).
 
-    With "", the route has all indexes for unpinned names. The template `pytorch`, of PyTorch's own indexes, is built in unless
-    a configured template has that name. The route to one of its variants is empty if no index is configured, or if the spec
-    lists its indexes and none of them is PyTorch's. Raises `ProvisionError`, listing the configured indexes, for an unknown
-    name.
+    With "", the route has all indexes for unpinned names. Unless a configured template is named `pytorch`, that name is a
+    built-in template of PyTorch's own indexes. The route to a variant of the built-in template is empty if no index is
+    configured, or if the spec lists indexes of which none is PyTorch's. Raises `ProvisionError`, listing the configured
+    indexes, for an unknown name.
     """
     if not index:
         return Route(locations=open_indexes(settings))

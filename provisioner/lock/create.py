@@ -238,7 +238,7 @@ def _locked_pins(pins: Iterable[Pin]) -> tuple[LockedPin, ...]:
 
 
 def _host_reasons(stack: Stack) -> dict[str, tuple[Reason, ...]]:
-    """Return the rules behind each host requirement, by host fact, without rules of host components themselves or the image."""
+    """Return the rules behind each host requirement, by host fact; rules of host components and of the image are left out."""
     found: dict[str, dict[Reason, None]] = {}
     for pin in stack.pins:
         for reason in pin.reasons:

@@ -1,7 +1,7 @@
 """The cache of decoded matrices, keyed by the hash of their YAML, so that most commands never parse YAML.
 
-The wheel of this program contains the decoded shipped matrix (`hatch_build.py`). That of a checkout, or a user's own matrix, is
-written to the user's cache directory when it is first read.
+The wheel of this program contains the decoded shipped matrix (`hatch_build.py`). The decoded matrix of a checkout, or of a
+user's own YAML, is written to the user's cache directory when it is first read.
 """
 
 from __future__ import annotations

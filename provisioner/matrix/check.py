@@ -1,4 +1,4 @@
-"""Consistency checks of a matrix beyond its schema: dangling references, rules against the order, duplicates, no citations."""
+"""Consistency checks of a matrix beyond its schema: unknown names, rules against the order, duplicates, missing citations."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RowChecker:
-    """Checks parts of rows against the components and sources of one matrix; `at` is the position of the part in its file."""
+    """A checker of parts of rows against the components and sources of one matrix; `at` is a part's position in its file."""
 
     def __init__(self, files: MatrixFiles) -> None:
         index = files.index.content
@@ -55,8 +55,8 @@ class RowChecker:
     def needs(self, at: Place, needs: Iterable[Need], *, subject: str = "", is_expected: bool = False) -> Iterator[Mistake]:
         """Yield mistakes in the needs of `subject`, which may only need components after it in the order of the matrix.
 
-        With the subject "", as for distributions, the position in the order is not checked. Needs that are only expected
-        (`is_expected`) may be such that no release meets them.
+        With the subject "", as for distributions, the position in the order is not checked. With `is_expected`, a need that no
+        release meets is no mistake.
         """
         for need in needs:
             below = at.at(need.component)
@@ -152,7 +152,11 @@ def twice(top: Place, key: str, rows: Iterable[Named], *, kind: str) -> Iterator
 
 
 def unknown(name: str, kind: str, known: Collection[str]) -> str:
-    """Return the error message for an unknown name: with the nearest known name if there is one, else all if they are few."""
+    """Return the error message for an unknown name, with the nearest known name if there is one.
+
+    Otherwise the message has all `known` names if they are at most 20, else the advice to add the name. `kind` is the noun for
+    what is named, such as `component`.
+    """
     near = nearest(name, known)
     advice = (
         f"did you mean `{near}`?"

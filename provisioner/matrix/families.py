@@ -29,7 +29,7 @@ Pair = tuple[str, str]
 
 
 class Coverage(Struct, frozen=True, kw_only=True):
-    """How much of one family its rows cover: `releases` counts the releases of `subject`, `silent` are those without a row.
+    """How much of one family its rows cover: `releases` is the number of releases of `subject`, `silent` those without a row.
 
     If only some builds of a release lack a row, these builds are listed: `2.7.1+cu118`. `family` is the declaration in
     `matrix.yaml`, None for a pair not listed there, for which the lack of a row means no limit.
@@ -78,7 +78,7 @@ class Families:
         return first is not None and first <= release.version
 
     def _series_with_rows(self, pair: Pair) -> frozenset[tuple[int, ...]]:
-        """Return the series of the first component with a release that has a row about the second, for each of its builds."""
+        """Return the series of a pair's first component that have a release with rows about the second for all its builds."""
         if pair not in self._series:
             component = self._components[pair[0]]
             self._series[pair] = frozenset(
@@ -89,7 +89,7 @@ class Families:
         return self._series[pair]
 
     def _first_ceilings(self, pair: Pair) -> dict[tuple[int, ...], Version]:
-        """Return, by series, the oldest release of the first component with a row that bounds the second from above."""
+        """Return, by series, the oldest release of a pair's first component with a row that bounds the second from above."""
         found = self._ceilings.get(pair)
         if found is None:
             found = self._ceilings[pair] = {}
@@ -170,7 +170,7 @@ def _platforms(family: Family) -> frozenset[str]:
 
 
 def _is_about(family: Family, build: Build) -> bool:
-    """Return whether a family covers a build: one for its accelerators, or for no particular accelerator."""
+    """Return whether a family covers a build: the family names the build's accelerator, or one of them names none."""
     found = need_of(family.on, "accelerator")
     return found is None or not build.accelerator or build.accelerator in {str(one) for one in found.one_of}
 

@@ -62,7 +62,7 @@ class ComponentEntry(StrictModel, frozen=True, kw_only=True):
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The names of its files, the generated one first."""
+        """The names of the component's files, the generated one first."""
         names = (self.file,) if isinstance(self.file, str) else self.file
         return tuple(name for name in names if name)
 
@@ -95,7 +95,7 @@ class ComponentFile(SourcedFile, frozen=True, kw_only=True):
 
     @property
     def builds(self) -> tuple[Build, ...]:
-        """The builds of all releases."""
+        """The builds of all releases in this file."""
         return tuple(build for release in self.releases for build in release.builds)
 
 

@@ -147,10 +147,10 @@ def _below(version: Version) -> Version:
 
 
 class Counts(Struct, frozen=True, kw_only=True):
-    """The number of rows of a matrix; `kinds` has it by component or type of row (`rules`, `gpus`, `images`).
+    """The numbers of rows of a matrix: of all `rows`, and in `kinds` by component or type of row (`rules`, `gpus`, `images`).
 
     A row counts as measured when one of its citations is `measured`: its facts were read from the artefact itself. `measured`
-    and `measured_kinds` are the numbers of these.
+    and `measured_kinds` are the numbers of measured rows.
     """
 
     rows: int
@@ -160,7 +160,7 @@ class Counts(Struct, frozen=True, kw_only=True):
 
 
 def count(matrix: Matrix) -> Counts:
-    """Count every row that carries a citation of its own."""
+    """Return the numbers of rows; each row that carries a citation of its own counts."""
     kinds: Counter[str] = Counter()
     measured: Counter[str] = Counter()
     for kind, sources in rows(matrix):

@@ -22,7 +22,7 @@ from provisioner.versions import Range, Version, series
 def like(example: str, pattern: str) -> Spelling:
     """Return the spelling of a text field that must match `pattern` as a whole; the error message shows `example`.
 
-    It is checked when YAML is read, not when a matrix is decoded from its cache.
+    The spelling is checked when YAML is read, not when a matrix is decoded from its cache.
     """
 
     def read(text: object) -> object:
@@ -124,10 +124,10 @@ class PatchedKernels(Row, frozen=True, kw_only=True):
 class Release(Row, frozen=True, kw_only=True):
     """One published version of a component, spelled as its vendor spells it; it or each of its builds cites a source.
 
-    `platforms` are those of a release without builds, empty for all. `prerelease` is the kind of pre-release (`Vulkan beta`)
-    when the version does not show it, "" otherwise. `ptx_isa` is the PTX ISA version of a CUDA release. `expects` are needs
-    that the sources of the row suggest and do not state: a stack that violates one is unverified. When several files of a
-    component have the same release, the later ones only add builds to it.
+    `platforms` are the platforms of a release without builds; empty means all platforms. `prerelease` is the kind of
+    pre-release (`Vulkan beta`) when the version does not show it, "" otherwise. `ptx_isa` is the PTX ISA version of a CUDA
+    release. `expects` are needs that the sources of the row suggest and do not state: a stack that violates one is unverified.
+    When several files of a component have the same release, the later ones only add builds to it.
     """
 
     version: WrittenVersion
@@ -145,7 +145,7 @@ class Release(Row, frozen=True, kw_only=True):
 
 
 class Rule(Row, frozen=True, kw_only=True):
-    """A compatibility rule: if the component in `when` is in its range and the host meets all of `on`, `require` must be met.
+    """A compatibility rule: if a component's version meets `when` and the host meets all of `on`, `require` must be met.
 
     `expect` are requirements that no source states: a stack that violates one is not refused but unverified. `because` is the
     reason for the rule, as text for users.
@@ -163,11 +163,12 @@ class Rule(Row, frozen=True, kw_only=True):
 class Family(Row, frozen=True, kw_only=True):
     """A pair of components of which rows must state, for each release of `subject`, which releases of `object` work with it.
 
-    It is unknown what a release of `subject` works with if no row states it. For any other pair, rows state limits, and a
-    release without a row has none. `releases` are the releases of `subject` that the family covers, and `on` restricts it to
-    platforms, accelerators, or ways to run. With `is_ceiling` a row only counts if it bounds `object` from above, and a release
-    without one has that of the nearest older release of its series. With `is_by_series` a row of one release counts for its
-    whole series. `because` is the reason why the absence of a row does not mean that everything works.
+    If no row is about a release of `subject`, it is unknown which releases of `object` work with that release. For any other
+    pair, rows state limits, and a release without a row has no limit. `releases` are the releases of `subject` that the family
+    covers, and `on` restricts the family to platforms, accelerators, or ways to run. With `is_ceiling` a row only counts if it
+    bounds `object` from above, and a release without such a row has the bound of the nearest older release of its series. With
+    `is_by_series` a row of one release counts for its whole series. `because` is the reason why the absence of a row does not
+    mean that everything works.
     """
 
     subject: str
@@ -196,8 +197,8 @@ class Gpu(Row, frozen=True, kw_only=True):
     """One GPU product: NVIDIA's has a `compute_capability`, AMD's a `gfx` target; the other field is "".
 
     `kind` decides whether CUDA forward compatibility is supported. `first_driver` is the oldest driver that supports the GPU,
-    and `modules` are the flavours of kernel module that do, empty for any. `aliases` are other names under which the product is
-    sold or reported.
+    and `modules` are the flavours of kernel module that support it, empty if all do. `aliases` are other names under which the
+    product is sold or reported.
     """
 
     name: str
@@ -228,7 +229,7 @@ class Chip(Row, frozen=True, kw_only=True):
 class GfxOverride(Row, frozen=True, kw_only=True):
     """AMD targets (`gfx`) that run code of another target (`runs_as`) if the variables of `set` are set; unsupported by AMD.
 
-    `when` is the range of ROCm releases with whose builds it works, empty for all.
+    `when` is the range of ROCm releases with whose builds the override works; empty means all.
     """
 
     name: str
@@ -244,8 +245,8 @@ class ImageFacts(Row, frozen=True, kw_only=True):
     """One base image, identified by its full tag (`reference`), and the versions of the software in it.
 
     `python` is the Python in the image, `apt_python` the one that its Linux distribution packages. `require_cuda` is the value
-    of its variable NVIDIA_REQUIRE_CUDA, with which the container runtime refuses too old drivers. In the YAML, the key `gate`
-    has a name from the file's `gates` instead, because many images share one long value.
+    of the image's variable NVIDIA_REQUIRE_CUDA, with which the container runtime refuses too old drivers. In the YAML, the key
+    `gate` has a name from the file's `gates` instead, because many images share one long value.
     """
 
     reference: str
@@ -273,9 +274,9 @@ class PythonBuild(Row, frozen=True, kw_only=True):
 
 
 class Variables(Row, frozen=True, kw_only=True):
-    """Environment variables (`set`) to set if the component in `when` is in its range and the host meets `on`.
+    """Environment variables (`set`) to set if a component's version meets `when` and the host meets all of `on`.
 
-    `because` is why.
+    `because` is the reason for setting them.
     """
 
     name: str
@@ -346,10 +347,10 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
 class Distribution(Row, frozen=True, kw_only=True):
     """Facts about a Python distribution that its metadata does not declare.
 
-    `compiled_against` is the component, such as `pytorch`, against one build of which each wheel is compiled, for the releases
-    in `versions` (a PEP 440 specifier, "" for all). `served_by` is `variant-index` when the framework's indexes have wheels of
-    the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this one never
-    does. `implies` are its undeclared requirements.
+    `compiled_against` is a component such as `pytorch`: each wheel of the releases in `versions` (a PEP 440 specifier, "" for
+    all) is compiled against one build of that component. `served_by` is `variant-index` when the framework's indexes have
+    wheels of the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this
+    one never does. `implies` are its undeclared requirements.
     """
 
     name: str
@@ -389,8 +390,8 @@ class DistributionLimit(Row, frozen=True, kw_only=True):
 class FileOwner(Row, frozen=True, kw_only=True):
     """A distribution whose wheels contain a shared file, in `versions` (a PEP 440 specifier, "" for all).
 
-    `artefact` is the wheel in which that was measured and `sha256` its hash; `content` is the hash of the shared file in the
-    wheel's RECORD.
+    `artefact` is the wheel that was measured and `sha256` its hash; `content` is the hash of the shared file in the wheel's
+    RECORD.
     """
 
     distribution: str
@@ -403,7 +404,8 @@ class FileOwner(Row, frozen=True, kw_only=True):
 class SharedFile(Row, frozen=True, kw_only=True):
     """A path that wheels of several distributions (`owners`) write with different content; the last one installed wins.
 
-    With `refused`, no two owners may be in one environment; otherwise an answer with two reports it, and policy may forbid it.
+    With `refused`, no two owners may be in one environment; otherwise an answer with two owners reports the shared file, and
+    the policy may forbid such answers.
     """
 
     name: str
@@ -442,10 +444,10 @@ class GpuWheel(Row, frozen=True, kw_only=True):
 
     `links` are the shared libraries of CUDA, ROCm and PyTorch that the wheel's libraries need to load (DT_NEEDED) and that it
     does not contain; of several versions of one library it needs any one, because it has a library of its own for each. `opens`
-    are those that it loads only on use (dlopen), found by their names in its libraries. `provides` are such libraries that it
-    contains under the name with which others link to them. `numpy` is the specifier of the NumPy releases with which its
-    compiled modules can be imported, "" when no limit was found. `artefacts` are the measured wheels of the oldest and newest
-    release in `versions`, newest first, with their SHA-256.
+    are the libraries of these kinds that the wheel loads only on use (dlopen), found by their names in its libraries.
+    `provides` are those that the wheel itself contains, under the names with which other libraries link to them. `numpy` is the
+    specifier of the NumPy releases with which its compiled modules can be imported, "" when no limit was found. `artefacts` are
+    the measured wheels of the oldest and newest release in `versions`, newest first, with their SHA-256.
     """
 
     distribution: str
@@ -468,10 +470,10 @@ class GpuWheel(Row, frozen=True, kw_only=True):
 class Component(Struct, frozen=True, kw_only=True):
     """A part of the software or hardware stack (`cuda`, `pytorch`, `gpu`) and its releases.
 
-    `virtual` is True when the host provides it; `named` is True when its values are names instead of versions. `series` is how
-    many leading numbers of a version name its series (1 for a driver, whose branch is `580`). What a version of a series
-    without any release can do is then unknown. It is 0 when rows apply to future versions, too, as a newer C library runs what
-    older ones ran.
+    `virtual` is True when the host provides it; `named` is True when its values are names instead of versions. `series` is the
+    number of leading numbers of a version that name its series (1 for a driver, whose branch is `580`); what a version of a
+    series without any release can do is unknown. `series` is 0 when rows apply to future versions, too, as a newer C library
+    runs what older ones ran.
     """
 
     name: str
@@ -487,9 +489,9 @@ class Component(Struct, frozen=True, kw_only=True):
         return not self.series or any((*release.version.release, 0, 0)[: len(wanted)] == wanted for release in self.releases)
 
     def newest_before(self, version: Version) -> Version | None:
-        """Return the newest release if a version is newer than it and of an unknown series.
+        """Return the version of the newest release if `version` is newer and of a series without any release.
 
-        Otherwise None, as without releases.
+        None otherwise, and when the component has no releases.
         """
         newest = max((release.version for release in self.releases if release.version.release), default=None)
         if newest is None or not version.release or self.has_series_of(version) or version < newest:

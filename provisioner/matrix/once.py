@@ -14,7 +14,7 @@ Table = TypeVar("Table")
 
 
 def once_per_matrix(derive: Callable[[Matrix], Table]) -> Callable[[Matrix], Table]:
-    """Return a function that caches what `derive` returned for the matrix with which it was last called.
+    """Return a function that returns what `derive` returns, and caches the table of the last matrix that it was called with.
 
     Matrices are compared by identity: they are immutable, and comparing or hashing two takes longer than deriving a table.
     """

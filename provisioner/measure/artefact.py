@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from provisioner.measure.wheel import RemoteWheel
 
 VERSION = 5
-"""The version of measurements, a part of their cache key, so that a wheel measured by another version is measured again."""
+"""The version of the measuring code, a part of the cache key: a wheel measured by another version is measured again."""
 
 MEBIBYTE = 1 << 20
 SMALL = 24 * MEBIBYTE
@@ -41,7 +41,7 @@ IN_MEMORY = 64 * MEBIBYTE
 """The unpacked size in bytes above which a library is read piece by piece, because several wheels are measured at once."""
 
 COMPILERS = frozenset({"ptxas", "ptxas-blackwell"})
-"""Compilers, which are programs but are measured like libraries."""
+"""The filenames of compilers, which are programs but are measured like libraries."""
 
 LARGEST_TEXT = 4 * MEBIBYTE
 """The size in bytes up to which a text member is read."""
@@ -50,15 +50,16 @@ LARGEST_TEXT = 4 * MEBIBYTE
 class Library(Struct, frozen=True, kw_only=True):
     """The measurement of one shared library of a wheel.
 
-    `is_whole` is True if it was read to its end, so that the counts are complete. `glibc` and `glibcxx` are the newest symbol
-    versions that it needs. `needed` are the libraries that it links to; for a library that was read piece by piece, only those
-    of CUDA, PyTorch and ROCm. `named` are all libraries of these three that it names, because it links to them or loads them at
-    run time. `has_runtime` is True if it contains a CUDA runtime, whose CUDA release is `runtime`. `compiler` is the CUDA
-    release of the compiler that it contains, `tools` are those of the compilers named in its GPU code. `ptx_isa` is the newest
-    PTX ISA of each target in `ptx`.
+    `is_whole` is True if the library was read to its end, so that the numbers of targets are complete. `glibc` and `glibcxx`
+    are the newest symbol versions that the library needs, "" if it needs none. `needed` are the libraries that it links to; for
+    a library that was read piece by piece, only those of CUDA, PyTorch and ROCm. `named` are all libraries of these three that
+    it names, because it links to them or loads them at run time. `has_runtime` is True if it contains a CUDA runtime, whose
+    CUDA release is `runtime`, "" if unknown. `compiler` is the CUDA release of the compiler that it contains, "" if it contains
+    none; `tools` are the CUDA releases of the compilers named in its GPU code. `ptx_isa` maps each target in `ptx` to the
+    newest PTX ISA of its code.
 
-    `sass` and `ptx` count the entries of fat binaries for each target (`sm_90` -> 476), `gfx` the offload bundles;
-    `packed_bundles` is the number of bundles that could not be unpacked.
+    `sass` and `ptx` map each target to its number of entries in fat binaries (`sm_90` -> 476), `gfx` to its number of offload
+    bundles; `packed_bundles` is the number of bundles that could not be unpacked.
     """
 
     path: str
@@ -85,10 +86,10 @@ class Library(Struct, frozen=True, kw_only=True):
 class Measurement(Struct, frozen=True, kw_only=True):
     """The measurement of one wheel.
 
-    `versions` are the versions recorded in its own files (`cuda`, `cudnn`, `nccl`, `nccl_cuda`, `torch`), `arch_flags` the
-    targets recorded there that it was compiled for, and `compilers` the first major version of each host compiler that its
-    headers refuse. `requires` are its Requires-Dist texts. `rsqrt_noexcept` is the result of `declares_rsqrt_noexcept` for its
-    headers, None without them. `fetched` is the number of bytes read.
+    `versions` are the versions recorded in the wheel's files (`cuda`, `cudnn`, `nccl`, `nccl_cuda`, `torch`), `arch_flags` the
+    targets recorded there that the wheel was compiled for, and `compilers` maps each host compiler that its headers check to
+    the first major version that they refuse. `requires` are the wheel's Requires-Dist texts. `rsqrt_noexcept` is the result of
+    `declares_rsqrt_noexcept` for its headers, None without them. `fetched` is the number of bytes read.
     """
 
     filename: str
@@ -107,7 +108,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
 
     @property
     def glibc(self) -> str:
-        """The oldest glibc that all its libraries run with, "" when none needs a version."""
+        """The oldest glibc with which all libraries of the wheel run, "" when no library needs a version."""
         return newest(library.glibc for library in self.libraries if library.glibc)
 
     @property
@@ -118,7 +119,7 @@ class Measurement(Struct, frozen=True, kw_only=True):
 
 
 def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None] = lambda _: None) -> Measurement:
-    """Measure a wheel; with `is_full`, each library is read to its end, else large ones until they bring no new targets.
+    """Measure a wheel; with `is_full`, each library is read to its end, else a large one until it brings no new targets.
 
     `progress` is called with the path of each library. Raises `UnavailableError` and `UnreadableArtefactError`.
     """
@@ -163,7 +164,10 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
 
 
 class _ReadLibrary(NamedTuple):
-    """The result of reading a member as a library: None if it is no ELF file, versions in its texts, and PyTorch's targets."""
+    """The result of reading a member of a wheel as a library; `library` is None if the member is no ELF file.
+
+    `versions` are what `nccl_versions` found in the member, `arch_flags` the targets listed in PyTorch's libtorch_python.so.
+    """
 
     library: Library | None = None
     versions: Mapping[str, str] = MappingProxyType({})
@@ -204,7 +208,7 @@ def _whole_library(content: bytes, path: str) -> Library:
 
 
 def _streamed_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadLibrary:
-    """Read a large library piece by piece; unless `is_full`, stops when it has brought no new targets for some time."""
+    """Read a large library piece by piece; unless `is_full`, stops when it brings no new targets (`FIRST`, `QUIET`)."""
     reader, bundles, versions_scanner, scanner = FatBinaryReader(), OffloadReader(), VersionScanner(), Scanner()
     last_new, known = wheel.fetched, 0
     versions: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Read the requirements of a shared library on the system: glibc, other libraries, an executable stack, and the C++ ABI."""
+"""Read what a shared library requires of the system: glibc, other libraries, an executable stack, and the C++ ABI."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class SharedLibrary(Struct, frozen=True, kw_only=True):
     """The requirements of one ELF shared library.
 
     `glibc` and `glibcxx` are the newest symbol versions that it needs, "" when it needs none. `needed` are the libraries that
-    it links to (DT_NEEDED). With `has_executable_stack`, newer glibc refuses to load it into a running program. `cxx11_abi` is
-    True for the C++11 ABI of libstdc++, False for the older one, None when its symbols show neither or both.
+    it links to (DT_NEEDED). If `has_executable_stack` is True, newer glibc refuses to load the library into a running program.
+    `cxx11_abi` is True for the C++11 ABI of libstdc++, False for the older ABI, None when the symbols show neither or both.
     """
 
     glibc: str = ""

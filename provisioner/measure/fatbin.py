@@ -24,13 +24,16 @@ CONTAINER_MAGIC = bytes.fromhex("50ed55ba01001000")
 CONTAINER_HEAD, ENTRY_HEAD, MOST_ENTRY_HEAD = 16, 64, 1 << 16
 
 FAMILY_ONLY = 1 << 21
-"""Flag of an `f` target: it runs on later GPUs of its family only. Measured: `sm_100f` differs from `sm_100` in this bit."""
+"""Flag of code for an `f` target, which of all later GPUs only those of its family run.
+
+Measured: `sm_100f` differs from `sm_100` in this bit.
+"""
 
 ARCHITECTURE_ONLY = 1 << 20
-"""Flag of an `a` target: it runs on that GPU only. Measured: `sm_90a` differs from `sm_90` in this bit."""
+"""Flag of code for an `a` target, run by that GPU only. Measured: `sm_90a` differs from `sm_90` in this bit."""
 
 _KINDS = {1: "compute", 2: "sm", 16: "sm"}
-"""Kind of an entry -> the prefix of its targets; other kinds are no code for a GPU.
+"""Kind of an entry -> the prefix of its target's name; entries of other kinds hold no code for a GPU.
 
 1 is PTX, 2 machine code, 16 machine code of newer compilers that is finished when it is loaded.
 """
@@ -72,12 +75,12 @@ class FatBinaryReader:
 
     @property
     def targets(self) -> Mapping[str, int]:
-        """The number of entries with code for each target (`sm_90`, `sm_90a`, `compute_90`) so far, sorted by architecture."""
+        """For each target (`sm_90`, `sm_90a`, `compute_90`), the number of entries so far with code for it; sorted."""
         return {name: self._counts[name] for name in sorted(self._counts, key=target_key)}
 
     @property
     def isa(self) -> Mapping[str, str]:
-        """The newest version of the PTX ISA (`8.7`) in which the code for each PTX target (`compute_90`) is written."""
+        """For each PTX target (`compute_90`), the newest version of the PTX ISA (`8.7`) in which code for it is written."""
         return {name: ".".join(map(str, self._isa[name])) for name in sorted(self._isa, key=target_key)}
 
     def feed(self, piece: bytes) -> None:
@@ -88,7 +91,7 @@ class FatBinaryReader:
             pass
 
     def _scan(self) -> bool:
-        """Look for the next container; returns False when more bytes are needed."""
+        """Look for the next container; returns True when it was found, False when more bytes are needed."""
         found = self._buffer.find(CONTAINER_MAGIC, self._at)
         if found < 0:
             self._at = max(self._at, len(self._buffer) - len(CONTAINER_MAGIC) + 1)
@@ -104,7 +107,7 @@ class FatBinaryReader:
         return True
 
     def _entry(self, container: _Container) -> bool:
-        """Read the header of the container's next entry; returns False when more bytes are needed."""
+        """Read the header of the container's next entry, or leave the container; returns False when more bytes are needed."""
         self._at = min(container.at - self._start, len(self._buffer))
         if container.at > self._start + self._at:
             return False

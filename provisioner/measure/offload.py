@@ -40,7 +40,7 @@ class OffloadReader:
 
     @property
     def targets(self) -> Mapping[str, int]:
-        """The number of bundles with code for each target (`gfx942`) so far."""
+        """For each target (`gfx942`), the number of bundles with code for it so far."""
         return {name: self._counts[name] for name in sorted(self._counts)}
 
     def feed(self, piece: bytes) -> None:

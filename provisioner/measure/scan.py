@@ -21,7 +21,7 @@ Measured: CUDA 11.8 to 13.5.
 """
 
 SIGHTINGS = 2
-"""The number of times that a library must store the number of a CUDA release before this counts as that of its runtime.
+"""How often a library must store the number of a CUDA release for that release to be taken as that of its runtime.
 
 Every runtime stores its number in two functions. Measured: libcudart of CUDA 11.7 to 13.5, on x86_64 and arm64. Bytes that only
 look like such a store occur once in some libraries: 14080 in libxgboost.so 3.1, 11000 in libcufft.so.11.
@@ -47,7 +47,7 @@ Linkers put the names of linked libraries, and of versions, together at the end 
 """
 
 SYSTEM = frozenset({"libc.so.6", "libstdc++.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libgcc_s.so.1"})
-"""Libraries of the system; every library links to at least one of them."""
+"""Libraries of the system; every library of a wheel links to at least one of these."""
 
 _NAME = re.compile(rb"\0(lib[A-Za-z0-9_+-]+\.so(?:\.\d+)*)(?=\0)")
 _TOOLS = re.compile(rb"release (\d+\.\d+), V\d+\.\d+\.\d+")
@@ -57,7 +57,7 @@ _STORED_ARM = re.compile(rb"[\x80-\x87]\x52(?:.{4})?.[\x00-\x03]\x00\xb9", re.DO
 _NUMPY_1, _NUMPY_2 = b"numpy.core._multiarray_umath", b"numpy._core._multiarray_umath"
 _OVERLAP = 160
 _AARCH64 = 183
-"""The number of the machine in the head of an ELF file. Source: ELF for the Arm 64-bit Architecture, "ELF Header"."""
+"""The machine number of 64-bit Arm in the header of an ELF file. Source: ELF for the Arm 64-bit Architecture, "ELF Header"."""
 
 
 class Scanner:
@@ -101,14 +101,14 @@ class Scanner:
 
     @property
     def knows_links(self) -> bool:
-        """Whether the table of dynamic strings was scanned: a library of the system was named in it."""
+        """Whether the table of dynamic strings was scanned, which is so once a library of the system (`SYSTEM`) was named."""
         return bool(self._system)
 
     @property
     def linked(self) -> tuple[str, ...]:
-        """The libraries of CUDA, PyTorch and ROCm (`SONAME`) that the library links to, and its own name if it is one of these.
+        """The libraries of CUDA, PyTorch and ROCm (`SONAME`) that the library links to, and its own name if that matches.
 
-        They are those named in the table of dynamic strings.
+        These are the libraries named in the table of dynamic strings.
         """
         return tuple(sorted(name for name, places in self._names.items() if self._is_linked(places)))
 
@@ -121,7 +121,7 @@ class Scanner:
     def runtime(self) -> str:
         """The CUDA release of the runtime in the library (`12.8`), "" when it contains none or its release was not found.
 
-        A number that is stored only once counts if a compiler of the same release is named, too.
+        A release whose number is stored only once is accepted if a compiler of that release is named in the library, too.
         """
         seen = {number: count + (_release(number) in self._tools) for number, count in self._stored.items()}
         number = max(seen, key=lambda one: (seen[one], one), default=0)

@@ -56,7 +56,9 @@ def arch_flags(content: bytes) -> tuple[str, ...]:
 
 
 def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
-    """Return the versions of CUDA and cuDNN in tensorflow/python/platform/build_info.py, and the targets it was compiled for.
+    """Return the versions of CUDA and cuDNN in TensorFlow's build_info.py, and the targets that TensorFlow was compiled for.
+
+    `text` is the content of tensorflow/python/platform/build_info.py. The versions have the keys `cuda` and `cudnn`.
 
     Source: tensorflow configure.py, "compute_xy" includes both virtual and binary GPU code, "sm_xy" only the binary code.
     """
@@ -73,9 +75,9 @@ def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:
 
 
 def refused_compilers(header: str) -> dict[str, int]:
-    """Return the first major version of gcc and clang that crt/host_config.h refuses; a compiler it does not check is left out.
+    """Return the first major versions of gcc and of clang that crt/host_config.h refuses, without compilers that it ignores.
 
-    The conditions over its #error lines are read, not the messages: from CUDA 12.2 on the message about clang lags behind.
+    The conditions above its #error lines are read, not the messages: from CUDA 12.2 on the message about clang lags behind.
     """
     gcc, clang = _GCC.search(header), _CLANG.search(header)
     return {**({"gcc": int(gcc[1]) + 1} if gcc else {}), **({"clang": int(clang[1])} if clang else {})}
@@ -84,8 +86,8 @@ def refused_compilers(header: str) -> dict[str, int]:
 def declares_rsqrt_noexcept(header: str) -> bool | None:
     """Return whether crt/math_functions.h declares `rsqrt(double)` with an exception specifier, as glibc 2.42 does.
 
-    Without one, every program that includes this header and that of glibc 2.42 fails to compile. None if it does not declare
-    it.
+    Without the specifier, every program that includes this header and that of glibc 2.42 fails to compile. None if the header
+    does not declare `rsqrt(double)`.
     """
     found = _RSQRT.search(header)
     return None if found is None else bool(found[1].strip())

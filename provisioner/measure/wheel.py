@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provisioner.index.model import IndexFile
 
 CHUNK = 4 << 20
-"""The bytes of one range request while a member is streamed: few enough to stop early, enough to keep a connection busy."""
+"""The size in bytes of a range request while a member is streamed: small enough to stop early, large enough for speed."""
 
 _LOCAL_HEADER = struct.Struct("<4s22xHH")
 
@@ -63,7 +63,7 @@ class RemoteWheel:
         self.close()
 
     def close(self) -> None:
-        """Close the file, from any thread; a read in another thread ends at its next request with `UnavailableError`.
+        """Close the file; may be called from any thread. A read in another thread then ends with `UnavailableError`.
 
         A connection to an index is left open for other requests of its transport.
         """

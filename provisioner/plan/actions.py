@@ -50,7 +50,7 @@ class MoveActions(Struct, frozen=True, kw_only=True):
 
 
 class ActionFinder:
-    """Finds the actions of one machine's moves, with the driver packages that the matrix lists for its distribution."""
+    """Finds the actions of one machine's moves, with the driver packages that the matrix lists for its Linux distribution."""
 
     def __init__(self, matrix: Matrix, machine: Machine, *, today: date | None) -> None:
         self._matrix = matrix

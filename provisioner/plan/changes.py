@@ -31,7 +31,10 @@ SUPPORTED = ("Long Term Support Branch", "Production Branch")
 
 
 class ChangeSearch:
-    """Searches for the cheapest changes of machines; answers are cached by machine and by the software's requirements on it."""
+    """Searches for the cheapest changes of machines; answers are cached.
+
+    The key of the cache is the machine with the software's requirements on it.
+    """
 
     def __init__(self, checker: StateChecker, *, today: date | None) -> None:
         self.checker = checker
@@ -182,7 +185,7 @@ class ChangeSearch:
 def subsets(free: Sequence[str]) -> Iterator[tuple[str, ...]]:
     """Yield every set of components that may change, cheapest first.
 
-    No set has both driver and modules: a new driver is installed with modules, so modules change alone only under the same one.
+    No set has both driver and modules: a new driver comes with modules, so modules change alone only under today's driver.
     """
     for chosen in product((False, True), repeat=len(free)):
         moving = tuple(name for name, is_moving in zip(free, chosen, strict=True) if is_moving)
@@ -192,7 +195,7 @@ def subsets(free: Sequence[str]) -> Iterator[tuple[str, ...]]:
 
 
 def _facts_under_new_release(machine: Machine, instance: ProblemInstance, chosen: Sequence[Candidate]) -> Facts:
-    """Return today's facts, without those that the release of the operating system in `chosen` replaces, if there is one.
+    """Return today's facts; if `chosen` has a release of the operating system, without the facts that this release replaces.
 
     The glibc of that release is added if the matrix names it.
     """
@@ -207,7 +210,7 @@ def _facts_under_new_release(machine: Machine, instance: ProblemInstance, chosen
 
 
 def _conflicting(instance: ProblemInstance, chosen: Sequence[Candidate]) -> frozenset[str]:
-    """Return two chosen components of which one rules out the other, an empty set if there are no such two.
+    """Return the names of two chosen components of which one rules out the other, an empty set if there are no such two.
 
     This quick check avoids most checks of a whole state.
     """
@@ -257,9 +260,9 @@ def _distance(label: str, before: str, offered: Sequence[Candidate]) -> tuple[in
 
 
 def cost(machine: Machine, facts: Mapping[str, str] | None, order: Sequence[str]) -> tuple[int, ...]:
-    """Return the cost of a plan as numbers of machines: excluded ones, then those on which each component of `order` changes.
+    """Return the cost of a machine's plan: how many real machines are excluded, then on how many each of `order` changes.
 
-    `facts` are those at the end of the plan, None for an excluded machine.
+    `order` has names of components. `facts` are those at the end of the plan, None for an excluded machine.
     """
     if facts is None:
         return (machine.count, *(0 for _ in order))

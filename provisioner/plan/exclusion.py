@@ -114,7 +114,10 @@ class ExclusionExplainer:
         return Exclusion(conflict=conflict, last=last.stack, needs=self._needs(machine, last))
 
     def conflict(self, machine: Machine, chosen: ChosenStack, free: Sequence[str]) -> Conflict:
-        """Return the minimal conflict of a machine on which all components in `free` may change."""
+        """Return the minimal conflict of a machine on which all components in `free` may change.
+
+        `chosen` is the stack that the plan chose for the other machines.
+        """
         opened = open_host(machine, free)
         found = self._conflicts.get(opened)
         if found is None:
@@ -141,7 +144,10 @@ class ExclusionExplainer:
         return Conflict(members=tuple(member_of(ground) for ground in dict.fromkeys(one.ground for one in unmet)))
 
     def _last_stack(self, machine: Machine) -> _LastStack | None:
-        """Find the policy's best stack for the machine's own GPUs: by the spec, else by the relaxed spec; None without any."""
+        """Find the policy's best stack for the machine's own GPUs: by the spec, else by the relaxed spec.
+
+        None if neither allows a stack.
+        """
         request = self._request
         accelerator = own_accelerator(machine, request.base)
         base = replace(request.base, accelerator=accelerator)

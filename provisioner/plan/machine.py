@@ -22,7 +22,7 @@ Facts = dict[str, str]
 
 
 def _installed_with(component: str) -> tuple[str, ...]:
-    """Return the components that are installed with `component`, or with one of these; those most expensive to change first."""
+    """Return the components installed with `component`, directly or through another one, the most expensive to change first."""
     own = [row.name for row in reversed(COMPONENTS.values()) if row.installed_with == component]
     return (*own, *(name for one in own for name in _installed_with(one)))
 
@@ -57,7 +57,7 @@ class Machine(Struct, frozen=True, kw_only=True, eq=False):
     """Hosts with equal profiles, which a plan treats as one machine.
 
     `target` is the first of the hosts, with the file and line of each fact. `names` are the labels of all, `count` is the
-    number of real machines behind them, and `facts` are the components that they state.
+    number of real machines behind them, and `facts` has the value of each component that they state.
     """
 
     target: TargetHost
@@ -149,7 +149,10 @@ def without_facts(host: Host, components: Iterable[str]) -> Host:
 
 
 def with_installed_together(facts: Facts, machine: Machine) -> Facts:
-    """Return changed facts, with the components that are installed with a changed one updated too, such as kernel headers."""
+    """Return `facts`, a changed state of `machine`, with the components updated that are installed with a changed one.
+
+    Kernel headers, for example, are installed with a kernel.
+    """
     found = dict(facts)
     before = machine.facts
     if found.get("driver") != before.get("driver"):

@@ -47,7 +47,7 @@ class Step(Struct, frozen=True, kw_only=True):
     position in the order. `changes` has every component that changes in this step (with a driver its kernel modules and
     libraries) with its values before and after; `details` name the packages and the check of the result; `undo` is None if the
     step cannot be undone; `state` has the facts of the machine afterwards. `is_together`: several components change at once,
-    because no order of single changes keeps the machine working, so it must be drained first.
+    because no order of single changes keeps the machine working, so that the machine must be drained first.
     """
 
     kind: str
@@ -77,7 +77,7 @@ class Step(Struct, frozen=True, kw_only=True):
 
 
 class Exclusion(Struct, frozen=True, kw_only=True):
-    """Why hosts cannot have the wanted stack, and the last stack that they can have.
+    """The reason why hosts cannot have the wanted stack, and the last stack that they can have.
 
     `last` is the best stack by the spec, else by the spec relaxed to any release of its framework or runtime and without
     packages; None if there is neither. `needs` has the changes of the hosts that `last` requires; None without `last`.

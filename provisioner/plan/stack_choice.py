@@ -48,7 +48,10 @@ class _Option(NamedTuple):
 
 
 class _Attempt(NamedTuple):
-    """Leads to try, the number of machines that can have them (`served`), and their hosts; tried in the order of `order`."""
+    """Leads to try, the number of machines that can have these (`served`), and the hosts of those machines.
+
+    `order` is a sort key: the attempt with the smallest one is made first.
+    """
 
     order: tuple[int, tuple[int, ...]]
     served: int
@@ -192,7 +195,7 @@ class StackChoice:
         )
 
     def _rank(self, machine: Machine) -> dict[tuple[Key, str], int]:
-        """Return the rank of each lead in the policy's order."""
+        """Return the rank of each lead, by its key and label, in the policy's order: 0 for the most preferred of a key."""
         domains = self._stack_spec.problem(self._matrix, (machine.target,)).domains
         keys = (key for key in domains if not key.scope and key.component in LEADS)
         return {(key, one.label): index for key in keys for index, one in enumerate(domains[key])}
@@ -225,7 +228,7 @@ class StackChoice:
         return replace(machine.target, host=open_host(machine, self._free[machine.label]))
 
     def _software(self, targets: Sequence[TargetHost], leads: Leads) -> Software | None:
-        """Return the policy's best stack with these leads that serves all targets, else as many of the first ones as possible.
+        """Return the policy's best stack with these leads for all targets, else for as many of the first targets as possible.
 
         None if no stack serves even the first target.
         """

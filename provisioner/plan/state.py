@@ -89,9 +89,9 @@ class Software(Struct, frozen=True, kw_only=True, eq=False):
 
 
 class Trial(NamedTuple):
-    """The facts with which software runs on a machine, None if it does not run.
+    """The facts with which software runs on a machine, None if the software does not run.
 
-    `blamed` are then the components that unmet requirements are on or come from.
+    `blamed` are the components that unmet requirements are on or come from; empty if the software runs.
     """
 
     facts: Facts | None
@@ -179,7 +179,7 @@ class StateChecker:
     def _requirements(
         self, instance: ProblemInstance, machine: Machine, facts: Mapping[str, str], pins: Mapping[Key, Candidate]
     ) -> Iterator[Requirement]:
-        """Yield the requirements of a state; those that fix a component to today's fact are left out if it has changed."""
+        """Yield the requirements of a state; one that fixes a component to today's fact is left out if the fact has changed."""
         for root in instance.roots:
             component = root.key.component
             is_moved = root.ground.kind == "fact" and facts.get(component) != machine.facts.get(component)
@@ -228,8 +228,8 @@ class StateChecker:
     def with_remedies(self, machine: Machine, facts: Facts, software: Software) -> Trial:
         """Check a state, and correct values for which there is a remedy, such as that of Secure Boot.
 
-        If every unmet requirement is on such a component, these are corrected, and the state is checked again. If unmet
-        requirements remain, the components that they are on, or come from, are blamed.
+        If every unmet requirement is on a component with a remedy, these components are corrected, and the state is checked
+        again. If unmet requirements remain, the components that they are on, or come from, are blamed.
         """
         found = dict(facts)
         unmet = self.unmet(machine, found, software)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Requirement
 
 FIRST = (*LEADS, "cudnn", "nccl", "triton", "python", "image")
-"""Components whose changes a software step prints, in this order; its lock has the others, too."""
+"""Components whose changes a software step prints, in this order; the lock that the step installs has the others, too."""
 
 REBOOTS = frozenset(move for move, parts in MOVES.items() if any(COMPONENTS[part].reboots for part in parts))
 """Moves that need a reboot."""
@@ -139,7 +139,7 @@ class StepBuilder:
         return found
 
     def _reboots(self, moves: Iterable[str]) -> bool:
-        """Return whether moves need a reboot; in WSL the driver is that of Windows."""
+        """Return whether moves need a reboot; in WSL none does, because the driver is that of Windows."""
         return bool(REBOOTS & set(moves)) and not self._is_wsl
 
     def _reasons(self, transition: Transition, now: Mapping[str, str], target: Facts, new: Software) -> tuple[StepReason, ...]:
@@ -197,7 +197,7 @@ def _requests(software: Software) -> tuple[StepReason, ...]:
 
 
 def _labels(software: Software) -> dict[str, str]:
-    """Return the versions of shared components; if there are several CUDA runtimes, that of the whole environment."""
+    """Return the label of each shared component, by name; of several CUDA runtimes, the one of no single framework."""
     found: dict[str, str] = {}
     for key, one in software.pins.items():
         if key.scope != PACKAGE and key.component not in {"accelerator", "platform", "gpu"} and key.slot not in SLOTS:

@@ -55,7 +55,10 @@ class Transition(Struct, frozen=True, kw_only=True):
 
 
 class PathFinder:
-    """Finds paths for one machine from today's facts and the software `old` to other facts and the software `new`."""
+    """Finds paths for one machine from today's facts and the software `old` to other facts and the software `new`.
+
+    Only components in `free`, which may change, get intermediate values.
+    """
 
     def __init__(
         self, checker: StateChecker, machine: Machine, *, old: Software, new: Software, free: Sequence[str] = INTERMEDIATE

@@ -27,7 +27,7 @@ and here in full, for whoever reviews this file. NVIDIA_DISABLE_REQUIRE=true tur
 
 _FOR_TOOLS = re.compile(r"^# (?:ruff|mypy): .*\n|  # fmt: .*", re.MULTILINE)
 _REFUSAL = re.compile(r"^provision: (this image cannot run on .*)$", re.MULTILINE)
-"""The line that the script prints to stderr when it refuses; a process in a container has no other channel for it."""
+"""The line that the script prints to stderr when it refuses a host; a container has no other channel for a reason."""
 
 
 def guard_script() -> str:

@@ -32,7 +32,7 @@ class Comment(Struct, frozen=True):
 
 
 class From(Struct, frozen=True):
-    """The start of a stage from an image, by its digest unless that is "", or from an earlier stage."""
+    """The start of the stage `stage` from `image`: an image, with its `digest` unless that is "", or an earlier stage."""
 
     image: str
     stage: str
@@ -66,7 +66,10 @@ class Label(Struct, frozen=True):
 
 
 class Mount(Struct, frozen=True):
-    """A mount of a `RUN` instruction; `kind` is `bind` (from the build context), `cache` or `secret`."""
+    """A mount of a `RUN` instruction; `kind` is `bind` (from the build context), `cache` or `secret`.
+
+    `options` are its further options as names and values, such as `target` and a path.
+    """
 
     kind: str
     options: tuple[tuple[str, str], ...]
@@ -92,7 +95,7 @@ class Run(Struct, frozen=True):
 
 
 class Copy(Struct, frozen=True):
-    """Copy a path of an earlier stage to the same path of this one."""
+    """A copy of `path` in the earlier stage `stage` to the same path of the current stage."""
 
     path: str
     stage: str

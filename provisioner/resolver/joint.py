@@ -62,7 +62,7 @@ Chosen = tuple[ProblemInstance, dict[Key, Candidate]]
 """A problem instance and its most preferred valid assignment: a candidate for each key."""
 
 Failed = tuple[ProblemInstance, CompleteSearch]
-"""An instance without a valid assignment, and the search that proved it."""
+"""An instance without a valid assignment, and the search that proved that there is none."""
 
 PYTHON = Key("python")
 GLIBC_WHEN_UNKNOWN = (2, 28)
@@ -106,7 +106,8 @@ class UnlistedReleaseError(UnavailableError):
 class Attempt(Struct, frozen=True, kw_only=True):
     """An attempt to solve the problem with one Python, such as `3.12`.
 
-    `problem` is the whole problem with that Python required; `system` is the most preferred answer for its components alone.
+    `problem` is the whole problem with that Python required; `system` is the most preferred answer for the components of
+    `problem` alone.
     """
 
     python: str
@@ -117,8 +118,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
 def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
     """Return the stack without packages, found without an index; raises `NoStackError` when there is none.
 
-    `beside` are distributions chosen before, by key: hosts must also meet what the matrix says that these distributions
-    require.
+    `beside` are distributions chosen before, by key: hosts must also meet the requirements that the matrix has for these
+    distributions.
     """
     instance, pins = choose(problem.with_roots(*host_requirements_of(problem, beside)) if beside else problem, None)
     return answer(instance, align_bundled(instance, pins, beside or {}), beside=beside)
@@ -127,19 +128,19 @@ def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] | None = N
 def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:
     """Return the stack with its packages, solved as one problem.
 
-    `source_for` opens the indexes. Raises `NoStackError` when there is no stack, `UnavailableError` when an index that might
-    have the packages of one cannot be reached.
+    `source_for` opens the indexes. Raises `NoStackError` when there is no stack, `UnavailableError` when an index that cannot
+    be reached might have packages for a stack.
     """
     return answer(*choose(problem, source_for))
 
 
 def choose(problem: Problem, source_for: SourceFor | None) -> Chosen:
-    """Return the most preferred answer and the instance that it solves; without `source_for`, one for the components alone.
+    """Return a problem instance and its most preferred answer; without `source_for`, those for the components alone.
 
     An environment has one Python, and which files and markers apply depends on it. So the whole problem is solved with each
     Python that the system half allows, one after another in the order of `_attempts`, until one has an answer. Raises
-    `NoStackError` when none has, `UnlistedReleaseError` when releases that the matrix lacks might give one, and
-    `UnavailableError` when an index that might have one cannot be reached.
+    `NoStackError` when no Python has an answer, `UnlistedReleaseError` when there might be an answer with releases that the
+    matrix lacks, and `UnavailableError` when there might be one with an index that cannot be reached.
     """
     attempts = list(_attempts(problem)) if source_for is not None else []
     if source_for is None or not attempts:
@@ -249,7 +250,7 @@ def _most_telling(failed: list[Failed]) -> int:
 
 
 def choose_or_none(problem: Problem, source_for: SourceFor | None, budget: ReadBudget | None = None) -> Chosen | None:
-    """Return the answer that `choose` returns, None when there is none; explains no conflict.
+    """Return what `choose` returns, or None when there is no answer; no conflict is explained.
 
     Raises `UnavailableError` when an index cannot be reached or the budget of metadata reads is exhausted.
     """
@@ -271,7 +272,10 @@ def _system_half(problem: Problem) -> Problem:
 
 
 def _with_conflict(error: UnavailableError, instance: ProblemInstance, search: CompleteSearch) -> UnavailableError:
-    """Return `error`, of an index that could not be reached, with the conflict found without that index added to its causes."""
+    """Add the conflict found without an unreachable index to the causes of the `error` of that index, and return the error.
+
+    `search` proved that `instance`, without that index, has no answer.
+    """
     from provisioner.resolver.explain.conflict import described
 
     lines = conflict_lines(described(instance, search, search.minimal()))
@@ -339,8 +343,8 @@ def _completed(member: Member, others: tuple[str, ...], assumed: tuple[int, int]
 def _attempts(problem: Problem) -> Iterator[Attempt]:
     """Return an iterator of attempts, one for each Python with which the components have an answer, most preferred first.
 
-    A locked Python comes first if it is the first candidate. The others are ordered by `rank`, equal ones as Python's
-    candidates.
+    A locked Python comes first if it is the first candidate. The others are ordered by `rank`, Pythons of equal rank as
+    Python's candidates.
     """
     found = []
     for candidate in problem.domains[PYTHON]:
@@ -438,7 +442,7 @@ def _discover(instance: ProblemInstance) -> None:
 def environment_of(attempt: Attempt) -> Environment:
     """Return the environment in which the packages must install.
 
-    It has the oldest macOS of the hosts, and the glibc of the base image or the oldest of the hosts.
+    Its macOS is the oldest of the hosts; its glibc is that of the base image, or the oldest of the hosts if there is no image.
     """
     return Environment(
         platform=attempt.problem.request.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)

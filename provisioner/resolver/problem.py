@@ -264,7 +264,8 @@ class _Joiner:
     def _offered(self, component: Component) -> tuple[ReleaseCandidate, ...]:
         """Return the candidates of a component, most preferred first.
 
-        Pythons that a base image or its distribution has come first, unless the spec or an earlier lock prefers a Python.
+        Pythons that a base image has or its Linux distribution offers come first, unless the spec or an earlier lock prefers a
+        Python.
         """
         found = candidates_of(component, self.request, silence=self.silence)
         is_wanted = "python" in self.request.spec.policy.prefer or "python" in self.request.preferred

@@ -42,7 +42,7 @@ PACKAGE = "package"
 
 SLOTS = ("tensorflow", "jax")
 """Frameworks whose wheels load CUDA libraries of their own, so that an environment with two frameworks may have two CUDA
-runtimes. The copies of one framework are its slot: the CUDA of JAX has the key `cuda:jax`."""
+runtimes. The libraries that one framework has for itself are its slot: the CUDA of JAX has the key `cuda:jax`."""
 
 
 class Key(NamedTuple):
@@ -77,7 +77,7 @@ class Key(NamedTuple):
 
     @property
     def extras(self) -> tuple[str, ...]:
-        """The extras of a distribution; () for the plain one."""
+        """The extras of a distribution; () for a distribution without extras."""
         _, _, names = self.name.partition("[")
         return tuple(names.rstrip("]").split(",")) if names else ()
 
@@ -177,7 +177,8 @@ class OfBuild(Struct, frozen=True):
 class Unless(Struct, frozen=True):
     """The test that a candidate passes `test` if `guard` holds for it; any other candidate passes, too.
 
-    It is for a rule whose guard is about the component that the rule restricts, while that component is still to be chosen.
+    This test is for a rule whose guard is about the component that the rule restricts, while that component is still to be
+    chosen.
     """
 
     guard: Need
@@ -192,7 +193,7 @@ class Unless(Struct, frozen=True):
 
 
 class SameAs(Struct, frozen=True):
-    """The test that a version equals another one: by number if both are plain numbers, otherwise by label."""
+    """The test that a version equals the one in `label`: compared by number if both are plain numbers, otherwise as text."""
 
     label: str
 

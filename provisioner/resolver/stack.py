@@ -59,9 +59,9 @@ class BaseImage(Struct, frozen=True, kw_only=True):
     """The base image of a container.
 
     `reference` is the image with its tag, as given; `digest` is the digest in the reference or from a registry, "" when
-    unknown. The other fields describe the image's contents: `glibc`, its own `python`, the Python that its distribution offers
-    (`apt_python`) and NVIDIA_REQUIRE_CUDA (`require_cuda`); "" means none or unknown. `managed_python` is the Python to install
-    in it if neither the image nor its distribution has the Python of the stack, otherwise None.
+    unknown. The other fields describe the image's contents: `glibc`, its own `python`, the Python that its Linux distribution
+    offers (`apt_python`) and NVIDIA_REQUIRE_CUDA (`require_cuda`); "" means none or unknown. `managed_python` is the Python to
+    install in the image if neither the image nor its Linux distribution has the Python of the stack, otherwise None.
     """
 
     reference: str

@@ -60,11 +60,11 @@ class Moved(Struct, frozen=True, kw_only=True):
 
 
 class Counterfactual(Struct, frozen=True, kw_only=True):
-    """The result of requiring the newest release of what is explained while some lines of the spec allow any version.
+    """The result of requiring the newest release of the explained component or distribution while some lines allow any version.
 
-    `lines` are the grounds of these lines. `moved` are the other components and distributions whose version changes. `conflict`
-    is the contradiction that remains without the lines, None if there is an answer. `order` is the reason why the solver would
-    still prefer an older release, None if it would choose the newest.
+    `lines` are the grounds of these lines of the spec. `moved` are the other components and distributions whose version
+    changes. `conflict` is the contradiction that remains without the lines, None if there is an answer. `order` is the reason
+    why the solver would still prefer an older release, None if it would choose the newest.
     """
 
     lines: tuple[Ground, ...]
@@ -153,9 +153,9 @@ def _with_obstacle(
 ) -> Why:
     """Return `found` completed with the reason why the newest release was not chosen.
 
-    The reason is the conflict that it would cause, or why an answer with it is less preferred. `question` is the requirement of
-    the newest release, `holding` are the requirements that exclude it. Raises `UnavailableError` when an index cannot be
-    reached.
+    The reason is the conflict that the newest release would cause, or why an answer with that release is less preferred.
+    `question` requires the newest release, and the requirements in `holding` exclude it. Raises `UnavailableError` when an
+    index cannot be reached.
     """
     opened = without_versions(problem, holding)
     if opened is not None:
@@ -180,9 +180,9 @@ def _with_counterfactual(
 ) -> Why:
     """Return `found` completed with the result of `opened`, in which the lines that exclude the newest release are open.
 
-    An open line of the spec allows any version. `question` is the requirement of the newest release, `holding` are the
-    requirements that came from the lines and exclude it. If there is an answer, the lines are reported as the conflict, with
-    their edits as its fix. If there is none, the counterfactual has the conflict that remains.
+    An open line of the spec allows any version. `question` requires the newest release; the requirements in `holding` came from
+    the lines and exclude that release. If `opened` has an answer with the newest release, the lines are reported as the
+    conflict, and their edits as its fix. If it has none, the counterfactual has the conflict that remains.
     """
     try:
         (instance, pins), order = _newest(opened, question, source_for)
@@ -223,9 +223,10 @@ def _wanted(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requi
 
 
 def _is_about(one: Requirement, key: Key) -> bool:
-    """Return whether a requirement is to be reported as a reason for the choice of `key`: it is on that key.
+    """Return whether a requirement is on `key`, so that it is reported as a reason for the choice of that key.
 
-    For a distribution, requirements on it with extras count, too, but not that of `name[extra]` on `name` itself.
+    For a distribution `name`, a requirement on `name[extra]` counts, too, but not the one that `name[extra]` has on `name`
+    itself.
     """
     if one.key != key:
         return key.is_package and one.key.is_package and one.key.distribution == key.name
@@ -274,8 +275,8 @@ def _keys(chosen: Chosen, name: str) -> list[Key]:
 def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Problem | None:
     """Return the problem in which the lines of the spec that led to the requirements in `holding` allow any version.
 
-    None when `holding` is empty, or when one of them comes from anything but `requires`, `packages` or `constraints`. An
-    override is not opened: without its version it would replace requirements with another one than the user wrote.
+    None when `holding` is empty, or has a requirement that comes from anything but `requires`, `packages` or `constraints`. An
+    override is not opened: without its version, it would replace requirements with one that the user did not write.
     """
     grounds = {one.ground for one in holding}
     if not grounds or not all(isinstance(one, RequiresComponent | RequiresDistribution | Constrains) for one in grounds):
@@ -298,7 +299,7 @@ def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Proble
 
 
 def edits_of(holding: Sequence[Requirement], candidate: Candidate) -> tuple[Edit, ...]:
-    """Return the edits, one for each line of the spec that led to a requirement in `holding`, so that it allows `candidate`."""
+    """Return edits, one for each line of the spec behind a requirement in `holding`, to make these lines allow `candidate`."""
     by_line: dict[object, list[Ground]] = {}
     for one in holding:
         by_line.setdefault(one.ground.group, []).append(one.ground)

@@ -52,7 +52,7 @@ _EXACT = frozenset({"==", ">=", "<=", "<", "~="})
 """Operators of clauses that allow every version of their interval."""
 
 _TYPO_SIMILARITY = 0.8
-"""The similarity to a component's name from which on a name is a typo: `cupy`, a distribution, is less like `cupti`."""
+"""The least similarity to a component's name of a typo of that name; `cupy`, a distribution, is less similar to `cupti`."""
 
 
 class _Preference(NamedTuple):

@@ -185,7 +185,10 @@ class _Project:
         self._found.requires_python.append((text, self._place(path)))
 
     def _extra(self, name: str, named_by: KeyPath | None, *, marker: str) -> None:
-        """Read the requirements of an extra, once for each marker it is required under."""
+        """Read the requirements of an extra, once for each marker under which it is required.
+
+        `named_by` is the key path that names the extra, for the report of an unknown extra; None if the spec names the extra.
+        """
         normal = canonicalize_name(name)
         path = self._extras.get(normal)
         if path is None:

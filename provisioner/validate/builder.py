@@ -40,8 +40,8 @@ _OUT_OF_REACH = re.compile(
 class CommandBuilder(Struct, frozen=True):
     """A program that builds images and has the options of `docker build`.
 
-    `command` is the program with its first arguments, `method` the name of both in reports. `environment` is added to that of
-    this process.
+    `command` is the program with its first arguments, `method` the name of this way to build in reports. `environment`
+    is added to that of this process.
     """
 
     method: str

@@ -50,7 +50,7 @@ class LocalEngine:
         return Built()
 
     def run(self, request: RunRequest, log: Log) -> Finished:
-        """Run the command of `request` with this interpreter in place of its program; it sees all devices of this machine."""
+        """Run the command of `request` with this interpreter in place of its program; the command sees all devices."""
         return stream(
             (str(self._python), *request.command[1:]), log, timeout=request.timeout, environment=dict(request.environment)
         )

@@ -73,7 +73,10 @@ class Sustained(Measured, frozen=True, kw_only=True):
 
 
 class Device(Measured, frozen=True, kw_only=True):
-    """One device and the results of its probes; None if the level excludes the probe, or the probe raised an error."""
+    """One device and the results of its probes; None if the level excludes the probe, or the probe raised an error.
+
+    `device` is PyTorch's name of the device (`cuda:0`), `memory` its size in bytes.
+    """
 
     device: str
     name: str

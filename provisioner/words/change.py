@@ -308,7 +308,7 @@ _BOUNDS = {"constraints": ("constrains", "constrained", "it to"), "overrides": (
 
 
 def spelled(name: str, wanted: str) -> str:
-    """Return a recorded requirement as a line of `packages` in a spec."""
+    """Return a requirement on `name` as a line of `packages` in a spec; `wanted` is its text as a lock records it."""
     return name if wanted == ANY_VERSION else f"{name}{wanted}"
 
 
@@ -495,7 +495,7 @@ def where_words(change: Change, comparison: Comparison) -> str:
 
 
 def because(change: Change) -> Iterator[str]:
-    """Yield a line for each of the first causes of a change, and one with the number of the others."""
+    """Yield a line for each of the first `_MOST_CAUSES` causes of a change, and a line with the number of the others."""
     for cause in change.causes[:_MOST_CAUSES]:
         if cause.kind == "unknown":
             yield f"cause {cause_words(cause)}"

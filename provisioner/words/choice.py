@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
 
 MOST_EXTRAS = 8
-"""The number of extras that a caution lists of a distribution without the requested extra."""
+"""The most extras of a distribution that the caution about an unknown extra lists."""
 
 
 def move_reason_words(reason: MoveReason) -> str:

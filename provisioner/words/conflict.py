@@ -23,13 +23,13 @@ MOST_LINES = 15
 """The number of lines that fit on a screen beside the fixes; JSON has all of them."""
 
 MOST_GIVEN = 12
-"""The number of versions that a fix lists; a spec may pin two hundred, and a fix has all that do not change."""
+"""The most versions that are printed for a fix; the answer of a fix may have two hundred, unchanged ones included."""
 
 MOST_HOSTS = 5
-"""The number of hosts that a fix names."""
+"""The most hosts that a fix names."""
 
 MOST_NAMED = 3
-"""The number of names in a conclusion."""
+"""The most names that a conclusion lists."""
 
 NO_STACK = "no stack satisfies the spec on this target"
 """The summary of a conflict in which a request or fact has no short name."""
@@ -183,7 +183,7 @@ def exclusion_words(conflict: Conflict) -> str:
 
 
 def _stated(conflict: Conflict) -> list[Ground]:
-    """Return the requests and facts among the members of a conflict; [] when some of them are only counted.
+    """Return the requests and facts among the members of a conflict; [] when the conflict only counts some of them.
 
     The Python of an attempt is left out, because the conflict is the same with all Pythons and nobody requested it.
     """
@@ -261,7 +261,10 @@ def fix_words(fix: Fix) -> str:
 
 
 def _on(text: str, labels: Sequence[str], fix: Fix) -> str:
-    """Return the hosts of an edit by name, or the number of hosts and the name of one; "" for no hosts."""
+    """Return the hosts of an edit by name, or the number of hosts and the name of one; "" for no hosts.
+
+    `text` is the phrase of the edit, which the result continues; `labels` are the labels of the hosts.
+    """
     if not labels:
         return ""
     if len(labels) <= MOST_HOSTS:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 MOST_FAILING = 3
-"""The number of releases that a doubt lists of a series that a host states."""
+"""The most unusable releases that a doubt about a host's release series lists."""
 
 
 def doubt_words(doubt: Doubt) -> str:

@@ -168,7 +168,10 @@ def _because(because: str) -> str:
 
 
 def _requirement(predicate: of.Requires, need: str) -> str:
-    """Return `needs numpy<2`; a space follows the name if there are alternatives or the matrix gives a reason."""
+    """Return a requirement such as `needs numpy<2`; `need` is the verb, `need` or `needs`.
+
+    A space follows the distribution's name if there are several alternatives or the matrix gives a reason.
+    """
     texts = [bound.text for bound in predicate.bounds]
     gap = " " if predicate.because or len(texts) > 1 else ""
     spelled = texts[0] if len(texts) == 1 else bounds_words(predicate.bounds)

@@ -69,8 +69,8 @@ class Question(Struct, frozen=True, kw_only=True):
 class Report(Struct, frozen=True, kw_only=True):
     """The result of checking one lock.
 
-    `error` is the error that ended the check, else None. `preview` are the changes that a new solve would make; None if the
-    lock is not stale and changes were not requested, or if no stack exists.
+    `error` is the error that ended the check, else None. `preview` are the changes that a new solve would make; None if no
+    stack exists, or if changes were not requested and the lock is not stale (still satisfies its spec, matrix and hosts).
     """
 
     path: Path
@@ -117,7 +117,7 @@ def _is_hidden(path: Path) -> bool:
 def check_lock(path: Path, question: Question, progress: Progress | None = None) -> Report:
     """Check one lock and return its findings.
 
-    Without `asks_changes` no index is read, and a preview is computed only for a stale lock, of its system half. A
+    Without `asks_changes` no index is read, and a preview is computed only for a stale lock, and only of its system half. A
     `ProvisionError` about the lock or its spec is returned in the report, so that other locks are still checked.
     """
     found: list[Finding] = []

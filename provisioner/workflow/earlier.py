@@ -76,7 +76,10 @@ class Earlier(Struct, frozen=True, kw_only=True):
         return self.upgrades is None or name in self.upgrades.moving
 
     def request(self, inputs: Inputs, platform: str) -> Request:
-        """Return the request for one platform, which prefers the versions of the earlier lock, except for upgrades."""
+        """Return the request for one platform, which prefers the versions of the earlier lock, except of packages to upgrade.
+
+        The version ranges of these packages become constraints.
+        """
         chosen = self._chosen(platform)
         kept = {name: value for name, value in chosen.items() if not self.may_move(name)}
         request = inputs.request(platform, preferred=kept)
@@ -94,13 +97,13 @@ class Earlier(Struct, frozen=True, kw_only=True):
     def image(self, platform: str) -> BaseImage | None:
         """Return the base image of the earlier lock, to reuse its digest.
 
-        None when every version may change, when there is no earlier lock for the platform, or when that has no image.
+        None when every version may change, when there is no earlier lock for the platform, or when the lock has no image.
         """
         lock = self._of(platform) if self.upgrades is not None else None
         return lock.on(platform).stack.image if lock is not None else None
 
     def installer(self, platform: str) -> Installer | None:
-        """Return the installer of the earlier lock; None when there is no such lock, or none in it for the platform."""
+        """Return the installer of the earlier lock for a platform; None when there is no such lock or installer."""
         lock = self._of(platform)
         return lock.on(platform).stack.installer if lock is not None else None
 

@@ -25,9 +25,9 @@ def explain_joint_stack(job: Job, platform: str, session: Session) -> Stack:
 
 
 def explain_joint_component(job: Job, platform: str, component: str, *, session: Session) -> tuple[Why, ...]:
-    """Explain the version of one component or package in a solution with packages, which may hold back a component.
+    """Explain the version of one component or package in a solution with packages, once for each host or slot with it.
 
-    Raises `UnavailableError`, and the errors of `resolver.why.why`.
+    The packages may hold back a component. Raises `UnavailableError`, and the errors of `resolver.why.why`.
     """
     try:
         return why(problem_of(job, platform), component, session.open)

@@ -280,7 +280,7 @@ def _target(document: Document, label: str, spec_path: Path) -> TargetHost:
 
 
 def _places(document: Document, spec_path: Path) -> dict[str, Place]:
-    """Return the line of every key of a document, with the file relative to the folder of the spec."""
+    """Return the file and line of every key of a document, the file relative to the folder of the spec."""
     places = document.places()
     files = {file: relative_to_spec(file, spec_path) for file in {place.file for place in places.values()}}
     return {key: Place(files[place.file], place.line) for key, place in places.items()}

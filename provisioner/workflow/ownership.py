@@ -68,7 +68,7 @@ def require_other_outputs(inputs: Inputs, folder: Path) -> None:
 
 
 def _work_of_others(inputs: Inputs, folder: Path, earlier: Lock | None) -> Iterator[UsageError]:
-    """Yield an error for each file at the path of an output that this program did not write."""
+    """Yield an error for each file at the path of the lock or of an output that this program did not write."""
     lock_file = folder / lock_path(inputs.spec.name)
     text = _text(lock_file) if earlier is None else ""
     if text and not was_ours(text):

@@ -49,7 +49,8 @@ class Preview(Struct, frozen=True, kw_only=True):
 
     `system` compares only what is not a Python package. `least` keeps the versions of the lock if possible, as `provision
     solve` does; `upgrade` takes the newest versions, and `held` are the packages that even this leaves outdated. `drifts` are
-    differences between the locked files and what the indexes offer today.
+    differences between the locked files and what the indexes offer today. `findings` are about such differences, or say why a
+    comparison is missing.
     """
 
     system: Comparison | None = None

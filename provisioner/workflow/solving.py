@@ -116,7 +116,7 @@ class Solution(Struct, frozen=True, kw_only=True):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The paths of the files relative to the folder of the run; a named target has a folder of its name."""
+        """The paths of the files relative to the folder of the run, where a named target has a subfolder of its name."""
         paths = (path.as_posix() for path in (*self.texts, *self.wheels))
         return tuple(f"{self.target}/{path}" if self.target else path for path in paths)
 

@@ -24,7 +24,7 @@ def explain_stack(inputs: Inputs, platform: str) -> Stack:
 
 
 def explain_component(inputs: Inputs, platform: str, component: str) -> tuple[Why, ...]:
-    """Explain one component of the system stack, once for each host or slot with one; raises the errors of `why`."""
+    """Explain one component of the system stack, once for each host or slot with it; raises the errors of `why`."""
     from provisioner.resolver.why import why
 
     return why(join(inputs.matrix, inputs.request(platform)), component)

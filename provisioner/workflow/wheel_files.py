@@ -29,7 +29,10 @@ READERS = 12
 
 
 def file_findings(lock: Lock, matrix: Matrix, *, folder: Path, offline: bool) -> Iterator[Finding]:
-    """Yield a finding for each file that several wheels of one platform write, and for each wheel that cannot be read."""
+    """Yield a finding for each file that several wheels of one platform write, and for each wheel that cannot be read.
+
+    `folder` is that of the lock, to which the paths of local wheels are relative.
+    """
     for platform in lock.platforms:
         packages = lock.on(platform).packages
         records, unread = _records(packages, folder, offline=offline)

@@ -82,7 +82,7 @@ class Credentials:
         return found
 
     def after_refusal(self, url: str) -> Login | None:
-        """Return the keyring's login for a URL that answered 401; None if it has none or a password is configured already.
+        """Return the keyring's login for a URL that answered 401; None if the keyring has none or a password is configured.
 
         The keyring is queried once for each index.
         """
@@ -98,7 +98,7 @@ class Credentials:
             return self._from_keyring[key]
 
     def looked_at(self, url: str) -> tuple[str, ...]:
-        """Return a line for each source of credentials searched for a URL, with its outcome, without showing secrets."""
+        """Return a line of text for each source of credentials that was searched for a URL, with the outcome but no secrets."""
         place = self._place(url)
         sources = f"its URL and {variable_prefix(place.name)}_PASSWORD" if place is not None and place.name else "its URL"
         if place is not None and place.password:

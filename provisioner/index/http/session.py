@@ -52,7 +52,7 @@ SLOWEST = 1000
 """The minimum average speed of a response in bytes per second, like curl's `--speed-limit`; a slower one is aborted."""
 
 SPEED_WINDOW_SECONDS = 15.0
-"""The seconds of waiting over which the speed is averaged when the connection has no timeout."""
+"""The seconds of waiting over which the speed is averaged if the connection has no timeout; else the timeout is used."""
 
 
 _MMAP_THRESHOLD = -3
@@ -81,7 +81,10 @@ class _SpeedCheckedStream(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int | None:
-        """Receive once and return the number of bytes; raises `TooSlowError` after a window slower than `SLOWEST`."""
+        """Receive bytes once and return their number; None when the socket does not block and has no bytes.
+
+        Raises `TooSlowError` when bytes arrived slower than `SLOWEST` since the speed was last checked.
+        """
         begun = time.perf_counter()
         count: int | None = self._received.readinto(buffer)
         self._waited += time.perf_counter() - begun

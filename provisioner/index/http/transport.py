@@ -259,7 +259,7 @@ def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = 
 
 
 def _wants_token(answer: RequestsResponse) -> bool:
-    """Return whether a response requests a bearer token, which the registry's own token service issues and no keyring has."""
+    """Return whether a 401 response requests a bearer token, which a registry's token service issues and no keyring has."""
     return answer.headers.get("WWW-Authenticate", "").lower().startswith("bearer")
 
 

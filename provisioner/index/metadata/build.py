@@ -101,7 +101,10 @@ class MetadataBuilder:
         return found
 
     def _limited(self, file: IndexFile, content: bytes) -> CoreMetadata:
-        """Build the metadata; raises `UnusableMetadataError` if that or `FAILURES` earlier builds of the project failed."""
+        """Build the metadata of a source distribution and return it; raises `UnusableMetadataError` if the build fails.
+
+        After `FAILURES` failed builds of a project, that error is raised without another build.
+        """
         project = file.filename.partition("-")[0].lower()
         if self._failed[project] >= FAILURES:
             raise unusable(file.filename, f"was not built: {FAILURES} builds of other versions of it failed before")
@@ -130,7 +133,7 @@ class MetadataBuilder:
         return _metadata(out, file.filename)
 
     def _login(self) -> Login | None:
-        """Return the login for the index that pip uses in the build, from any source; pip itself cannot read netrc there.
+        """Return the login, from any source, for the index that pip uses in the build, where pip cannot read netrc itself.
 
         None when there is no such index or no login.
         """
@@ -235,8 +238,8 @@ def _unpacked(content: bytes, filename: str, folder: Path) -> Path:
 def _run(command: list[str], variables: dict[str, str], folder: Path) -> tuple[int | None, str, str]:
     """Run a command and return its exit code, stdout and stderr; the code is None when it was stopped after `SECONDS`.
 
-    Processes that it leaves behind in its process group are killed. Its output goes to files, because a daemon that it started
-    in another session could hold a pipe open.
+    Processes that the command leaves behind in its process group are killed. Its output goes to files, because a daemon that
+    the command started in another session could hold a pipe open.
     """
     import subprocess
     import tempfile

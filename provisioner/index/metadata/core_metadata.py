@@ -72,8 +72,8 @@ class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
     """The core metadata fields of a distribution, spelled as in its METADATA file; an absent field is "" or empty.
 
     `requires` are the Requires-Dist texts, `dynamic` lower-case field names. `invalid` is the first text of `requires` that
-    violates PEP 508, "" when there is none; a file with one cannot be chosen. `is_built` is True when a build on this machine
-    gave the metadata, which may differ on another machine.
+    violates PEP 508, "" when all are valid; a file with an invalid text cannot be chosen. `is_built` is True when a build on
+    this machine gave the metadata, which may differ on another machine.
     """
 
     name: str = ""
@@ -229,7 +229,7 @@ def _is_static(metadata: CoreMetadata) -> bool:
 
 
 def _package_info(content: bytes, filename: str) -> bytes:
-    """Return the PKG-INFO file of a source distribution; raises `UnusableMetadataError` when damaged or without one."""
+    """Return the PKG-INFO of a source distribution; raises `UnusableMetadataError` when the archive is damaged or has none."""
     import lzma
     import tarfile
     import zipfile

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 PROVENANCE_TYPES = "application/vnd.pypi.integrity.v1+json, application/json;q=0.9"
 LARGEST_PROVENANCE = 8 * 1024 * 1024
-"""The largest provenance object in bytes; an attestation has about 5,000, and a file has few of them."""
+"""The largest provenance object in bytes; an attestation has about 5,000 bytes, and a file has few attestations."""
 
 DEEPEST = 8
 """The deepest nesting of a publisher's claims that is accepted; readers of lock files may fail on deeper TOML."""

@@ -66,7 +66,7 @@ class RangedFile(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Move the position; nothing is fetched."""
+        """Move the position and return the new one; nothing is fetched."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._length}[whence]
         self._position = max(0, start + offset)
         return self._position
@@ -86,7 +86,7 @@ class RangedFile(io.RawIOBase):
         return content[: stop - start]
 
     def span(self, start: int, stop: int) -> bytes:
-        """Return the bytes from `start` to `stop`, fewer at the end of the file, without keeping them in memory."""
+        """Return the bytes from offset `start` up to `stop`, fewer at the end of the file; later reads fetch them again."""
         stop = min(stop, self._length)
         if start >= stop:
             return b""
@@ -128,7 +128,10 @@ class RangedFile(io.RawIOBase):
         return length
 
     def _span(self, answer: Response) -> tuple[int, int]:
-        """Return the offset of the range in a response, and the length of the file; raises `UnavailableError` if malformed."""
+        """Return the offset of the range in a response, and the length of the file.
+
+        Raises `UnavailableError` when the response is no valid answer to a range request.
+        """
         span = _SPAN.fullmatch(answer.headers.get("Content-Range", ""))
         if answer.status != 206 or span is None:
             raise refusal(answer.status, self._url, source=self._source, looked_at=answer.looked_at)

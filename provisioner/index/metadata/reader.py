@@ -40,7 +40,7 @@ LARGEST_SOURCE = 512 * 1024 * 1024
 """The largest source distribution in bytes; it has to be downloaded whole."""
 
 LARGE = 64 * 1024 * 1024
-"""The size in bytes above which ranges of a wheel are the last resort: a mirror may have to fetch the whole wheel first."""
+"""The size in bytes above which a wheel's ranges are the last resort, because a mirror may fetch the whole wheel first."""
 
 MISSES = 3
 """The number of `.metadata` files missing on a host after which ranges of the wheel are requested first."""
@@ -81,8 +81,8 @@ class MetadataReader:
     def metadata(self, file: IndexFile) -> CoreMetadata:
         """Return the metadata of a file, read once per run and cached on disk if a hash or URL identifies the file.
 
-        Raises `UnavailableError` when the file cannot be fetched, `HashMismatchError` when its hash is wrong, and
-        `UnusableMetadataError` when its metadata is missing or invalid, or a build would be needed and is not allowed.
+        Raises `UnavailableError` when the file cannot be fetched, `HashMismatchError` when its hash is not the announced one,
+        and `UnusableMetadataError` when its metadata is missing or invalid, or a build would be needed and is not allowed.
         """
         return self._metadata.get(file.path or file.url, lambda: self._cached(file))
 
@@ -97,7 +97,7 @@ class MetadataReader:
         return found
 
     def _identity_of_local(self, file: IndexFile) -> str:
-        """Return a cache key for a local wheel; "" if it cannot be read, or for a source distribution, which may be built."""
+        """Return a cache key for a local wheel; "" for an unreadable one, and for a source distribution, which may be built."""
         with suppress(OSError):
             return _key_of_local(Path(file.path)) if file.filename.endswith(".whl") else ""
         return ""
@@ -125,7 +125,7 @@ class MetadataReader:
         return known is not None and known.is_built
 
     def adopt(self, file: IndexFile, metadata: CoreMetadata, content: DirectContent) -> None:
-        """Record the metadata of a direct reference, and the identity of its `content`, which were read elsewhere."""
+        """Record the metadata of a direct reference and the identity of its content (`content`), both read by the caller."""
         identity = file.path or file.url
         self._metadata.get(identity, lambda: metadata)
         known = self._direct.get(identity)
@@ -135,8 +135,8 @@ class MetadataReader:
     def hash_and_size(self, file: IndexFile) -> tuple[str, int | None]:
         """Return the sha256 of a file and its size in bytes (None when unknown).
 
-        When the index lists no hash, it is computed from the file; a remote file is downloaded for that once, and the result
-        cached. Raises `UnavailableError`, or `HashMismatchError` when a requirement states another hash.
+        When the index lists no hash, the hash is computed from the file; a remote file is downloaded for that once, and the
+        result cached. Raises `UnavailableError`, or `HashMismatchError` when a requirement states another hash.
         """
         if file.sha256:
             return file.sha256, file.size
@@ -199,8 +199,9 @@ class MetadataReader:
     def _of_wheel(self, file: IndexFile) -> CoreMetadata:
         """Read the METADATA of a remote wheel with as few requests as possible.
 
-        Many mirrors have `.metadata` files without announcing them, so one is always requested first, unless most requests for
-        them to this host failed: then ranges of the wheel are requested first, and the `.metadata` file if that fails.
+        Many mirrors have `.metadata` files without announcing them, so such a file is requested first. If most unannounced ones
+        requested from this host were missing, ranges of a small wheel (at most `LARGE`) are requested first, and the
+        `.metadata` file only if that fails.
         """
         host = origin(file.url)
         is_small = file.size is not None and file.size <= LARGE

@@ -58,7 +58,10 @@ def split_filename(filename: str, name: str) -> tuple[str, str, str] | None:
 
 
 def _wheel(parts: list[str], name: str) -> tuple[str, str, str] | None:
-    """Return version, tag and build number of a wheel with a build number or variant label; None if not of the project."""
+    """Return version, tag and build number of a wheel with a build number or variant label; None if not of project `name`.
+
+    `parts` are the parts of the filename between its hyphens.
+    """
     if len(parts) in {6, 7} and _has_label(parts) and _normalized(parts[0]) == name:
         return parts[1], "-".join(parts[-4:]), parts[2] if len(parts) == 7 else ""
     if len(parts) != 6 or _normalized(parts[0]) != name or _BUILD.fullmatch(parts[2]) is None:

@@ -58,7 +58,7 @@ def _not_a_page(index: str, url: str) -> UnavailableError:
 
 
 class _Digests(msgspec.Struct, gc=False):
-    """The hashes of a file in a JSON page, of which only sha256 is read; "" when there is none."""
+    """The hashes of a file in a JSON page, of which only `sha256` is read; "" when the page lists no sha256."""
 
     sha256: str = ""
 
@@ -86,7 +86,10 @@ class _JsonFile(msgspec.Struct, gc=False, rename="kebab"):
 
     @property
     def metadata(self) -> bool | _Digests | None:
-        """The announcement of the `.metadata` file; of its two field names, PEP 714 prefers `core-metadata`."""
+        """The announcement of the `.metadata` file: whether there is one, or its hashes; None when the entry announces none.
+
+        It has two field names, of which PEP 714 prefers `core-metadata`.
+        """
         return self.dist_info_metadata if self.core_metadata is None else self.core_metadata
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexLocation, IndexSettings
 
 ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.01"
-"""Source: PEP 691, "Content Negotiation"."""
+"""The Accept header of requests for project pages, which prefers JSON. Source: PEP 691, "Content Negotiation"."""
 
 FORBIDDEN_MEANS_ABSENT = frozenset({"download.pytorch.org"})
 """Hosts that respond with 403 for a missing page, as S3 buckets without the permission to list do."""
@@ -106,7 +106,7 @@ class PageReader:
         return cached is not None and bool(cached.sha256)
 
     def files(self, page: ProjectPage, name: str) -> tuple[IndexFile, ...]:
-        """Return all files of a page as `IndexFile`s; raises as `listing` does, whose files are cheaper to select from."""
+        """Return all files of a page as `IndexFile`s, which costs more than `listing`; raises the same errors as `listing`."""
         return self.listing(page, name).finished()
 
     def listing(self, page: ProjectPage, name: str) -> Listing:
@@ -191,7 +191,7 @@ class PageReader:
 
 
 def _digest(content_type: str, url: str, content: bytes) -> str:
-    """Return a hash of content type, final URL and body; equal bytes list different files at another URL or as another type."""
+    """Return a hash of content type, final URL and body, because an equal body lists other files at another URL or type."""
     digest = hashlib.sha256(b"\0".join((content_type.encode(), url.encode(), b"")))
     digest.update(content)
     return digest.hexdigest()

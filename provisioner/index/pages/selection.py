@@ -34,19 +34,19 @@ class ListedFile(Protocol):
 
     @property
     def index(self) -> str:
-        """The name of its index, "" for an entry of a JSON page."""
+        """The name of the file's index, "" for an entry of a JSON page."""
 
     @property
     def requires_python(self) -> str | None:
-        """Its Requires-Python, None when the index gives none."""
+        """The file's Requires-Python, None when the index gives none."""
 
     @property
     def upload_time(self) -> str | None:
-        """Its upload time as the index spells it, None when the index gives none."""
+        """The file's upload time as the index spells it, None when the index gives none."""
 
     @property
     def yanked(self) -> str | None:
-        """The reason why it was yanked ("" when none is given), None when it is not yanked."""
+        """The reason why the file was yanked ("" when none is given), None when it is not yanked."""
 
 
 def as_it_is(file: ListedFile) -> IndexFile:
@@ -92,9 +92,10 @@ class Selection(Struct, frozen=True, kw_only=True):
     ) -> tuple[PackageRelease, ...]:
         """Return one release for each version among `files`, newest first; `finish` converts the chosen file to an `IndexFile`.
 
-        Each release gets its best file, the first of equals. Pre-releases are left out unless allowed or the project has no
-        final version. With `exclude_newer`, files without an upload time are not chosen unless `accepts_undated`; raises
-        `UnavailableError` when the index gives no upload times at all (PEP 700 leaves them optional).
+        Each release gets the file that an installer prefers, the first one listed if it prefers several equally. Pre-releases
+        are left out unless they are allowed or the project has no final version. With `exclude_newer`, files without an upload
+        time are not chosen, and `UnavailableError` is raised when the index gives no upload times at all (PEP 700 leaves them
+        optional); neither applies with `accepts_undated`.
         """
         versions = _by_version(name, files)
         if self.exclude_newer is not None and not self.accepts_undated:
@@ -155,7 +156,7 @@ class Selection(Struct, frozen=True, kw_only=True):
         return replace(found, text=f"{found.text}{OR_SDIST}", allowance="sdist")
 
     def _is_usable_sdist(self, named: _Named) -> bool:
-        """Return whether a file is a source distribution that would be chosen if policy allowed source distributions."""
+        """Return whether a file is a source distribution that could be chosen if policy allowed source distributions."""
         if named.tag or named.file.yanked is not None:
             return False
         return takes_python(named.file.requires_python, self.environment.python) and self._is_in_time(named.file)
@@ -173,7 +174,7 @@ class Selection(Struct, frozen=True, kw_only=True):
 
 
 def _by_version(name: NormalizedName, files: Iterable[ListedFile]) -> dict[Version, list[_Named]]:
-    """Return the files of each version, in their order; equal versions (`1.0`, `1.0.0`) are grouped."""
+    """Return the files of each version, in the order of `files`; equal versions (`1.0`, `1.0.0`) are grouped."""
     versions: dict[Version, list[_Named]] = {}
     spelled: dict[str, list[_Named]] = {}
     for file in files:
@@ -238,7 +239,7 @@ def moment(text: str | None) -> datetime | None:
 
 @lru_cache(maxsize=16)
 def cutoff(text: str) -> datetime:
-    """Return the first moment that `exclude_newer` excludes: the end of the day (UTC), or the time itself.
+    """Return the first moment that an `exclude_newer` of `text` excludes: the end of that day (UTC), or that time itself.
 
     Raises `ProvisionError` when the text is neither a date nor a time.
     """

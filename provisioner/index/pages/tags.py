@@ -1,4 +1,4 @@
-"""Wheel tags: the rank of each tag that an environment accepts, and the reason why it accepts none of some given tags; pure.
+"""Wheel tags: the rank of each tag that an environment accepts, and the reason why it accepts no tag of a release; pure.
 
 The platform tags are those of the target environment. packaging's defaults describe the machine they run on, so only its
 generators with explicit platforms are used.
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 MACHINES = {"amd64": "x86_64", "x86_64": "x86_64", "arm64": "aarch64", "aarch64": "aarch64"}
 OLDEST_GLIBC = {"x86_64": 5, "aarch64": 17}
-"""Machine -> the minor version of the oldest glibc 2.x with a manylinux tag. Source: PEP 600, PEP 599 (manylinux2014)."""
+"""Machine -> the x of the oldest glibc 2.x that has a manylinux tag. Source: PEP 600, PEP 599 (manylinux2014)."""
 
 LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
-"""glibc 2.x -> its legacy tag. Source: PEP 600, "Legacy manylinux tags"."""
+"""The x of glibc 2.x -> its legacy manylinux tag. Source: PEP 600, "Legacy manylinux tags"."""
 
 ANY_GLIBC = (2, 99)
 """The glibc assumed when the target's is unknown, so that no wheel is excluded; `glibc_needed` returns what a wheel needs."""
@@ -107,7 +107,7 @@ def expanded(tag: str) -> tuple[str, ...]:
 
 
 def best_rank(tag: str, ranks: Mapping[str, int]) -> int | None:
-    """Return the rank of the best single tag of a (compressed) wheel tag; None when the target accepts none of them."""
+    """Return the rank of the best single tag of a wheel tag, compressed or not; None when `ranks` has none of its tags."""
     return min((ranks[one] for one in expanded(tag) if one in ranks), default=None)
 
 
@@ -199,7 +199,10 @@ def wheel_incompatibility(tags: frozenset[str], environment: Environment) -> Inc
 
 
 def _platform_incompatibility(singles: list[list[str]], environment: Environment) -> Incompatibility:
-    """Return the reason why no platform tag fits: a glibc or macOS that is too old, or wheels for other platforms only."""
+    """Return the reason why no platform tag fits: a glibc or macOS that is too old, or wheels for other platforms only.
+
+    `singles` are the parts (interpreter, ABI, platform) of each single tag.
+    """
     accepted = _accepted(environment)
     alike = [parts for parts in singles if platform_of(parts[2]) in accepted.names]
     usable = [parts[2] for parts in alike if "-".join(parts[:2]) in accepted.pythons] or [parts[2] for parts in alike]

@@ -96,7 +96,7 @@ def _holds(marker: str, platform: str, python: str) -> bool:
 def _of_environments(lock: Lock) -> Iterator[Placed]:
     """Yield contradictions of `environments` and `requires-python` with the platforms and Pythons that the lock was solved for.
 
-    The keys must admit exactly these.
+    The two keys together must admit these platforms and Pythons, and no others.
     """
     wanted = {(stack.platform, _series(stack)) for stack in lock.stacks if _series(stack)}
     outside = sorted({python for _, python in wanted if not _admits(lock.requires_python, python)})

@@ -68,8 +68,9 @@ def _set(subject: str, old: str, new: str, *, is_breaking: bool = False) -> Chan
 def _gpus(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     """Yield the change of the supported GPUs, if there is one.
 
-    A lock lists GPUs only if its hosts stated some. If one of the locks lists none, the GPUs on either list and those that the
-    compiled targets are named after count as supported by a lock when the machine code of its build runs on them.
+    A lock lists GPUs only if its hosts stated some. If a lock of a stack that uses GPUs lists none, compiled targets decide:
+    the GPUs compared are those that either lock lists and those that compiled targets of either lock are named after, and a
+    lock supports such a GPU if it lists the GPU or if the machine code of its build runs on the GPU.
     """
     before, after = (labels(stack.host_requirements.get("gpu", "")) for stack in (old, new))
     if before is None or after is None:  # a range, which only some platforms have

@@ -38,10 +38,10 @@ def candidates_of(
 ) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates of a component, most preferred first.
 
-    `key` is the key of the candidates, by default the one that all hosts share. `silence` gives the families of the matrix
-    (pairs of components of which rows must speak) without a row about a candidate: such candidates come after all others. A
-    runtime or driver of another accelerator than the request's has no candidates. Left out are releases after the policy's
-    `exclude-newer`, builds for another accelerator, and builds to be compiled unless the request allows them.
+    `key` is the key of the candidates, by default the one that all hosts share. Candidates about which `silence` finds that the
+    matrix lacks a row that it should have come after all others. A runtime or driver of another accelerator than the request's
+    has no candidates. Left out are releases after the policy's `exclude-newer`, builds for another accelerator, and builds to
+    be compiled unless the request allows them.
     """
     key = key or Key(component.name)
     accelerator = request.accelerator
@@ -76,7 +76,7 @@ def candidates_of(
 
 
 def computes_on_cpu(component: Component, request: Request) -> bool:
-    """Return whether a framework is computed on the CPU in a stack for a Mac's GPU (MPS), because no build of it is for MPS.
+    """Return whether a framework without builds for a Mac's GPU (MPS) computes on the CPU in a stack for that GPU.
 
     False if the spec names the accelerator itself: then only builds for that accelerator are candidates.
     """
@@ -145,7 +145,8 @@ def _is_out(component: Component, release: Release, until: str) -> bool:
 def _may_compile(component: Component, request: Request) -> bool:
     """Return whether builds that have to be compiled, because no file of them is published, are candidates.
 
-    They are if the spec compiles PyTorch, or if no other build of the component is for the request's accelerator and platform.
+    Such builds are candidates if the spec compiles PyTorch, or if no other build of the component is for the request's
+    accelerator and platform.
     """
     if request.spec.build is not None and request.spec.build.kind == "pytorch":
         return True

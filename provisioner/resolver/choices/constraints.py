@@ -100,7 +100,7 @@ class Bounds:
         self._requirements: dict[tuple[Key, int], Requirement] = {}
 
     def without(self, groups: Collection[Group]) -> Bounds:
-        """Return the bounds except those from the lines of the spec in `groups`; this same object when none is from them."""
+        """Return the bounds except those whose line of the spec is in `groups`; this object itself if nothing is dropped."""
         if not any(ground.group in groups for tests in self._tests.values() for _, ground in tests):
             return self
         found = Bounds((), self._request)
@@ -127,7 +127,7 @@ class Bounds:
         return tuple(one for one in self.about(candidate) if not one.test.allows(candidate))
 
     def about(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return all bounds on a candidate's distribution, whether it meets them or not, as requirements on its key."""
+        """Return all bounds on a candidate's distribution, also those that it meets, as requirements on its key."""
         return tuple(
             self._required(candidate.key, index, test, ground) for index, (test, ground) in enumerate(self._of(candidate))
         )
@@ -206,7 +206,7 @@ class Overrides:
         return Overrides(self._request, names)
 
     def of(self, name: str) -> list[Grounded]:
-        """Return the overrides that replace each requirement on the distribution `name`; [] when nothing replaces them."""
+        """Return the overrides that replace each requirement on the distribution `name`; [] when there is none."""
         return self._found.get(name, [])
 
     def applied(self, requirement: Pep508, ground: Ground) -> list[Grounded]:

@@ -74,7 +74,7 @@ def slot_domains(
 
 
 def install_requirement(component: str, release: str, build: Build | None) -> Pep508:
-    """Return the requirement by which an installer gets a build at exactly its release: `jax[cuda12]==0.6.0`."""
+    """Return the requirement that installs a build of a framework at exactly `release`, such as `jax[cuda12]==0.6.0`."""
     name = (build.install if build is not None else "") or DISTRIBUTION_OF_COMPONENT[component]
     bare = Pep508(name)
     extras = f"[{','.join(sorted(bare.extras))}]" if bare.extras else ""
@@ -82,7 +82,7 @@ def install_requirement(component: str, release: str, build: Build | None) -> Pe
 
 
 def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled:
-    """Return the test for the builds of a framework that a wheel by URL may be, by the version in its file name.
+    """Return the test for those of `builds` that the wheel at a requirement's URL may be, by the version in the file name.
 
     The wheel `torch-2.7.1+cu126-…` is the build cu126. No build passes if the file is no wheel, or if the matrix does not list
     its version, because the requirements of that version are then unknown. Raises `DirectReferenceError` when the URL names no

@@ -72,7 +72,7 @@ class UnknownGpuError(ProvisionError):
 
 
 class HostRequirements:
-    """Collects the keys and root requirements of a request's hosts.
+    """The keys, root requirements and doubts of a request's hosts, collected host by host.
 
     `domains` has the candidates of every key, most preferred first; `roots` are the root requirements; `doubts` are the facts
     that a host should state and does not, or states in a version that the matrix does not list.
@@ -159,7 +159,8 @@ class HostRequirements:
     def _judge(self, target: TargetHost, component: Component, value: str) -> None:
         """Record a doubt if a host states a version of a series of which the matrix has no release.
 
-        None is recorded for a component, such as the kernel, that a running driver shows to be good enough for it.
+        No doubt is recorded for a component, such as the kernel, if the host's running driver shows that the stated version
+        suffices.
         """
         name = component.name
         version = Version.named(value) if component.named or value == ABSENT else Version.parse(value)
@@ -282,7 +283,7 @@ def _partners(matrix: Matrix) -> dict[str, list[str]]:
 
 
 def _labels(candidates: tuple[Candidate, ...], value: str) -> frozenset[str]:
-    """Return the labels of the candidates that a host may have that states `value`.
+    """Return the labels of the candidates that a host stating `value` may have.
 
     They are `value` itself, or every build of that version of macOS (`10.13.6`). If there are none, they are the releases of
     the series that `value` names, as `12.4` names the series of 12.4.0 and 12.4.1.

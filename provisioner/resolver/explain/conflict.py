@@ -74,8 +74,9 @@ MOST_SPANS = 4
 class Merged(Struct, frozen=True, kw_only=True):
     """Requirements that become one statement.
 
-    `predicate` is the predicate of the statement, and `alike` are those of the requirements. For a ground without a subject,
-    which is not merged with others, `name` is "" and `predicate` None.
+    `name` is the name of the statement's subjects, `predicate` its predicate, and `alike` are the predicates of the
+    requirements (`members`). For a ground without a subject, which is not merged with others, `name` is "" and `predicate`
+    None.
     """
 
     name: str
@@ -114,7 +115,7 @@ def described(instance: ProblemInstance, search: CompleteSearch, groups: Sequenc
 
 
 def _needed(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
-    """Return a minimal choice of the requirements that cannot hold together, by group, newest subject first."""
+    """Return a minimal choice of requirements that cannot hold together: those of each group, newest subject first."""
     everything = [Required(parent, one) for group in groups for parent, one in search.members(group)]
     proof = Proof(instance, everything)
     try:
@@ -227,7 +228,7 @@ def _statement_of(member: Required) -> tuple[str, Predicate | Ground]:
 def _merged(members: Sequence[Required]) -> list[Merged]:
     """Return requirements merged by predicate, in order.
 
-    Ranges of one object for the same subjects become alternatives of one statement.
+    Requirements that have the same subjects and allow different ranges of one object become alternatives of one statement.
     """
     by_statement: dict[tuple[str, Predicate | Ground], list[Required]] = {}
     for member in members:
@@ -287,7 +288,10 @@ def _of_the_platform(instance: ProblemInstance, by_group: Groups, found: list[Me
 
 
 def _of_no_platform(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Return one statement for several builds "for other platforms", if all statements of the member say that."""
+    """Return `found` as one statement if it has several and all of them state that builds are for other platforms.
+
+    Otherwise `found` is returned unchanged.
+    """
     del instance, by_group
     built = [one.predicate for one in found if isinstance(one.predicate, BuiltFor)]
     if len(found) < 2 or len(built) < len(found):
@@ -296,9 +300,10 @@ def _of_no_platform(instance: ProblemInstance, by_group: Groups, found: list[Mer
 
 
 def _of_other_gpus(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Return three or more different lists of compiled targets as one statement about the GPUs that the builds do not support.
+    """Return `found` with three or more lists of compiled targets as one statement: the GPUs that the builds do not support.
 
-    Its example is the newest build. The statements are unchanged when no GPU of a host is in the conflict.
+    The example in the statement is the newest build. `found` is returned unchanged when it has fewer lists, or when no GPU of a
+    host is in the conflict.
     """
     del instance
     lists = [one for one in found if isinstance(one.predicate, CompiledFor)]
@@ -318,7 +323,10 @@ def _of_other_gpus(instance: ProblemInstance, by_group: Groups, found: list[Merg
 
 
 def _as_alternatives(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Return ranges of one object merged as alternatives if a member has too many statements: their subjects form one span."""
+    """Return `found` with all ranges of one object as alternatives of one statement, if there are more than `SHOWN` statements.
+
+    `found` is returned unchanged when the ranges are of several objects or more than `MOST_RANGES`.
+    """
     del instance, by_group
     ranges = [one for one in found if _object(one) is not None]
     objects = {(one.name, _object(one)) for one in ranges}
@@ -328,7 +336,10 @@ def _as_alternatives(instance: ProblemInstance, by_group: Groups, found: list[Me
 
 
 def _as_one_span(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Return the ranges of a member with too many statements as one range around them, if the conflict remains with it."""
+    """Return `found` with all ranges replaced by one range around them, if there are more than `SHOWN` statements.
+
+    `found` is returned unchanged when the ranges are of several objects, or when the conflict would not remain with one range.
+    """
     ranges = [one for one in found if _object(one) is not None]
     members = [member for one in ranges for member in one.members]
     keys = {one.key for _, one in members}
@@ -417,7 +428,7 @@ def _subjects(
 
 
 def _by(domain: Sequence[Candidate], name: Callable[[str], str]) -> list[tuple[str, list[Candidate]]]:
-    """Return candidates grouped by `name` of their labels; a build may have a candidate for each platform."""
+    """Return candidates grouped by what `name` returns for their labels; a build may have one for each platform."""
     found: dict[str, list[Candidate]] = {}
     for candidate in domain:
         found.setdefault(name(candidate.label), []).append(candidate)
@@ -433,7 +444,8 @@ def _runs(
 ) -> Iterator[list[tuple[str, list[Candidate]]]]:
     """Yield runs of adjacent candidates with the same predicate, trimmed to begin and end with candidates in `wanted`.
 
-    A label whose candidates differ in the predicate is a run of its own if `is_each_named`, and otherwise left out.
+    `items` are labels with their candidates, and a run is a list of such items. A label of which only some candidates have the
+    predicate is a run of its own if `is_each_named`, and otherwise left out.
     """
     run: list[tuple[str, list[Candidate]]] = []
     last = 0
@@ -514,9 +526,9 @@ def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]])
 
 
 def _for_whom(instance: ProblemInstance, roots: Sequence[Requirement]) -> Conclusion:
-    """Return the start of a conclusion: the hosts whose facts are in the conflict.
+    """Return a conclusion that has only the hosts whose facts are in the conflict.
 
-    If there are none, the platform if it is in the conflict; otherwise an empty conclusion.
+    If there are none, the conclusion has only the platform if that is in the conflict, and is empty otherwise.
     """
     hosts = instance.problem.request.hosts
     taking_part = {one.key.scope for one in roots if one.key.scope and not one.key.is_package}

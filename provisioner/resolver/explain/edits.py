@@ -69,8 +69,9 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 BUILD, BOUND, RUNS, RELOAD, NO_GPU = "build", "bound", "runs", "reload", "no gpu"
-"""The names of changes that are not of one component: another build of the same release; a dropped constraint, override or
-hash; in a container or on the host; loading a driver that is installed already; computing on the CPU."""
+"""The names of changes that are not of one component. `BUILD` takes another build of the same release, `BOUND` drops a
+constraint, an override or hashes, `RUNS` changes between container and host, `RELOAD` loads a driver that is installed already,
+and `NO_GPU` computes on the CPU."""
 
 _NUMBER = re.compile(r"\d+")
 
@@ -223,16 +224,17 @@ ALLOWANCES: dict[str, Callable[[Group], bool]] = {
     "end-of-life": lambda _: False,
     "shared-files": lambda _: False,
 }
-"""Words of `policy.allow` or `policy.forbid` that a fix may change, each with a test for groups of a conflict that suggest it.
+"""Words that a fix may add to `policy.allow` or remove from `policy.forbid`, each with a test.
 
-A word is also tried if a requirement of the conflict says that the policy forbids what the word permits.
+The test of a word returns whether a group of a conflict suggests to change the word. A word is also tried if a requirement of
+the conflict says that the policy forbids what the word permits.
 """
 
 BASES = ("auto", "cuda-runtime")
-"""Kinds of base images to try in place of the spec's: the smallest, and one with CUDA and its newer libcuda."""
+"""Kinds of base images to try in place of the spec's image: the smallest, and one with CUDA and its newer libcuda."""
 
 MOST_IMAGES = 2
-"""The number of newer images of the same distribution that are tried in place of the spec's."""
+"""The number of newer images of the same Linux distribution that are tried in place of the spec's image."""
 
 MOST_WITHOUT_HOSTS = 3
 """The number of sets of hosts to drop that are tried."""
@@ -430,7 +432,7 @@ def _has_prereleases(instance: ProblemInstance, groups: tuple[Group, ...]) -> bo
 
 
 def _bases(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[str]:
-    """Yield the base images to try in place of the spec's: newer ones of its own kind first, then any other kind."""
+    """Yield the base images to try in place of the spec's image: newer ones of the same kind first, then other kinds."""
     request = instance.problem.request
     lacks_libraries = any(isinstance(group, Relation) and group.object == LIBRARIES for group in groups)
     of_image = {SpecLine("image"), Relation("cuda", "driver"), Relation("image", "driver")}

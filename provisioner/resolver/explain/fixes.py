@@ -69,8 +69,8 @@ SHOWN = 5
 """How many fixes are returned."""
 
 AT_ONCE = 3
-"""The number of requests and facts that one fix may change, if there are such fixes; the same fact on several hosts counts
-once."""
+"""The largest number of requests and facts that one fix changes; the same fact on several hosts counts once. Only when no fix
+is found is a larger set tried."""
 
 MOST = 40
 """The number of combinations of requests and facts that are tried."""
@@ -281,12 +281,15 @@ def _while_readable(tried: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, .
 
 
 def _is_superset(one: Working, others: Iterable[Working]) -> bool:
-    """Return whether a part of the edits gives an answer by itself: dropping a request may make another edit unnecessary."""
+    """Return whether the edits of one of `others`, which give an answer, are only a part of the edits of `one`.
+
+    Dropping a request, for example, may make another edit unnecessary.
+    """
     return any(other.identities < one.identities for other in others)
 
 
 class _Search:
-    """Searches for the cheapest sets of requests and facts to change so that the problem has an answer."""
+    """A search for the cheapest sets of requests and facts to change so that the problem has an answer."""
 
     def __init__(self, instance: ProblemInstance, search: CompleteSearch, solve_again: SolveAgain | None, costs: Costs) -> None:
         self._instance = instance
@@ -296,7 +299,10 @@ class _Search:
         self._rounds = 0
 
     def found(self, groups: tuple[Group, ...]) -> list[Working]:
-        """Return the sets of edits that give an answer, in the order tried, cheapest first; no superset of one is tried."""
+        """Return the sets of edits that give an answer, in the order tried, cheapest first.
+
+        `groups` are the conflict's groups. A superset of such a set is tried only if the set drops a request.
+        """
         working: list[Working] = []
         done: list[frozenset[Group]] = []
         queue: list[tuple[Relaxable, ...]] = [(one,) for one in relaxables(self._instance, self._search, groups)]
@@ -349,7 +355,10 @@ class _Search:
         return None
 
     def _further(self, some: tuple[Relaxable, ...], dropped: frozenset[Group]) -> list[tuple[Relaxable, ...]]:
-        """Return extensions of the set by one more request or fact, each still in conflict after the changes of the set."""
+        """Return the extensions of `some` by one more request or fact that is still in conflict after `some` are changed.
+
+        `dropped` are the groups of `some`. No extension changes more than `AT_ONCE` requests and facts.
+        """
         groups = self._still_impossible(dropped) or self._in_the_way(some, dropped)
         also = relaxables(self._instance, self._search, groups)
         further = [(*some, one) for one in also if one.group not in dropped]
@@ -421,7 +430,8 @@ class _Search:
     ) -> tuple[tuple[Edit, ...], tuple[Cost, ...]]:
         """Return the edits to the chosen values with their costs.
 
-        With `has_ends`, the edits of facts state the range of values that works.
+        `chosen` has a value for each of `some`; None means that the request is dropped. With `has_ends`, the edits of facts
+        state the range of values that works.
         """
         pairs = []
         for one, candidate in zip(some, chosen, strict=True):
@@ -519,7 +529,7 @@ class _Search:
         present: tuple[Key, ...],
         most: int | None = None,
     ) -> Candidate | None:
-        """Return the first candidate in `some` that works; None when none of them, or of the first `most` not refuted, works.
+        """Return the first candidate in `some` that works; None if none does, or none of the first `most` not yet refuted.
 
         Candidates that are already refuted are skipped by bisection; the others are solved one by one.
         """

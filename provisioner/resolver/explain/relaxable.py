@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.instance import ProblemInstance
 
 FIXED = frozenset({"platform", "accelerator", "image", "policy"})
-"""Components that are not relaxed directly: the target, which no fix changes, and those edited in the request."""
+"""Components that are not relaxed directly: the target, which no fix changes, and components that are edited in the request."""
 
 OLDER_FIRST = frozenset({"kernel"})
 """Facts of which older values are tried before newer ones: releases are documented up to some version of the kernel."""
@@ -48,7 +48,8 @@ Numbers = tuple[int, ...]
 class Relaxable(Struct, frozen=True):
     """A request or fact that a person could change.
 
-    `group` is the group of its requirements, `key` the key that they are on, and `current` one of them.
+    `group` is the group of its requirements, `key` the key that these requirements are on, and `current` one of the
+    requirements.
     """
 
     group: Group
@@ -119,7 +120,7 @@ def today(instance: ProblemInstance, one: Relaxable) -> Candidate | None:
 
 
 def installed(instance: ProblemInstance, one: Relaxable) -> dict[str, str]:
-    """Return the newer values of a host's fact that are already installed there, each with the component that reveals it."""
+    """Return the newer values of a host's fact that are installed there, each mapped to the component that shows it."""
     hosts = (target.host for target in instance.problem.request.hosts if target.label == one.key.scope)
     now = today(instance, one)
     found: dict[str, str] = {}
@@ -250,7 +251,10 @@ def _runtime(candidate: Candidate) -> Numbers:
 
 
 def _runtimes_apart(candidate: Candidate, runtimes: set[Numbers]) -> tuple[int, int]:
-    """Return how far the CUDA or ROCm of a build is from the nearest of `runtimes`: by major, then by minor number."""
+    """Return how far the CUDA or ROCm of a build is from the nearest of `runtimes`: by major, then by minor number.
+
+    (0, 0) when `runtimes` is empty.
+    """
     major, minor = (*_runtime(candidate), 0, 0)[:2]
     found = []
     for other in runtimes:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def nothing_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[NothingAccelerated]:
     """Yield a doubt if the spec asks for CUDA or ROCm and no chosen package is known to compute on it.
 
-    No doubt is yielded for an answer without packages. Nor if the spec names no accelerator, so that it follows from the hosts'
-    GPUs: many programs on such machines compute on the processor.
+    No doubt is yielded for an answer without packages, nor if the spec names no accelerator. The accelerator then follows from
+    the hosts' GPUs, and many programs on machines with GPUs compute on the processor.
     """
     request = problem.request
     if request.spec.accelerator not in ON_GPUS or not any(isinstance(one, FileCandidate) for one in pins.values()):
@@ -59,7 +59,7 @@ def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:
 
 
 def cpu_wheels(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Candidate]:
-    """Yield the chosen wheels without GPU code and GPU libraries, of distributions that have GPU code in other wheels."""
+    """Yield the chosen wheels with neither GPU code nor GPU libraries, of distributions with GPU code in other wheels."""
     known, request = with_gpu_code(problem.matrix), problem.request
     for key, one in pins.items():
         if not key.is_package or key.project not in known or "[" in key.name:

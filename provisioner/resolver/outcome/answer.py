@@ -143,7 +143,7 @@ def _in_order(problem: Problem, pins: Mapping[Key, Candidate]) -> dict[Key, Cand
 def _framework_build(pins: Mapping[Key, Candidate]) -> Build | None:
     """Return the build whose compiled targets the stack shows: PyTorch's, otherwise the first chosen framework's.
 
-    None for neither.
+    None when no framework is chosen.
     """
     candidates = (pins.get(Key(name)) for name in FRAMEWORKS)
     return next((build_of(one) for one in candidates if one is not None), None)
@@ -313,7 +313,8 @@ def _image(problem: Problem, pins: Mapping[Key, Candidate]) -> BaseImage | None:
 def _managed_python(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -> ManagedPython | None:
     """Return the Python to install in a base image.
 
-    None when the image contains the chosen one or its distribution packages it.
+    None when the image contains the chosen Python, when the image's Linux distribution packages that Python or none, and when
+    the matrix has no archive of it for the platform.
     """
     python = pins.get(Key("python"))
     if python is None or not image.apt_python or python.label in {image.python, image.apt_python}:

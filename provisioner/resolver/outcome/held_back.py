@@ -82,9 +82,9 @@ def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one:
 def _would_do(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], one: ReleaseCandidate, others: list[Requirement]
 ) -> bool:
-    """Return whether the requirements `others` and the hosts allow a release, and some CUDA or ROCm release that it requires.
+    """Return whether the requirements `others` and the hosts allow the release `one`, with a CUDA or ROCm that it requires.
 
-    False for a build on an index that cannot be reached: no package holds it back, and a warning names that index.
+    False for a build on an index that cannot be reached: no package holds that build back, and a warning names the index.
     """
     if not all(instance.accepts(requirement, one) for requirement in others):
         return False
@@ -99,7 +99,7 @@ def _would_do(
 
 
 def _runs(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
-    """Return whether the hosts meet the requirements of a candidate on components that they provide."""
+    """Return whether the hosts meet the requirements of a candidate on the components that hosts provide."""
     return all(
         instance.accepts(need, pins[need.key])
         for need in instance.requirements(one)

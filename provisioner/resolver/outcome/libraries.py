@@ -112,9 +112,10 @@ def _is_other(stated: str, chosen: str) -> bool:
 
 
 def is_lacking(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
-    """Return whether chosen wheels lack libraries, so that another search is worth it.
+    """Return whether chosen wheels lack libraries, so that a second search is worth it.
 
-    If the host or an unknown image may have them, it is only worth it when other versions of the chosen parts may provide them.
+    If the host or an unknown base image may have the libraries, the result is True only when other versions of the chosen
+    components and distributions may provide all of them.
     """
     if instance.finder is None:
         return False

@@ -194,7 +194,10 @@ def _file_of(candidate: Candidate) -> IndexFile | None:
 
 
 def undated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[Doubt, ...]:
-    """Return the doubts about the word `recent` of a policy: releases or files without date, branches without designation."""
+    """Return the doubts of an answer for a policy that forbids `recent`; () for any other policy.
+
+    They are about releases and files without a date, and driver branches without a designation.
+    """
     policy = instance.problem.needs.policy
     found: list[Doubt] = []
     for key, candidate in pins.items() if "recent" in policy.words else ():

@@ -166,7 +166,10 @@ class _Gate:
         return one.need.component != "gpu" or not _on_gpu(one, device) or one.need.allows(Version.parse(device))
 
     def _drivers(self, levels: Sequence[Version], needs: Sequence[_HostNeed]) -> tuple[tuple[Interval, ...], ...]:
-        """Return the drivers allowed for any brand of GPU, and those allowed only for brands with forward compatibility."""
+        """Return the drivers allowed for any brand of GPU, and those allowed only for `BRANDS`, both as intervals.
+
+        `levels` are the CUDA releases that a driver must support natively, `needs` the requirements on drivers.
+        """
         natives = [NativeDriver(self._matrix, level) for level in levels]
 
         def allows(driver: Version, tests: Iterable[RunsCuda]) -> bool:

@@ -1,7 +1,8 @@
 """CUDA runtimes, and libraries such as cuDNN, that distributions bundle: their requirements on drivers and GPUs.
 
 CUDA runtimes of two major versions can be loaded side by side, because their libraries have different names. But the driver
-must run both, and both must support the GPUs. That is required here; `mixed_cuda` reports an answer with two of them.
+must run both, and both must support the GPUs. That is required here; `mixed_cuda` reports an answer with runtimes of two major
+versions.
 """
 
 from __future__ import annotations
@@ -42,7 +43,10 @@ _specifier = lru_cache(maxsize=512)(SpecifierSet)
 def bundled_cuda_requirements(
     problem: Problem, candidate: Candidate, row: ImpliedNeed, *, place: Place
 ) -> Iterator[Requirement]:
-    """Yield the requirements on hosts of the CUDA runtimes that a version bundles; nothing unless the accelerator is CUDA."""
+    """Yield the requirements on hosts of the CUDA runtimes that a version bundles; nothing unless the accelerator is CUDA.
+
+    `row` is the row of the matrix that lists the runtimes, `place` its line.
+    """
     if problem.request.accelerator != CUDA:
         return
     for need in row.brings:
@@ -127,8 +131,8 @@ def _oldest(matrix: Matrix, need: Need) -> ReleaseCandidate | None:
 def runtime_of_series(matrix: Matrix, series: str) -> ReleaseCandidate | None:
     """Return the newest CUDA release of a series such as `13.3`, else the oldest of its major version.
 
-    None when the matrix has none of that major version. Every driver that runs one release of a major version runs the others
-    by minor-version compatibility.
+    None when the matrix has no release of that major version. Every driver that runs one release of a major version runs the
+    others by minor-version compatibility.
     """
     numbers = Version.parse(series).release
     component = matrix.components.get(CUDA)
@@ -226,8 +230,8 @@ def _of_its_cuda(problem: Problem, candidate: Candidate, releases: Sequence[Rele
 def _cuda_of(matrix: Matrix, candidate: Candidate, build: Build | None) -> tuple[ReleaseCandidate, ...]:
     """Return the CUDA releases that a library's distribution is for, oldest first; () when the matrix does not know them.
 
-    `build` is that of the component which the distribution bundles. A version that the matrix does not list is for the CUDA of
-    any listed version of the distribution.
+    `build` is the build of the component that the distribution bundles, None if unknown. A version that the matrix does not
+    list counts as being for the CUDA of every listed version of the distribution.
     """
     listed = _toolkit_libraries(matrix).get(candidate.key.project, {})
     of_build = tuple(need for need in (build.requires if build is not None else ()) if need.component == CUDA)
@@ -240,7 +244,7 @@ def _cuda_of(matrix: Matrix, candidate: Candidate, build: Build | None) -> tuple
 
 @once_per_matrix
 def _toolkit_libraries(matrix: Matrix) -> dict[str, dict[Version, tuple[Need, ...]]]:
-    """Return the CUDA that each version of a distribution with a library of NVIDIA's is for, by the distribution's name."""
+    """Return the needs of CUDA of NVIDIA's library distributions, by the distribution's name and the library's version."""
     found: dict[str, dict[Version, tuple[Need, ...]]] = {}
     for component in matrix.components.values():
         for release in component.releases:
@@ -272,7 +276,7 @@ def is_reported_for_component(requirement: Requirement, system: Iterable[Key]) -
 
 
 def bundled_libraries(problem: Problem, pins: Mapping[Key, Candidate]) -> tuple[ReleaseCandidate, ...]:
-    """Return the bundled libraries that are not among the chosen components.
+    """Return the library releases that chosen distributions bundle, except those of components that are chosen themselves.
 
     The image's NVIDIA_REQUIRE_CUDA must admit only hosts that run these, too.
     """

@@ -121,7 +121,7 @@ class DirectUrls:
         return self._release(name, urls[0]) if urls else None
 
     def candidates(self, key: Key) -> list[FileCandidate]:
-        """Return the candidates of a key that direct URLs name."""
+        """Return the candidates of a distribution's key that are files at direct URLs; [] when no direct URL is known."""
         name = key.project
         found: dict[str, FileCandidate] = {}
         for url in self._given.get(name) or self._discoveries.urls(name):

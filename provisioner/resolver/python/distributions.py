@@ -62,10 +62,10 @@ if TYPE_CHECKING:
 
 
 COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-xpu"})
-"""Distributions of Triton for one kind of PyTorch build. PyTorch's ROCm wheels pin versions later than 2.1.0, the last on PyPI.
+"""Distributions of Triton, each for one kind of PyTorch build.
 
-Sources: pytorch/pytorch, .github/scripts/build_triton_wheel.py; uv documentation, "Using uv with PyTorch"; PyPI; read
-2026-11-21.
+PyTorch's ROCm wheels pin versions later than 2.1.0, the last on PyPI. Sources: pytorch/pytorch,
+.github/scripts/build_triton_wheel.py; uv documentation, "Using uv with PyTorch"; PyPI; read 2026-11-21.
 """
 
 VARIANT_INDEX, DEFAULT = "variant-index", "default"
@@ -80,7 +80,8 @@ def of_variant_indexes(matrix: Matrix) -> frozenset[str]:
 class _Limit(Struct, frozen=True):
     """A limit of the matrix (`row`) that applies to a host of the target.
 
-    `specifier` is its parsed one, `key` that of its mutex.
+    `specifier` are the versions of the distribution that the limit does not exclude, `key` is the key of the limit's mutex, and
+    `source` the citation of the row.
     """
 
     row: DistributionLimit
@@ -112,7 +113,7 @@ class DistributionFacts:
         self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
     def is_of_variant_index(self, name: str) -> bool:
-        """Return whether a distribution is read from the variant index alone: PyTorch's wheels pin versions that are there."""
+        """Return whether a distribution is read from the variant index alone: PyTorch's wheels pin versions on that index."""
         return bool(self._variant_index) and name in COMPILERS
 
     def is_on_variant_index(self, name: str) -> bool:
@@ -171,7 +172,7 @@ class DistributionFacts:
     def holders(self, key: Key, versions: tuple[Candidate, ...], wheels: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         """Return the candidates of a limit's mutex, one for each holder.
 
-        The holders are the versions that the limit excludes and the PyTorch wheels that it is about.
+        The holders are those of `versions` that the limit excludes, and those of `wheels`, of PyTorch, that the limit is about.
         """
         limit = next(one for one in self._limits if one.key == key)
         holders = [one for one in versions if not one.has_no_file and limit.excludes(one)]
@@ -183,8 +184,8 @@ class DistributionFacts:
 
         If the spec requires PyTorch, the version requires another release of PyTorch, which makes the simpler message.
         Otherwise a package may or may not require PyTorch, so the version and PyTorch's wheel each require a candidate of the
-        limit's mutex. Both encodings allow the same solutions. Only conflicts are not exact with the first one: if the target
-        has no release of PyTorch outside the limit, the spec's line on PyTorch may be missing from them.
+        limit's mutex. Both encodings allow the same solutions. But with the first encoding conflicts are not exact: if the
+        target has no release of PyTorch outside the limit, a conflict may lack the spec's line on PyTorch.
         """
         if not self._is_framework_required:
             return _takes(limit, candidate)

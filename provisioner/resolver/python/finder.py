@@ -69,8 +69,8 @@ class VariantIndexes:
     """The indexes of a framework's builds (`cu126`, `rocm6.2`), and which of them cannot be reached.
 
     Many machines reach only a mirror of PyPI. So an index of builds that cannot be reached counts as empty, unless the spec
-    names it. The answer then has a warning about it, and a problem without an answer is not reported as impossible, because the
-    index was not read.
+    names the index. An answer found without an index has a warning about it. A problem without an answer is then not reported
+    as impossible, because the index was not read.
     """
 
     def __init__(self, problem: Problem, source: PackageSource) -> None:
@@ -100,10 +100,10 @@ class VariantIndexes:
 
     @property
     def left_out(self) -> tuple[IndexLeftOut, ...]:
-        """The warnings about indexes that were not read, one for each error: they may have a preferred version.
+        """The warnings about indexes that were not read, one for each error: such an index may have a preferred version.
 
-        These are warnings and not doubts, because the answer was verified. So solving a lock again, when no version changes for
-        lack of that index, returns the same lock.
+        These are warnings and not doubts, because the answer was verified. So solving a lock again without that index returns
+        the same lock if no version changes.
         """
         return tuple(
             IndexLeftOut(
@@ -150,7 +150,7 @@ class PackageFinder:
         self.libraries = Libraries(problem, self._facts.wheels)
         """The CUDA libraries that the wheels need and provide."""
         self.required_libraries: LibraryRequirements | None = None
-        """The requirements on what provides these libraries; None unless an earlier answer lacked some."""
+        """The requirements on what provides CUDA libraries; None unless an earlier answer lacked some."""
         if answer is not None:
             self.required_libraries = LibraryRequirements(problem, self.libraries, answer, self.candidates)
         self.shared = SharedFiles(problem.matrix, problem.request)
@@ -167,7 +167,10 @@ class PackageFinder:
         """The root requirements on distributions."""
 
     def _extras_of_the_spec(self) -> dict[tuple[str, str], list[SpecifierSet]]:
-        """Return, for each distribution and extra that the spec requests, the specifiers of its lines and constraints on it."""
+        """Return, for each distribution and extra requested by the spec, the specifiers of the distribution in the spec.
+
+        They are those of its lines and those of its constraints.
+        """
         lines = [one for one, _ in self._problem.packages if self.markers.hold(one.marker)]
         bounds = [one for one, _ in self._problem.constraints if self.markers.hold(one.marker)]
         specifiers: dict[str, list[SpecifierSet]] = {}
@@ -330,7 +333,10 @@ class PackageFinder:
         return Requirement(Key("platform"), Labelled(frozenset()), ground)
 
     def _framework_extra(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
-        """Return the requirements of an extra of PyTorch's wheel, such as `torch[opt-einsum]`, and that of the same build."""
+        """Return the requirements of an extra of PyTorch's wheel, such as `torch[opt-einsum]`: on the extra's packages.
+
+        Another requirement is that PyTorch is of the same build.
+        """
         ground = _is_extra(candidate, PYTORCH.name)
         exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label})), ground)
         assert isinstance(candidate.holder, WheelCandidate), "an extra of the framework is held by its wheel"
@@ -393,7 +399,10 @@ class PackageFinder:
         return tuple(found)
 
     def listed(self, candidate: ReleaseCandidate) -> tuple[PackageRelease, ...]:
-        """Return every release on the index that has the files of a framework build, newest first; () for a given file."""
+        """Return every release on the index that has the files of a framework build, newest first.
+
+        () for a build that is compiled from source or that the spec names by URL or path, and for a release without builds.
+        """
         name, build = canonicalize_name(DISTRIBUTION_OF_COMPONENT[candidate.key.component]), candidate.build
         if build is None or build.compiled or self._direct_urls.given(name) is not None:
             return ()
@@ -426,7 +435,7 @@ class PackageFinder:
         return [needed for needed in self._applicable(release, extras) if str(needed) not in plain]
 
     def release_of(self, candidate: Candidate) -> PackageRelease:
-        """Return the index's release of a candidate of a distribution; for the wheel of PyTorch, that of its build."""
+        """Return the index's release of a candidate of a distribution; for PyTorch's wheel, the release of its build."""
         if isinstance(candidate, HolderCandidate):
             return self.release_of(candidate.holder)
         if isinstance(candidate, FileCandidate):

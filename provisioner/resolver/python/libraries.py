@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.python.wheels import GpuWheels
 
 Group = tuple[str, ...]
-"""The sonames of one library, in different versions, of which a wheel needs any one: it has a module of its own for each."""
+"""The sonames of one library in several versions; a wheel needs any one of them, because it has a module for each."""
 
 NEEDED = frozenset({"libcudart", "libcublas", "libcublasLt", "libcudnn", "libcufft", "libcurand", "libcusolver", "libcusparse"})
 """Libraries that a wheel with GPU code uses whenever it runs, even if it only opens them at run time (dlopen).
@@ -53,7 +53,7 @@ Others that wheels open, such as NCCL or cuTENSOR, are for uses that a program m
 
 IMAGE, CUDNN = Key("image"), "cudnn"
 LIBRARIES = "libraries"
-"""The second half of the relation of a wheel to the libraries that it needs."""
+"""The object of the relation between a wheel and the libraries that it needs."""
 
 _CUDA_OF_NAME = re.compile(r"-cu(\d+)$")
 _FIRST_WITHOUT_SUFFIX = 13
@@ -61,9 +61,9 @@ _FIRST_WITHOUT_SUFFIX = 13
 
 
 class ProviderCandidate(Candidate, frozen=True, eq=False, gc=False, kw_only=True):
-    """A provider of some libraries, a candidate of the key of these libraries.
+    """A provider of some libraries, as a candidate of a key that stands for these libraries.
 
-    `needs` requires that the provider itself is chosen.
+    `needs` is the requirement that the provider itself, such as a distribution or base image, is chosen.
     """
 
     needs: Requirement
@@ -94,9 +94,10 @@ class Libraries:
         return [(one, groups) for one, groups in found if groups]
 
     def needed(self, candidate: Candidate) -> tuple[Group, ...]:
-        """Return the libraries that a version's wheel needs; () when the wheel was not measured.
+        """Return the libraries that a version's wheel needs.
 
-        A library that no measured wheel contains is left out, because it is unknown what else may provide it.
+        () when the wheel was not measured or has no GPU code, and when the accelerator is not CUDA. A library that no measured
+        wheel contains is left out, because it is unknown what else may provide it.
         """
         row = self._wheels.row_of(candidate)
         return self._needed_by(row) if row is not None else ()
@@ -134,7 +135,7 @@ class Libraries:
     def provided_by(self, candidate: Candidate) -> frozenset[str]:
         """Return the libraries that a version's wheel contains.
 
-        For an unmeasured one, those in measured wheels of its major version.
+        For an unmeasured wheel, the libraries that measured wheels of the same major version contain.
         """
         row = self._wheels.row_of(candidate)
         if row is not None:
@@ -146,14 +147,17 @@ class Libraries:
     def place_of(self, candidate: Candidate) -> Place:
         """Return the line of the matrix on a version's wheel.
 
-        For an unmeasured one, that of the first row of its distribution.
+        For an unmeasured wheel it is the line of the first row on the distribution.
         """
         rows = self._wheels.rows_of(candidate.key)
         row = self._wheels.row_of(candidate) or rows[0]
         return self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
 
     def providers_of(self, groups: Iterable[Group]) -> list[str]:
-        """Return distributions that contain the last library of each group, by name; for one CUDA major version if possible."""
+        """Return the names of distributions that contain the last library of each group, sorted.
+
+        If possible they are all for one CUDA major version, the newest for which each of these libraries exists.
+        """
         owners = [self._providers[max(group)] for group in groups]
         common = set.intersection(*({cuda_of(name) for name in some} for some in owners))
         newest = max(common, default=0)
@@ -199,7 +203,7 @@ class Libraries:
 
 
 class _Way(Struct, frozen=True):
-    """A way to have some libraries: one of the candidates `labels` of `key` is chosen; `bearer` is its name in messages."""
+    """A way to have some libraries: one of the candidates `labels` of `key` is chosen; `bearer` names the way in messages."""
 
     key: Key
     labels: frozenset[str]

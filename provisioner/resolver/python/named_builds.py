@@ -66,12 +66,12 @@ class NamedBuild(Struct, frozen=True):
 
     @property
     def accelerator(self) -> AcceleratorName:
-        """The accelerator of the variant."""
+        """The accelerator of the build's variant: `cpu`, `rocm` or `cuda`."""
         return "cpu" if self.variant == "cpu" else "rocm" if self.variant.startswith("rocm") else "cuda"
 
     @property
     def release(self) -> str:
-        """The release of CUDA or ROCm: `12.4` of `cu124`, `12` with `is_major`, `6.2` of `rocm6.2`; "" for the CPU."""
+        """The variant's CUDA or ROCm release: `12.4` of `cu124`, `12` with `is_major`, `6.2` of `rocm6.2`; "" for the CPU."""
         if self.accelerator != "cuda":
             return self.variant.removeprefix("rocm").removeprefix("cpu")
         return self._cuda if self.is_major else f"{self._cuda}.{self.variant.removeprefix(f'cu{self._cuda}')}"
@@ -105,7 +105,10 @@ def named_build(release: PackageRelease) -> NamedBuild | None:
 
 
 def named_build_requirement(candidate: Candidate, named: NamedBuild, builds: Iterable[Candidate]) -> Requirement:
-    """Return the requirement of a wheel that one of `builds` is chosen which the build in its name, `named`, admits."""
+    """Return the requirement of a wheel on the build of PyTorch: one of `builds` that `named` admits.
+
+    `candidate` is the wheel's version, `named` the build that its local version or URL names.
+    """
     labels = frozenset(one.label for one in builds if named.admits(one))
     predicate = CompiledForNamed(named.series, named.accelerator, named.release, named.is_new_abi)
     ground = candidate.entails(predicate, Relation(candidate.key.name, "pytorch_build"))

@@ -124,7 +124,7 @@ class GpuWheels:
         """
         if row.distribution in self._with_gpu_code:
             return row
-        # Wheels with kernels work without the compiler on GPUs that it lacks; NVRTC compiles for the target its caller names.
+        # Wheels with kernels work on GPUs unknown to their GPU compiler; NVRTC compiles for the target that its caller names.
         is_compiling = not (row.sass or row.ptx or row.distribution.startswith("nvidia-"))
         return replace(row, sass=(), ptx=(), gfx=(), compiler=row.compiler if is_compiling else "")
 

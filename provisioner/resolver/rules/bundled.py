@@ -30,7 +30,7 @@ BUNDLED = {
     "tensorrt": ("tensorrt", "tensorrt-cu11", "tensorrt-cu12", "tensorrt-cu13"),
     "triton": ("triton",),
 }
-"""The distributions that bundle each component; if one of them is chosen, the component must have its version."""
+"""The distributions that bundle each component; if one is chosen, the component must have the distribution's version."""
 
 CUDA = "cuda"
 
@@ -46,8 +46,9 @@ def bundled_version(distribution: Candidate) -> Version:
 def unlisted_release(key: Key, listed: Iterable[Candidate], distribution: Candidate) -> ReleaseCandidate | None:
     """Return a candidate for the release of a component that a distribution bundles; None when the matrix lists that release.
 
-    `listed` are the candidates of the component, `key` is its key. The new candidate needs the CUDA in the distribution's name
-    (`-cu12`), and rules on ranges of versions apply to it.
+    `listed` are the candidates of the component, `key` is the component's key. If one of `listed` has a build with the suffix
+    of the distribution's name (`cu12`), the new candidate has a build of that name with the same need of CUDA. Rules of the
+    matrix on ranges of versions apply to the new candidate.
     """
     listed, number = tuple(listed), distribution.pep440.public
     if any(one.version == bundled_version(distribution) for one in listed):
@@ -110,7 +111,10 @@ class BundleOverrides:
 
 
 def _bundling(component: str, build: Build | None) -> str:
-    """Return the distribution that bundles a component for a build, the one for its CUDA if there are several; "" for none."""
+    """Return the distribution that bundles a component for a framework build.
+
+    If several distributions bundle the component, it is the one for the CUDA that the build requires; "" when none is for that.
+    """
     names = BUNDLED[component]
     if len(names) == 1:
         return names[0]

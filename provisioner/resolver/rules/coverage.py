@@ -106,8 +106,8 @@ def override_for(
     """Return the overrides with which all AMD devices run code for some gfx targets: () if none is needed, None if none helps.
 
     An override sets environment variables that make a GPU run as another target, `runs_as`. The variables hold for every GPU of
-    the process, so one setting must suffice for all devices: each is then a target that may run as `runs_as`, or is `runs_as`
-    itself.
+    the process, so one setting must suffice for all `devices`: each device must be `runs_as` itself, or a target that may run
+    as `runs_as`.
     """
     left = [device for device in devices if not runs_on(targets, device)]
     if not left:

@@ -1,8 +1,8 @@
 """An image's cuda-compat, NVIDIA's package with a newer libcuda: it lets some older drivers run newer CUDA and breaks others.
 
-The package has the libcuda of a CUDA release. The container toolkit makes containers load it in place of the libcuda of an
-older driver, whatever the GPU; but only data-centre GPUs support that, on others cuInit returns 804. Source: CUDA Compatibility
-guide, "Forward Compatibility"; NVIDIA/nvidia-docker issues 1294 and 1515.
+The package has the libcuda of a CUDA release. The container toolkit makes containers load that libcuda in place of the libcuda
+of an older driver, whatever the GPU; but only data-centre GPUs support that, on other GPUs cuInit returns 804. Source: CUDA
+Compatibility guide, "Forward Compatibility"; NVIDIA/nvidia-docker issues 1294 and 1515.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ libcuda."""
 def forward_branches(matrix: Matrix, request: Request, cuda: Version, *, minimum: DriverMinimum) -> tuple[str, ...]:
     """Return the driver branches that run the release `cuda` through the image's cuda-compat.
 
-    `minimum` is what the matrix states about drivers for `cuda`. The cuda-compat is of the same CUDA release unless the spec
-    states another; that one supports branches of its own. () when that one cannot run `cuda`: it is older, and of another major
-    version or without permission for minor-version compatibility.
+    `minimum` is what the matrix states about drivers for `cuda`. The cuda-compat is of the release `cuda` unless the spec
+    states a cuda-compat of another release, which supports other branches. () when the stated cuda-compat is older than `cuda`
+    and cannot run it: it is of another major version, or the policy does not allow minor-version compatibility.
     """
     if request.stated_cuda_compat is None:
         return minimum.forward_compat
@@ -50,7 +50,7 @@ def forward_branches(matrix: Matrix, request: Request, cuda: Version, *, minimum
 
 
 def branches_of_compat(matrix: Matrix, cuda: Version) -> tuple[str, ...]:
-    """Return the older driver branches that the cuda-compat of a CUDA release supports; () if the matrix does not know them."""
+    """Return the older driver branches that the cuda-compat of the release `cuda` supports; () if the matrix lists none."""
     listed = matrix.components["cuda"].releases if "cuda" in matrix.components else ()
     rows = (one.driver for one in listed if one.version.release[:2] == cuda.release[:2])
     return next((row.forward_compat for row in rows if row is not None), ())
@@ -59,8 +59,8 @@ def branches_of_compat(matrix: Matrix, cuda: Version) -> tuple[str, ...]:
 def is_mounted(matrix: Matrix, host: Host) -> bool:
     """Return whether a host's container toolkit loads an image's cuda-compat in place of an older driver's libcuda.
 
-    The matrix lists the releases of the toolkit that do not (`NOT_MOUNTED`). A host that does not state its toolkit is assumed
-    to have another release.
+    The matrix lists the toolkit releases that do not load the cuda-compat (`NOT_MOUNTED`). A host that does not state its
+    toolkit is assumed to have another release.
     """
     toolkit = stated(host, "container_toolkit")
     without = (need for one in matrix.failures if one.name == NOT_MOUNTED for need in one.when)
@@ -105,8 +105,7 @@ class CudaCompat:
     ) -> Iterator[Requirement]:
         """Yield the requirements of a base image that drivers work with its cuda-compat (`WorksWithCompat`).
 
-        `targets` is as in `of_cuda`; `source` is the citation of the
-        image, for a cuda-compat that the spec does not state.
+        `targets` is as in `of_cuda`. `source` is the citation of the image, used unless the spec states the cuda-compat.
         """
         cuda = cuda_of_compat(self._request, candidate)
         if cuda is None or self._request.runs != "container":
@@ -125,7 +124,7 @@ class CudaCompat:
                 yield Requirement(key, test, candidate.entails(predicate, Relation("image", "driver"), place))
 
     def _is_used(self, target: TargetHost | None) -> bool:
-        """Return whether a host's driver may run newer CUDA through a cuda-compat of the image."""
+        """Return whether a host's driver may run newer CUDA through the image's cuda-compat; False when `target` is None."""
         return (
             target is not None
             and self._guards.is_data_centre(target) is not Verdict.NO
@@ -135,7 +134,7 @@ class CudaCompat:
     def _driver_of_image(self, test: RunsCuda, target: TargetHost | None) -> str:
         """Return the driver version that a host states if it passes `test` only with an image's cuda-compat; otherwise "".
 
-        It is also "" when no image with cuda-compat may be chosen, or the host's GPUs do not support cuda-compat.
+        "" also when no image with cuda-compat may be chosen, or the host's GPUs do not support cuda-compat.
         """
         if target is None or not self._request.may_take_cuda_compat or self._guards.is_data_centre(target) is Verdict.NO:
             return ""

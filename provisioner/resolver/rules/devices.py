@@ -55,7 +55,7 @@ class Devices:
         gpu = matrix.components.get("gpu")
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
         self.by_key = {key: version_of_device(target) for key in gpus if (target := key.name.partition(":")[2])}
-        """The compute capability or gfx target of each key whose name contains it."""
+        """The compute capability or gfx target, as a version, in the name of each key that has one."""
         self.newer = frozenset(key for key, device in self.by_key.items() if gpu is not None and gpu.newest_before(device))
         """The keys of GPUs that are newer than every GPU of the matrix."""
         self._devices = {
@@ -110,7 +110,7 @@ class Devices:
         """Yield the requirements of a distribution's wheel on every GPU of every host, and of its PTX on the drivers.
 
         A wheel without GPU code has no requirements, unless it contains a GPU compiler, which must support every GPU. A wheel
-        with GPU code for another vendor's GPUs only allows no GPU of the hosts. `place` is the line of the matrix to cite.
+        whose GPU code is only for another vendor's GPUs allows no GPU of the hosts. `place` is the line of the matrix to cite.
         """
         name = candidate.key.project
         build = self._build_of(wheel)
@@ -147,7 +147,7 @@ class Devices:
         return rocm and not cuda
 
     def _build_of(self, wheel: GpuWheel) -> Build:
-        """Return a wheel's GPU code as a build: that for the accelerator, or if there is none, that for another vendor."""
+        """Return a wheel's GPU code as a build: the code for the accelerator, or if the wheel has none, for another vendor."""
         if (self._request.accelerator == "rocm") != self.is_for_others(wheel):
             return Build(name=wheel.distribution, accelerator="rocm", gfx=wheel.gfx)
         return Build(
@@ -212,7 +212,7 @@ class Devices:
             return
         for label, devices in self._devices.items():
             through_ptx = sorted({device for device in devices if _how(build, device) == "ptx"})
-            if not through_ptx or label in self._jetsons:  # a Jetson has no such driver
+            if not through_ptx or label in self._jetsons:  # the driver of a Jetson is a part of Jetson Linux
                 continue
             predicate = NeedsNativeDriver(tuple(through_ptx), cuda)
             ground = candidate.entails(predicate, Relation(candidate.key.shown_name, "driver for PTX"), place)

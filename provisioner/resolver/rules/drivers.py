@@ -96,12 +96,12 @@ class NativeDriver:
         return newer > 0 and self._branches[newer - 1][1] >= self._level
 
     def allows(self, candidate: Candidate) -> bool:
-        """Return whether the candidate's branch natively supports the CUDA."""
+        """Return whether the candidate's branch natively supports the CUDA release."""
         return self.runs(candidate.version)
 
     @property
     def floor(self) -> Version | None:
-        """The oldest branch that natively supports the CUDA, as a version; None when the matrix lists none."""
+        """The oldest branch that natively supports the CUDA release, as a version; None when the matrix lists none."""
         first = next((branch for branch, level in self._branches if level >= self._level), None)
         return None if first is None else Version.parse(str(first))
 
@@ -114,9 +114,9 @@ class NativeDriver:
 class WorksWithCompat:
     """The test that a driver works in an image with the cuda-compat of one CUDA release.
 
-    A driver whose branch natively supports the release is left alone. Of older ones, those of the branches in `forward` do, ()
-    if none: the GPUs of the host do not support cuda-compat. With another branch cuInit returns 803, on another GPU 804.
-    Source: CUDA Compatibility guide, "Forward Compatibility"; cuda.h.
+    A driver whose branch natively supports the release works, because the cuda-compat is not loaded with it. An older driver
+    works only if its branch is in `forward`; otherwise cuInit returns 803. `forward` is () for a host whose GPUs do not support
+    cuda-compat, on which cuInit returns 804. Source: CUDA Compatibility guide, "Forward Compatibility"; cuda.h.
     """
 
     def __init__(self, matrix: Matrix, cuda: Version, forward: tuple[str, ...] = ()) -> None:
@@ -124,11 +124,11 @@ class WorksWithCompat:
         self._forward = forward
 
     def runs(self, driver: Version) -> bool:
-        """Return whether CUDA initialises with a driver."""
+        """Return whether CUDA initialises in the image with a driver."""
         return self._native.runs(driver) or str(driver.release[0]) in self._forward
 
     def allows(self, candidate: Candidate) -> bool:
-        """Return whether CUDA initialises with the candidate."""
+        """Return whether CUDA initialises in the image with the candidate, a driver."""
         return self.runs(candidate.version)
 
     @property

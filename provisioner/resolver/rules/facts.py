@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 FACTS: dict[str, Component] = {
     row.name: row for row in COMPONENTS.values() if row.is_fact and (row.is_of_host or row.supplier is Supplier.BASE_IMAGE)
 }
-"""The components that are facts of a host: it has one value of each, stated or not."""
+"""The components that are facts of a host: a host has one value of each, stated or not."""
 
 DRIVERS = frozenset(row.name for row in COMPONENTS.values() if row.move in {Move.DRIVER, Move.CUDA_DRIVER})
-"""Drivers of one vendor's GPUs, which no stack for other vendors' GPUs has."""
+"""The drivers, each for the GPUs of one vendor: a stack for GPUs of another vendor does not have that driver."""
 
 COMPILERS = frozenset({"gcc", "clang", "xcode"})
-"""Host compilers, of which a stack uses one: needs of the others do not bind."""
+"""Host compilers, of which a stack uses one: needs that are about the other two do not bind."""
 
 PLACES = {"gpu_kind": "gpus[].name", "driver_version": "driver.version"}
-"""The keys in a host profile of facts that are not components."""
+"""Facts that are not components, each with the key of a host profile that states it."""
 
 NOT_ON_JETSONS = frozenset({"driver", "driver_module", "userspace_driver", "fabric_manager", "dcgm"})
 """Components that NVIDIA releases for PCs and servers only: the driver of a Jetson is a part of Jetson Linux."""
@@ -85,7 +85,10 @@ def is_stated_as(value: str | None, label: str) -> bool:
 
 
 def interpreter(host: Host, platform: str) -> str | None:
-    """Return the architecture of a host's Python; None when the host does not state it and it may differ from the machine's."""
+    """Return the architecture of a host's Python: the one that the host states, otherwise the machine's.
+
+    None for a Mac with Apple silicon that does not state it, because Python may be of either architecture there.
+    """
     found = stated(host, "python_arch")
     if found is not None or platform == "macos/arm64":
         return found
@@ -93,7 +96,7 @@ def interpreter(host: Host, platform: str) -> str | None:
 
 
 def binds(component: str, request: Request) -> bool:
-    """Return whether a host's value of a component restricts the requested environment; True when it is no fact of hosts."""
+    """Return whether a host's value of a component restricts the requested environment; True if it is not one of `FACTS`."""
     row = FACTS.get(component)
     if row is None:
         return True
@@ -139,7 +142,7 @@ def is_chosen(component: str, request: Request) -> bool:
 def shown_by_drivers(matrix: Matrix) -> frozenset[str]:
     """Return the facts that a running driver shows to be good enough: only drivers, and other such facts, need them.
 
-    A host profile states the driver that is loaded, so its kernel, headers and the like meet that driver's needs.
+    A host profile states the driver that is loaded, so the host's kernel, headers and the like meet that driver's needs.
     """
     shown = {name for name, row in COMPONENTS.items() if row.is_shown_by_driver}
     of_driver = shown.union(DRIVER_KINDS, {"driver_module", "jetson"})

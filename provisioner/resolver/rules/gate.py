@@ -3,8 +3,8 @@
 A gate is the image's NVIDIA_REQUIRE_CUDA: a condition on driver and GPUs without which NVIDIA's runtime does not start the
 container. If the spec names the base image, the rendered image keeps this gate in a variable of its own (`BASE_IMAGE_GATE`),
 beside the NVIDIA_REQUIRE_CUDA that is computed for the stack, because all NVIDIA_REQUIRE_* of an image must be met. If the spec
-allows `image-gate`, or the base image was chosen by its kind, the stack's NVIDIA_REQUIRE_CUDA replaces the gate. If that admits
-a host that the gate refuses, the answer reports the relaxation.
+allows `image-gate`, or the base image was chosen by its kind, the stack's NVIDIA_REQUIRE_CUDA replaces the gate. If that of the
+stack admits a host that the gate refuses, the answer reports a relaxation.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Admits:
             numbers = numbers[:-1]
         place = bisect_right(self._bounds, numbers)
         is_bound = place > 0 and self._bounds[place - 1] == numbers
-        # Drivers between two bounds of the gate that know the same CUDA have the same verdict.
+        # Drivers between two bounds of the gate that natively support the same CUDA have the same verdict.
         case = (place, is_bound, cuda_of(self._matrix, candidate.label))
         if case not in self._known:
             facts = facts_of(self._matrix, self._guards, self._host, driver=candidate.label)
@@ -110,7 +110,10 @@ class ImageGate:
         return is_named and request.accelerator == "cuda" and request.system == "linux" and WORD not in request.allowed
 
     def place(self, image: ImageFacts) -> Source:
-        """Return the source of an image's gate: the line of the spec that states the gate, else that which the matrix cites."""
+        """Return the source of an image's gate.
+
+        It is the line of the spec that states the gate, otherwise the documents that the matrix cites for the image.
+        """
         if self._request.spec.image.require is not None:
             return self._request.place("image.require")
         cited = tuple(str(self._matrix.citations[source]) for source in image.source if source in self._matrix.citations)

@@ -56,8 +56,7 @@ class Guards:
     def open(self, guards: Iterable[Need], target: TargetHost) -> tuple[Need, ...]:
         """Return the guards that are undecided because a host does not state their facts.
 
-        It is () when the stated facts already decide whether all guards hold; one guard that certainly does not hold decides
-        it.
+        () when the stated facts already decide whether all guards hold, as when one of them certainly does not hold.
         """
         found = [(self._verdict(guard, target.host), guard) for guard in guards]
         if any(verdict is Verdict.NO for verdict, _ in found):
@@ -67,7 +66,7 @@ class Guards:
     def unknown(self, guards: Iterable[Need], target: TargetHost) -> str:
         """Return the name of the first unstated fact that decides whether the guards hold on a host.
 
-        "" when they are decided.
+        "" when the stated facts decide it.
         """
         return next((guard.component for guard in self.open(guards, target)), "")
 
@@ -107,7 +106,7 @@ class Guards:
     def _values(self, component: str, host: Host) -> Iterator[str | None]:
         """Yield the values of a component on a host, None for one that is not stated.
 
-        A fact about GPUs has one for each GPU.
+        A fact about GPUs has one value for each GPU.
         """
         if component in self._requested:
             yield self._requested[component]
@@ -119,7 +118,7 @@ class Guards:
             for gpu in host.gpus or ():
                 yield self.device(gpu) if component == "gpu" else self._kinds.get(gpu.name or "") or None
         elif component == "nvswitch":
-            # Few machines have one, and a wrong assumption fails there at once and by name: so unstated counts as none.
+            # Few machines have an NVSwitch, and a wrong assumption fails there at once and by name: so unstated counts as none.
             yield host.nvswitch or ABSENT
         else:
             yield stated(host, component)

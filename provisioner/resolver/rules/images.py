@@ -67,7 +67,7 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
 def realises_toolkit(request: Request) -> bool:
     """Return whether the base image must contain the CUDA, or the CUDA libraries, that the spec requires without a framework.
 
-    False if the spec names a base image, and if it has a package that is not a library of NVIDIA's: that may require a
+    False if the spec names a base image, or a package that is not a library of NVIDIA's: such a package may require a
     framework, which brings its own CUDA.
     """
     is_open = bool(request.toolkit) and request.runs == "container" and request.image_base == "auto"
@@ -135,8 +135,8 @@ def own_pythons(candidates: Iterable[Candidate]) -> frozenset[str]:
 def _candidate(image: ImageFacts, key: Key, pythons: Sequence[Version] = (), *, is_exact: bool = False) -> Candidate:
     """Return an image as a candidate.
 
-    `is_exact` makes it require exactly the CUDA and cuDNN in it, instead of any CUDA of the same minor release. `pythons` are
-    the Python series that can be installed in an image whose Linux distribution packages another one.
+    With `is_exact` the candidate requires exactly the CUDA and cuDNN in the image, otherwise any CUDA of the same minor
+    release. `pythons` are the Python series that can be installed in an image whose Linux distribution packages another series.
     """
     needs = []
     if image.glibc:

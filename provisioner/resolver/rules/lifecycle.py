@@ -65,8 +65,8 @@ class SupportStatus:
     def ended(self, candidate: Candidate) -> Fact | None:
         """Return the fact that a release, its driver branch or an image is past its end of life; None when it is not.
 
-        Distributions support kernels and compilers after the end of their own project. So compilers are not judged, and a
-        kernel only if its version is kernel.org's (`6.8.12`, not `6.8.0-45-generic`).
+        Linux distributions support kernels and compilers longer than the projects that make them. So compilers are not judged,
+        and a kernel only if its version is kernel.org's (`6.8.12`, not `6.8.0-45-generic`).
         """
         component, label = candidate.key.component, candidate.label
         if component == "driver":
@@ -86,9 +86,10 @@ class SupportStatus:
         return Fact(word="end-of-life", predicate=Ended(end, branch), source=self._source(candidate))
 
     def unsupported(self, candidate: Candidate) -> Fact | None:
-        """Return the fact that a driver's branch is not supported in production; None when it is, and for other components.
+        """Return the fact that a driver's branch is not supported in production.
 
-        A branch counts as not supported if the matrix has no designation or no row for it.
+        None when the branch is supported, and for other components than the driver. A branch counts as not supported if the
+        matrix has no designation or no row for it.
         """
         if candidate.key.component != "driver" or not candidate.version.release:
             return None

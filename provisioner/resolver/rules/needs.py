@@ -163,7 +163,7 @@ class Needs:
     def _is_shown(self, component: str, host: Host) -> bool:
         """Return whether a host need not state a component, because its running driver shows that the value is good enough.
 
-        It need not either if it is a Jetson and the component exists on PCs and servers only.
+        A Jetson need not state a component either that exists on PCs and servers only.
         """
         if is_jetson(self._matrix, host):
             return component in self._shown or component in NOT_ON_JETSONS
@@ -201,7 +201,10 @@ class Needs:
             yield from self.expected(candidate)
 
     def expected(self, candidate: Candidate) -> Iterator[Requirement]:
-        """Yield the requirements of a candidate that no source states; an answer that violates one is unverified."""
+        """Yield the requirements that a candidate is expected to have although no source states them.
+
+        An answer that violates one is unverified.
+        """
         release = release_of(candidate)
         for need in release.expects if release is not None else ():
             row = Row(EXPECTATION, need.component, candidate.key.component)
@@ -276,8 +279,8 @@ class Needs:
     def _guards_on_choices(self, subject: Key, rule: Rule) -> dict[Key, Need]:
         """Return the guards of a rule that depend on a choice of the solver, by the key of that choice.
 
-        A host contributes a guard if it is the only undecided one there and the solver chooses its component. The rule then
-        binds for those candidates of the key for which the guard holds.
+        A guard is included if it is the only undecided one on a host and the solver chooses the guard's component there. The
+        rule then binds for those candidates of the component's key for which the guard holds.
         """
         found = self._on_choices.get((rule.name, subject.scope))
         if found is None:
@@ -379,9 +382,10 @@ class Needs:
     def _reach(self, subject: Key, component: str) -> tuple[Key, ...]:
         """Return the keys of a component that a requirement of the key `subject` applies to.
 
-        For a subject of one host these are the component's keys of that host and the key that all hosts share; not the latter
-        if the component is one that hosts provide, for then a container image provides it in place of the host. For a shared
-        subject they are the keys of every host; if the component has slots, only the key of the subject's framework.
+        For a subject of one host these are the component's keys of that host and the key that all hosts share. The shared key
+        is left out if hosts provide the component, for then that key is of a container image, which provides it in place of the
+        host. For a shared subject they are the keys of every host; if the component has slots, only the key of the subject's
+        framework.
         """
         keys = self._keys.get(component, ())
         if subject.scope:

@@ -1,8 +1,8 @@
 """Policies of the spec: the words it forbids, as requirements of candidates, and the versions it prefers and avoids.
 
 A word is an entry of `policy.forbid` or `policy.allow`, such as `end-of-life`. Each forbidden word is a key of its own with two
-candidates: the word is in force (`kept`), or it is lifted, which means that the spec no longer forbids it. A root requirement
-demands the former; a candidate that the word applies to demands the latter. So a conflict names the spec's line, the fact and
+candidates: the word is in force (`kept`), or it is lifted, which means that the spec no longer forbids it. The request demands
+the former; a candidate that the word applies to demands the latter. So a conflict names the spec's line, the fact and
 the target, and dropping the word is an edit like any other.
 """
 
@@ -280,8 +280,9 @@ def arranged(candidates: Sequence[Some], request: Request, name: str) -> tuple[S
 def _rank_of_needs(candidate: Candidate, request: Request) -> tuple[bool, bool]:
     """Return the sort key of a build or image by its name and the single versions it requires, such as its CUDA and Python.
 
-    The values are whether it requires an avoided version, and whether it requires one that is not preferred. Components are
-    decided in the matrix's order, so a preferred CUDA alone would come too late: PyTorch's build requires one.
+    It consists of whether the candidate requires an avoided version, and whether it requires one that is not preferred.
+    Components are decided in the matrix's order, so a preferred CUDA alone would come too late: PyTorch's build is decided
+    before and requires a CUDA.
     """
     if not isinstance(candidate, ReleaseCandidate):
         return False, False

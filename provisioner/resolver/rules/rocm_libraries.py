@@ -1,4 +1,4 @@
-"""The GPUs that rocBLAS of a ROCm release has kernels for; without it no framework multiplies matrices."""
+"""The GPUs that rocBLAS of a ROCm release has kernels for; without rocBLAS no framework multiplies matrices."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ ROCBLAS = "rocblas"
 
 @once_per_matrix
 def _kernels(matrix: Matrix) -> dict[Version, tuple[Release, Build]]:
-    """Return the rocBLAS release for each ROCm release, with the build that has its targets, if these are known."""
+    """Return the rocBLAS release for each ROCm release, with the build that lists its targets.
+
+    ROCm releases whose rocBLAS has unknown targets are left out.
+    """
     component = matrix.components.get(ROCBLAS)
     return {
         version: (release, build)

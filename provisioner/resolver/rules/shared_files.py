@@ -128,7 +128,7 @@ def shared_file_needs(matrix: Matrix, candidate: Candidate) -> Requirement | Non
 
 
 def runtime_needs(matrix: Matrix, candidate: Candidate) -> Iterator[Requirement]:
-    """Yield the requirements of a slot's CUDA release that the wheels of its cuDNN and NCCL own their files.
+    """Yield the requirements of a slot's CUDA release that its cuDNN and NCCL wheels own the shared files that they write.
 
     The files of cuDNN and NCCL have one name for all CUDA majors, so frameworks with different majors would overwrite them.
     From CUDA 12 on every framework requires wheels of these libraries; before, some frameworks bundled them.

@@ -36,7 +36,7 @@ class Toolchain:
         self._devices = {target.label: _devices(target, guards) for target in request.hosts}
 
     def needs(self, candidate: Candidate, release: Release | None) -> tuple[Need, ...]:
-        """Return the needs of a candidate's `release`, None if the matrix has none; nvcc's need of CUDA is replaced.
+        """Return the needs of a candidate: those of its `release` unless that is None, with nvcc's need of CUDA replaced.
 
         torch.utils.cpp_extension refuses to compile with an nvcc of another CUDA major than PyTorch's, and warns of another
         minor (_check_cuda_version in torch/utils/cpp_extension.py). So an nvcc that the spec requires or a host states needs a

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 def align_bundled(
     instance: ProblemInstance, pins: dict[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> dict[Key, Candidate]:
-    """Return an answer with each component at the version that a distribution bundles, if all requirements still hold with it.
+    """Return `pins` with each component at the version that a distribution bundles, unless that version violates a requirement.
 
-    The distribution is one of `pins`, or of those in `beside`, which were chosen earlier and do not change. Libraries that
-    PyTorch's build names exactly are not changed: some are linked into its wheel.
+    The distribution is in `pins` or in `beside`, whose distributions were chosen earlier and do not change. Libraries that
+    PyTorch's build names exactly are not changed: some are linked into PyTorch's wheel.
     """
     for key, distribution in _bundling(instance.problem, pins, beside).items():
         version = bundled_version(distribution)
@@ -44,7 +44,10 @@ def align_bundled(
 def misaligned(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate] = MappingProxyType({})
 ) -> frozenset[Pair]:
-    """Return the pairs of a component and a distribution that bundles another version of it than the chosen one."""
+    """Return the pairs of a chosen component and a distribution that bundles another version of that component, as keys.
+
+    The distribution is in `pins` or in `beside`, as for `align_bundled`.
+    """
     distributions = _bundling(instance.problem, pins, beside)
     return frozenset((key, one.key) for key, one in distributions.items() if pins[key].version != bundled_version(one))
 
@@ -59,7 +62,7 @@ def with_bundled_candidates(problem: Problem, packages: Mapping[Key, Candidate])
 
 
 def bundling_distribution(problem: Problem, key: Key, pins: Mapping[Key, Candidate]) -> Candidate | None:
-    """Return the chosen distribution that bundles a component, such as nvidia-cudnn-cu12 for cuDNN; None when none does.
+    """Return the distribution in `pins` that bundles a component, such as nvidia-cudnn-cu12 for cuDNN; None when none does.
 
     Of several distributions, the one for the component's CUDA version is returned, because another one may belong to another
     framework. The result is None, too, if several remain, and if PyTorch's build names the distribution's exact version and no

@@ -93,9 +93,9 @@ class CompleteSearch:
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
     ) -> bool:
-        """Return True if what was read so far proves that `find` returns None; False if that is undecided.
+        """Return whether what was read so far proves that `find` returns None.
 
-        This is the matrix, and the metadata of versions that the search has read; nothing more is read from an index. The
+        Nothing more is read from an index: the proof uses the matrix and the metadata of versions that the search has read. The
         arguments are those of `find`.
         """
         chosen = self._chosen(given, present)
@@ -127,7 +127,8 @@ class CompleteSearch:
     def core(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
         """Return the groups used by the proof that there is no assignment; not always a minimal set.
 
-        Call it after `find` returned None or `refutes` True with the same `without`.
+        The proof is that of the latest search, which must have been a `find` that returned None or a `refutes` that returned
+        True, with the same `without`.
         """
         used = self._solver.get_core() or []
         return tuple(self._group_of[literal] for literal in used if literal in self._group_of and literal not in without)
@@ -152,7 +153,7 @@ class CompleteSearch:
     def _start(self, without: Collection[Group]) -> tuple[Group, ...]:
         """Return groups that cannot hold together, for `minimal` to reduce.
 
-        They contain no request of the user if facts and rules alone cannot hold together.
+        The groups contain no request of the user if facts and rules alone cannot hold together.
         """
         first = self.core(without=without)
         given = [group for group in self._groups if group not in without and not self._members[group][0][1].ground.is_request]
@@ -170,9 +171,9 @@ class CompleteSearch:
         return self._within(groups) is not None
 
     def _within(self, kept: Collection[Group]) -> dict[Key, Candidate] | None:
-        """Search with the groups in `kept` alone; groups whose requirements are first read during the search do not count.
+        """Return an assignment that satisfies the groups in `kept`; None when there is none.
 
-        Returns None when there is no assignment.
+        Groups whose requirements are first read during the search need not hold.
         """
         return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
 
@@ -184,11 +185,12 @@ class CompleteSearch:
         *,
         is_reading: bool = True,
     ) -> dict[Key, Candidate] | None:
-        """Solve, read the requirements of the chosen candidates, and solve again until all of them are read.
+        """Return an assignment of candidates whose requirements have all been read; None when there is none.
 
-        `assume` returns the variables of the groups that must hold, `dropped` the groups that need not, and `chosen` are
-        further literals to assume. With `is_reading` false nothing is read from an index, so distributions in the assignment
-        may have unread requirements. Returns None when there is no assignment.
+        The solver is called, the requirements of the candidates in its model are read, and so on until none is unread. `assume`
+        returns the variables of the groups that must hold, `dropped` the groups that need not, and `chosen` are further
+        literals to assume. With `is_reading` false nothing is read from an index, so distributions in the assignment may have
+        unread requirements.
         """
         while True:
             if not self._solver.solve(assumptions=[*assume(), *chosen]):
@@ -206,7 +208,7 @@ class CompleteSearch:
     def best(
         self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
     ) -> dict[Key, Candidate] | None:
-        """Return the most preferred assignment, or None when there is none.
+        """Return the most preferred assignment; None when there is none.
 
         Keys are decided in the order of `decision_rank`, each with the first candidate that works. In a system stack a key is
         decided after some choice requires it, as in resolvelib: an image is chosen before a component that only the image
@@ -249,10 +251,11 @@ class CompleteSearch:
         given: Collection[Candidate],
         present: Collection[Key],
     ) -> Iterator[Candidate]:
-        """Yield the candidates in `wanted` that may work, in order.
+        """Yield the candidates in `wanted` that may have an assignment, in order.
 
-        Most do not work, so they are refuted many at a time. The first batch is a single candidate and each batch is twice the
-        size of the one before, because the metadata of a candidate that is tried has to be read from an index.
+        Most candidates have none, so they are tested in batches: all candidates of a batch are yielded if one of them has an
+        assignment. The first batch is a single candidate and each batch is twice the size of the one before, because the
+        metadata of a candidate that is tried has to be read from an index.
         """
         start, size = 0, 1
         while start < len(wanted):
@@ -274,7 +277,8 @@ class CompleteSearch:
     def _reached(self, model: Sequence[int], without: Collection[Group]) -> dict[Key, Candidate]:
         """Return the candidates of a model that the root requirements need, directly or through other candidates, by key.
 
-        `model` lists every variable of the solver, negated when it is false.
+        `model` lists every variable of the solver, negated when it is false. Requirements of the groups in `without` do not
+        count.
         """
         pins: dict[Key, Candidate] = {}
         queue = [r.key for r in self._instance.roots if r.ground.group not in without]
@@ -321,8 +325,8 @@ class CompleteSearch:
     def _domain(self, key: Key) -> list[int]:
         """Return the variables of a key's candidates, most preferred first.
 
-        The first call for a key also adds clauses: at most one candidate is chosen, and the requirements known without
-        metadata.
+        The first call for a key also adds the clauses that allow at most one of its candidates, and those of the requirements
+        that are known without metadata.
         """
         if key not in self._domains:
             variables = self._domains[key] = [self._variable(one) for one in self._instance.candidates(key)]

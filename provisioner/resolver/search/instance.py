@@ -59,8 +59,8 @@ class ReadBudget:
     def limit(self, count: int) -> None:
         """Allow the metadata of `count` more versions to be read in all, besides those read before.
 
-        None of them may be read until `allot` gives a fix its share. A second call does not raise the limit, because the fixes
-        of a conflict are searched for in several environments on one budget. It does reset the share.
+        None of them may be read until `allot` gives a fix its share. A second call resets the share but does not raise the
+        limit, because the fixes of a conflict are searched for in several environments on one budget.
         """
         self._left = count if self._left is None else self._left
         self._share = 0
@@ -173,8 +173,8 @@ class ProblemInstance:
     def known_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate that are known before its metadata is read.
 
-        These come from constraints and hashes in the spec, files that several distributions install, components that the
-        distribution bundles, and libraries that its wheel needs.
+        They come from constraints and hashes in the spec. Those of a distribution also come from files that several
+        distributions install, from components that the distribution bundles, and from libraries that its wheel needs.
         """
         if not candidate.key.is_package:
             return self.bounds.of(candidate)
@@ -235,8 +235,8 @@ class ProblemInstance:
     def allowed(self, requirement: Requirement) -> frozenset[Candidate]:
         """Return the candidates that a requirement allows, cached for each key and test.
 
-        Requirements are looked up by identity first: the searches call this most of all, and hashing a specifier takes longer
-        than everything else here.
+        Requirements are looked up by identity first: the searches call this method more than any other, and hashing a specifier
+        takes longer than all the rest of the method.
         """
         found = self._allowed.get(requirement)
         if found is None:
@@ -275,9 +275,8 @@ class ProblemInstance:
     def _admits_withheld(self, requirement: Requirement, candidate: Candidate) -> bool:
         """Return whether a requirement admits a withheld version: a yanked release or a pre-release beside final versions.
 
-        A yanked release is admitted by an exact pin (PEP 592): one in this requirement, or one in the spec, which then admits
-        it for every requirement. A pre-release is admitted if the requirement names a pre-release and no final version meets
-        it.
+        A yanked release is admitted if the requirement pins its version exactly (PEP 592), or if the spec does so. A
+        pre-release is admitted if the requirement names a pre-release and no final version meets the requirement.
         """
         assert isinstance(candidate, FileCandidate), "only a version that an index has is withheld"
         if candidate.release.is_explicit_only:
@@ -298,9 +297,9 @@ class ProblemInstance:
 
 
 def violations(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requirement]:
-    """Return every requirement that an assignment does not meet; [] for a valid one. Every answer is verified with it.
+    """Return every requirement that an assignment does not meet; [] for a valid assignment.
 
-    A search may be wrong, so no result that a search has cached is used here.
+    Every answer is verified with this function. A search may be wrong, so no result that a search has cached is used here.
     """
 
     def is_met(requirement: Requirement) -> bool:

@@ -1,8 +1,8 @@
 """Change as little of an earlier lock as possible: every locked version that can stay does; each change has its reason.
 
-The searches try locked versions first, key by key, and do not return to those that they gave up. So each locked version that
-was given up is tried again together with all locked versions in the answer. The set of changes is then irreducible: none of the
-versions given up could have stayed, with the rest of the answer unchanged.
+The searches try locked versions first, key by key, and do not return to a locked version that they gave up. So each locked
+version that was given up is tried again together with all locked versions in the answer. The set of changes is then
+irreducible: none of the versions given up could have stayed, with the rest of the answer unchanged.
 """
 
 from __future__ import annotations

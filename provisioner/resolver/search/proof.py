@@ -61,9 +61,8 @@ class Proof:
         """Return the requirements to report, from as few statements as possible, that still cannot hold together.
 
         `statement_of` returns the statement of a requirement. Whole statements are dropped first, those with the fewest
-        requirements before others; then single requirements are dropped until none is superfluous. The result also has the
-        other requirements of the remaining statements that the same candidates (the parents of the remaining requirements)
-        have.
+        requirements before others; then single requirements are dropped until none is superfluous. If a candidate has one of
+        the remaining requirements, the result also has all other requirements of that candidate whose statement remains.
         """
         statements: dict[object, list[int]] = {}
         for selector, member in self._members.items():

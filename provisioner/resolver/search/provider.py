@@ -27,31 +27,32 @@ Preference = tuple[bool, int, bool, bool, str]
 
 SYSTEM_ROUNDS = 60
 PACKAGE_ROUNDS = 1_500
-"""The rounds of resolvelib before it gives up, with packages and, in `SYSTEM_ROUNDS`, for a system stack.
+"""The numbers of rounds after which resolvelib gives up, for a system stack and with packages.
 
-A round pins one key or backtracks. The numbers are several times what the largest solvable problems need. A search that takes
-longer is hard, not large: the complete search decides such problems in milliseconds, while resolvelib may take minutes.
+A round pins one key or backtracks. A system stack has one more round for each root requirement. The numbers are several times
+what the largest solvable problems need. A search that takes longer is hard, not large: the complete search decides such
+problems in milliseconds, while resolvelib may take minutes.
 """
 
 CACHE_THRESHOLD = 6
-"""The number of tests of a requirement, each version by version until one fits, before its allowed versions are cached."""
+"""The number of tests of a requirement, version by version until one fits, at which all versions that it allows are cached."""
 
 CONFLICT_THRESHOLD = 5
-"""The number of conflicts after which a distribution that the spec does not name is decided before those that it names.
+"""The number of conflicts after which a distribution that the spec does not name is decided before those named there.
 
-It applies with `decides_conflicts_first` only. Otherwise the distribution is decided after them, and the engine backtracks
-through every version of each key decided in between.
+The number applies with `decides_conflicts_first` only. Otherwise the distribution is decided after those, and the engine
+backtracks through every version of each key decided in between.
 """
 
 ROUNDS_OF_ALL_STARTS = 10_000
 """The rounds of resolvelib that one search and all its restarts may take together.
 
-A restart without the dead versions mostly finishes after a dozen rounds.
+A restart, which leaves out the dead versions (see `Provider`), mostly finishes after a dozen rounds.
 """
 
 
 class Provider(AbstractProvider[Requirement, Candidate, Key]):
-    """Offers resolvelib the candidates of an instance, most preferred first, and the keys in the order in which to decide them.
+    """The source of an instance's candidates for resolvelib, most preferred first, and of the order in which to decide keys.
 
     A version is dead if it can never be chosen, whatever is chosen for other keys: one of its requirements is met by no
     version, or by dead ones only.
@@ -142,9 +143,10 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return (True, self._order.get(key, len(self._order)), key not in causes, not is_pinned, key.name)
 
     def note_conflict(self, keys: Iterable[Key]) -> None:
-        """Count a conflict for the distributions whose requirements clash in it, if the provider `decides_conflicts_first`.
+        """Count a conflict of the distributions in `keys`, whose requirements clash; only with `decides_conflicts_first`.
 
-        A distribution with `CONFLICT_THRESHOLD` conflicts is decided early from then on.
+        A distribution with `CONFLICT_THRESHOLD` conflicts is decided early from then on. Distributions that the spec names are
+        left out.
         """
         for key in keys if self._is_in_the_way_first else ():
             if key.is_package and key != TORCH and key not in self._named:
@@ -166,7 +168,8 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     ) -> Callable[[], Iterator[Candidate]]:
         """Return a function that yields the allowed candidates of a key, most preferred first.
 
-        It tests them one by one: resolvelib mostly takes the first, and a project may have a thousand versions.
+        The function tests the candidates one by one: resolvelib mostly takes the first, and a project may have a thousand
+        versions.
         """
         candidates = self._instance.candidates(identifier)
         wanted = dict.fromkeys(requirements[identifier])
@@ -203,8 +206,8 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     def is_dead(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
         """Return whether a version of a distribution is dead: one of its own requirements can never be met.
 
-        `requirements` limits the test to some of them; without it, those on distributions with dead versions are tested. A dead
-        version is remembered. False for None, for a component and for the wheel of PyTorch.
+        `requirements` are the requirements of the version to test; if empty, all that are on distributions with dead versions
+        are tested. A dead version is remembered. False for None, for a component and for the wheel of PyTorch.
         """
         if candidate is None or not candidate.key.is_package or candidate.key == TORCH:
             return False
@@ -256,10 +259,10 @@ def _is_pinned(requirement: Requirement) -> bool:
 
 
 class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
-    """Records whether resolvelib backtracked, and its rounds.
+    """A reporter that records whether resolvelib backtracked, and the number of its rounds.
 
     Without backtracking, the answer has for each key the first candidate that works. With `stops_on_conflict` the search ends
-    at the first conflict, because the complete search would have to decide that answer again.
+    at the first conflict, because the complete search decides again after any conflict.
     """
 
     def __init__(self, *, stops_on_conflict: bool = False) -> None:

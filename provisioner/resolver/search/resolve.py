@@ -190,7 +190,7 @@ def _distributions(pins: Mapping[Key, Candidate]) -> dict[str, list[Key]]:
 def _more_wanted(instance: ProblemInstance, pins: Mapping[Key, Candidate], keys: list[Key]) -> Iterator[dict[Key, Candidate]]:
     """Yield the versions of a distribution that are preferred to the chosen one, most preferred first.
 
-    `keys` are the distribution and its extras; each result has a candidate for all of them.
+    `keys` are the distribution and its extras; each result maps every one of these keys to its candidate of the version.
     """
     listed = instance.candidates(keys[0])
     position = listed.index(pins[keys[0]])

@@ -20,8 +20,8 @@ Members = frozenset[int]
 def at_most_one(literals: Sequence[int], fresh: Callable[[], int]) -> Iterator[tuple[int, ...]]:
     """Yield clauses that let at most one literal hold; their number grows linearly (sequential-counter encoding).
 
-    `fresh` returns a new variable; each means "this literal or an earlier one holds". Source: Sinz, "Towards an Optimal CNF
-    Encoding of Boolean Cardinality Constraints", 2005.
+    `fresh` returns a new variable; each new variable means "this literal or an earlier one holds". Source: Sinz, "Towards an
+    Optimal CNF Encoding of Boolean Cardinality Constraints", 2005.
     """
     before = 0
     for literal in literals:
@@ -165,8 +165,8 @@ def covers(sets: Sequence[Members], elements: Collection[int], *, size: int, mos
 def independent(elements: Sequence[int], together: Mapping[int, Members]) -> tuple[int, ...]:
     """Return elements of which no two are in the same set; no cover has fewer sets than the result has elements.
 
-    `together` maps each element to those that share a set with it. The choice is greedy from every start, elements with the
-    fewest companions first: large, but not always the largest.
+    `together` maps each element to the elements that share a set with it. The choice is greedy from every start, elements with
+    the fewest companions first: large, but not always the largest.
     """
     ranked = sorted(elements, key=lambda element: (len(together[element]), element))
     best: tuple[int, ...] = ()
