@@ -43,7 +43,7 @@ def refusal(exit_code: int, stderr: str) -> str:
 
 
 def has_guard(stack: LockedStack) -> bool:
-    """Return whether a stack's image contains the guard script: that of a CUDA stack with a requirement on hosts does."""
+    """Return whether a stack's image contains the guard script (`GUARD`): if the stack is for CUDA and restricts its hosts."""
     return stack.accelerator == "cuda" and bool(stack.require_cuda)
 
 

@@ -220,7 +220,10 @@ class VersionPreference:
         return self._avoid is not None and _takes(self._avoid, candidate)
 
     def rank_of(self, version: Version) -> tuple[bool, bool]:
-        """Return the sort key, as that of `rank`, for a version or name that a candidate of another component requires."""
+        """Return whether the policy avoids a version, and whether it prefers others: a sort key, (False, False) for the first.
+
+        The version, which may be a name such as `open`, is of this component; a candidate of another one requires it.
+        """
         is_avoided = self._avoid is not None and _allows(self._avoid, version)
         return is_avoided, self._prefer is not None and not _allows(self._prefer, version)
 
