@@ -25,8 +25,8 @@ from provisioner.request import TargetHost
 from provisioner.resolver.python.bundled import bundled_libraries, bundled_runtimes
 from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.rules.coverage import Target, compiles_for, runs_natively
-from provisioner.resolver.rules.cuda_compat import branches_of_compat, forward_branches, is_mounted
-from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda, WorksWithCompat
+from provisioner.resolver.rules.cuda_compat import forward_branches, is_mounted, tests_of_compat
+from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.guards import Guards
 from provisioner.resolver.rules.images import cuda_of_compat, has_cuda_compat
 from provisioner.versions import Version, dotted
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.rules.coverage import Capability
+    from provisioner.resolver.rules.drivers import WorksWithCompat
 
 BRANDS = ("nvidia", "tesla", "unknown")
 """Brands of the GPUs that forward compatibility supports.
@@ -82,9 +83,10 @@ class _Gate:
             is_mounted(problem.matrix, target.host) for target in problem.request.hosts
         )
         compat = cuda_of_compat(problem.request, image) if is_put_first else None
-        branches = branches_of_compat(problem.matrix, compat) if compat is not None else ()
-        self._compat = WorksWithCompat(problem.matrix, compat) if compat is not None else None
-        self._compat_of_brands = WorksWithCompat(problem.matrix, compat, branches) if compat is not None and branches else None
+        self._compat: WorksWithCompat | None = None
+        self._compat_of_brands: WorksWithCompat | None = None
+        if compat is not None:
+            self._compat, self._compat_of_brands = tests_of_compat(problem.matrix, compat)
         virtual = {name for name, component in self._matrix.components.items() if component.virtual}
         named = (one for one in pins.values() if one.key.component in self._matrix.components)
         releases = (one for one in named if isinstance(one, ReleaseCandidate))
@@ -213,10 +215,17 @@ class _Gate:
             floor = minimum.minor_version
             found.update({floor.text: floor} if floor is not None else {})
             for branch in self._forward(version, minimum):
-                found.update((text, Version.parse(text)) for text in (branch, str(int(branch) + 1)))
+                found.update(_around(branch))
+        for branch in self._compat_of_brands.forward if self._compat_of_brands is not None else ():
+            found.update(_around(branch))
         for branch in (one.branch for one in self._matrix.branches):
             found.setdefault(branch, Version.parse(branch))
         return sorted(set(found.values()))
+
+
+def _around(branch: str) -> dict[str, Version]:
+    """Return the first version of a driver branch and that of the branch after it, by their texts."""
+    return {text: Version.parse(text) for text in (branch, str(int(branch) + 1))}
 
 
 @lru_cache(maxsize=256)

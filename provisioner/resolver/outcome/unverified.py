@@ -43,7 +43,7 @@ from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_l
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of, release_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
-from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
+from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda, WorksWithCompat
 from provisioner.resolver.rules.facts import (
     DRIVER_KINDS,
     FACTS,
@@ -411,11 +411,11 @@ def _driver_versions(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
 
 
 def _forwarded(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield a doubt for each host that needs forward compatibility, for data-centre GPUs only, with GPUs of unknown kind."""
+    """Yield a doubt for each host with GPUs of unknown kind whose containers load a cuda-compat, for data-centre GPUs only."""
     needs = instance.problem.needs
     unnamed = [one for one in instance.problem.request.hosts if needs.guards.is_data_centre(one) is Verdict.UNKNOWN]
     wanted = [one for candidate in pins.values() if not candidate.key.is_package for one in instance.requirements(candidate)]
-    tests = [(one.key, one.test) for one in wanted if isinstance(one.test, RunsCuda)]
+    tests = [(one.key, one.test) for one in wanted if isinstance(one.test, RunsCuda | WorksWithCompat)]
     for target in unnamed:
         key = Key("driver", target.label)
         if any(test.basis(pins[key].version) == "forward-compat" for of, test in tests if of == key):

@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.components import ABSENT
+from provisioner.gate.grammar import parse
 from provisioner.grounds.predicate import NeedsCudaCompat, NeedsDriver
 from provisioner.grounds.requirement import Relation
 from provisioner.host.facts import stated
+from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import Candidate, ImageCandidate, Key, Labelled, Requirement
 from provisioner.resolver.rules.drivers import RunsCuda, WorksWithCompat
 from provisioner.resolver.rules.guards import Verdict
@@ -50,10 +52,40 @@ def forward_branches(matrix: Matrix, request: Request, cuda: Version, *, minimum
 
 
 def branches_of_compat(matrix: Matrix, cuda: Version) -> tuple[str, ...]:
-    """Return the older driver branches that the cuda-compat of the release `cuda` supports; () if the matrix lists none."""
-    listed = matrix.components["cuda"].releases if "cuda" in matrix.components else ()
-    rows = (one.driver for one in listed if one.version.release[:2] == cuda.release[:2])
-    return next((row.forward_compat for row in rows if row is not None), ())
+    """Return the older driver branches that the cuda-compat of a CUDA release supports; () if the matrix does not know them."""
+    return _branches_by_series(matrix).get(cuda.release[:2], ())
+
+
+@once_per_matrix
+def _branches_by_series(matrix: Matrix) -> dict[tuple[int, ...], tuple[str, ...]]:
+    """Return the branches that cuda-compat supports by CUDA series, for which there is one package: `(12, 6)`.
+
+    They are the branches of the rows of CUDA releases, which are those that all distributions of an image list, and those that
+    the gate of some image lists.
+    """
+    found: dict[tuple[int, ...], set[str]] = {}
+    for release in matrix.components["cuda"].releases if "cuda" in matrix.components else ():
+        if release.driver is not None:
+            found.setdefault(release.version.release[:2], set()).update(release.driver.forward_compat)
+    for cuda, gate in {(image.cuda, image.require_cuda) for image in matrix.images if image.cuda and image.require_cuda}:
+        found.setdefault(Version.parse(cuda).release[:2], set()).update(_branches_of_gate(gate))
+    return {series: tuple(sorted(branches, key=int)) for series, branches in found.items()}
+
+
+def _branches_of_gate(gate: str) -> Iterator[str]:
+    """Yield the driver branches that a gate lets in for some brands of GPUs: 535 of `brand=tesla,driver>=535,driver<536`."""
+    for term in parse(gate).terms:
+        if any(clause.name == "brand" for clause in term):
+            yield from (str(one.numbers[0]) for one in term if one.name == "driver" and one.operator == ">=")
+
+
+def tests_of_compat(matrix: Matrix, cuda: Version) -> tuple[WorksWithCompat, WorksWithCompat | None]:
+    """Return the tests of a driver beside the cuda-compat of a CUDA release: on any GPU, and on those of data centres.
+
+    The latter is None if the matrix does not know which older branches the package supports.
+    """
+    branches = branches_of_compat(matrix, cuda)
+    return WorksWithCompat(matrix, cuda), WorksWithCompat(matrix, cuda, branches) if branches else None
 
 
 def is_mounted(matrix: Matrix, host: Host) -> bool:
@@ -74,6 +106,7 @@ class CudaCompat:
         self._matrix = matrix
         self._request = request
         self._guards = guards
+        self._tests: dict[Version, tuple[WorksWithCompat, WorksWithCompat | None]] = {}
 
     def of_cuda(
         self, candidate: Candidate, minimum: DriverMinimum, targets: Mapping[Key, TargetHost | None], *, source: Source
@@ -110,16 +143,16 @@ class CudaCompat:
         cuda = cuda_of_compat(self._request, candidate)
         if cuda is None or self._request.runs != "container":
             return
-        branches = branches_of_compat(self._matrix, cuda)
-        anywhere, in_data_centres = WorksWithCompat(self._matrix, cuda), WorksWithCompat(self._matrix, cuda, branches)
+        if cuda not in self._tests:
+            self._tests[cuda] = tests_of_compat(self._matrix, cuda)
+        anywhere, in_data_centres = self._tests[cuda]
         is_stated = self._request.stated_cuda_compat is not None
         place = self._request.place("image.cuda_compat") if is_stated else source
         for key, target in targets.items():
             if target is None or not is_mounted(self._matrix, target.host):
                 continue
-            is_unsupported = self._guards.is_data_centre(target) is Verdict.NO
-            if is_unsupported or branches:
-                test = anywhere if is_unsupported else in_data_centres
+            test = anywhere if self._guards.is_data_centre(target) is Verdict.NO else in_data_centres
+            if test is not None:
                 predicate = NeedsDriver((test.bound,), is_compat_harmful=True)
                 yield Requirement(key, test, candidate.entails(predicate, Relation("image", "driver"), place))
 

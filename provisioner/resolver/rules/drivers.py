@@ -121,11 +121,17 @@ class WorksWithCompat:
 
     def __init__(self, matrix: Matrix, cuda: Version, forward: tuple[str, ...] = ()) -> None:
         self._native = NativeDriver(matrix, cuda)
-        self._forward = forward
+        self.forward = forward
+
+    def basis(self, driver: Version) -> str:
+        """Return `native` for a driver that is left alone, `forward-compat` for one that is replaced; "" if CUDA fails."""
+        if self._native.runs(driver):
+            return "native"
+        return "forward-compat" if str(driver.release[0]) in self.forward else ""
 
     def runs(self, driver: Version) -> bool:
-        """Return whether CUDA initialises in the image with a driver."""
-        return self._native.runs(driver) or str(driver.release[0]) in self._forward
+        """Return whether CUDA initialises with a driver."""
+        return bool(self.basis(driver))
 
     def allows(self, candidate: Candidate) -> bool:
         """Return whether CUDA initialises in the image with the candidate, a driver."""
@@ -135,7 +141,7 @@ class WorksWithCompat:
     def bound(self) -> Drivers:
         """The allowed drivers, as the type that messages about a conflict need."""
         floor = self._native.floor
-        return Drivers(cuda=self._native.level, native="" if floor is None else str(floor), forward=self._forward)
+        return Drivers(cuda=self._native.level, native="" if floor is None else str(floor), forward=self.forward)
 
 
 class BuildsOn(Struct, frozen=True):

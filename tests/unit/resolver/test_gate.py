@@ -128,7 +128,8 @@ def test_a_kept_gate_is_kept_in_the_image_beside_the_stacks_own() -> None:
     stack = solved("560.35.05", GEFORCE, image=KNOWN)
     assert stack.environment == {"NVIDIA_REQUIRE_BASE": OFFICIAL}
     assert stack.require_cuda.startswith("driver>=560,")
-    assert "brand=tesla,driver>=525.60.13,driver<560," in stack.require_cuda
+    assert "brand=tesla,driver>=550,driver<551," in stack.require_cuda, "the branch that the gate of the base lists"
+    assert "driver>=525" not in stack.require_cuda
     lifted = solved("560.35.05", GEFORCE, image=KNOWN, policy={"allow": ["minor-version", "image-gate"]})
     chosen = solved("560.35.05", GEFORCE, image={"base": "cuda-runtime"})
     assert (lifted.environment, chosen.environment) == ({}, {})
