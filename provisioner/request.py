@@ -117,6 +117,11 @@ class Request(Struct, frozen=True, kw_only=True):
         return self.spec.runs or ("container" if has_recipe else "host")
 
     @property
+    def loads_host_libraries(self) -> bool:
+        """Whether the CUDA libraries of a host may be loaded in place of those of wheels, as no container does."""
+        return self.runs == "host" and self.accelerator == "cuda"
+
+    @property
     def has_no_gpu(self) -> bool:
         """Whether every host states that it has no GPU; a host that does not state its GPUs may have one."""
         return bool(self.hosts) and all(target.host.gpus == () for target in self.hosts)

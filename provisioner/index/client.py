@@ -157,13 +157,13 @@ class PackageIndex:
 
     def named_files(self, name: NormalizedName, filenames: Collection[str], *, index: str = "") -> tuple[IndexFile, ...]:
         """Return the files of a project, for any platform, that are named in `filenames`; raises as `releases` does."""
-        found = route(name, index, self._settings)
-        local = self._find_links.files(name, local_label=found.local_label) if found.takes_find_links else ()
-        page = self._first_page(name, found, has_local=bool(local))
+        way = route(name, index, self._settings)
+        local = self._find_links.files(name, local_label=way.local_label) if way.takes_find_links else ()
+        page = self._first_page(name, way, has_local=bool(local))
         listing = self._pages.listing(page, name) if page is not None else Listing(files=())
         listed = (listing.finish(file) for file in listing.files if file.filename in filenames)
-        found_locally = (self._metadata.with_python(file) for file in local if file.filename in filenames)
-        return (*found_locally, *map(self._metadata.with_python, listed))
+        found = (*(file for file in local if file.filename in filenames), *listed)
+        return tuple(map(self._metadata.with_python, found))
 
     def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
         """Return the requirements of the release's file that apply in the environment with at least one of `extras`.

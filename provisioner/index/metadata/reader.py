@@ -30,6 +30,8 @@ from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.index.once import OnceMap
 
 if TYPE_CHECKING:
+    from os import stat_result
+
     from provisioner.index.cache import Cache
     from provisioner.index.http.transport import Transport
     from provisioner.index.model import IndexFile
@@ -99,7 +101,8 @@ class MetadataReader:
     def _identity_of_local(self, file: IndexFile) -> str:
         """Return a cache key for a local wheel; "" for an unreadable one, and for a source distribution, which may be built."""
         with suppress(OSError):
-            return _key_of_local(Path(file.path)) if file.filename.endswith(".whl") else ""
+            path = Path(file.path)
+            return _key_of_local(path, path.stat()) if file.filename.endswith(".whl") else ""
         return ""
 
     def with_python(self, file: IndexFile) -> IndexFile:
@@ -164,16 +167,16 @@ class MetadataReader:
 
     def _local_hash(self, path: Path) -> tuple[str, int]:
         try:
-            key = f"hash:{_key_of_local(path)}"
+            status = path.stat()
+            key = f"hash:{_key_of_local(path, status)}"
             digest = self._cache.load(key, str)
             if digest is None:
                 with path.open("rb") as stream:
                     digest = hashlib.file_digest(stream, "sha256").hexdigest()
                 self._cache.store(key, digest)
-            size = path.stat().st_size
         except OSError as error:
             raise UnavailableError(f"`{path}` cannot be read: {error.strerror}") from None
-        return digest, size
+        return digest, status.st_size
 
     def _local(self, file: IndexFile) -> CoreMetadata:
         try:
@@ -260,12 +263,11 @@ class MetadataReader:
             raise NotCachedError(f"the {what} of `{file.filename}` ({place})")
 
 
-def _key_of_local(path: Path) -> str:
+def _key_of_local(path: Path, status: stat_result) -> str:
     """Return a cache key for the content of a local file: path, device, inode number, size, and times of its last change.
 
-    Programs can set the mtime to any value (`cp -p`, `rsync -t`), but not the inode number and the ctime. Raises `OSError`.
+    Programs can set the mtime to any value (`cp -p`, `rsync -t`), but not the inode number and the ctime.
     """
-    status = path.stat()
     times = f"{status.st_mtime_ns}:{status.st_ctime_ns}"
     return f"{path.absolute()}:{status.st_dev}:{status.st_ino}:{status.st_size}:{times}"
 

@@ -50,7 +50,7 @@ def _unread(matrix: Matrix, request: Request, target: TargetHost) -> Iterator[st
         is_read = name in _OTHER_READERS or name in _read_by_matrix(matrix) or name in request.spec.requires
         if not (is_read and binds(name, request)):
             yield row.key
-    if target.host.libraries is not None and not (request.runs == "host" and request.accelerator == "cuda"):
+    if target.host.libraries is not None and not request.loads_host_libraries:
         yield "libraries"
     for key in _UNREAD_KEYS:
         outer, _, inner = key.partition(".")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary, Unrealised
 from provisioner.grounds.requirement import Subject
-from provisioner.resolver.python.bundled import CUDA
 from provisioner.resolver.python.libraries import CUDNN, IMAGE, Libraries, LibraryRequirements, cuda_of, library_of
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key
@@ -48,7 +47,7 @@ def shadowed_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate])
     libcudnn.so.9 of 9.10.2.21.
     """
     request = instance.problem.request
-    if request.runs != "host" or request.accelerator != CUDA:
+    if not request.loads_host_libraries:
         return
     has_rpath = PYTORCH in pins and not any(Key(name) in pins for name in SLOTS)
     for target in request.hosts:

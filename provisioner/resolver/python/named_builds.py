@@ -72,8 +72,10 @@ class NamedBuild(Struct, frozen=True):
     @property
     def release(self) -> str:
         """The variant's CUDA or ROCm release: `12.4` of `cu124`, `12` with `is_major`, `6.2` of `rocm6.2`; "" for the CPU."""
-        if self.accelerator != "cuda":
-            return self.variant.removeprefix("rocm").removeprefix("cpu")
+        if self.accelerator == "cpu":
+            return ""
+        if self.accelerator == "rocm":
+            return self.variant.removeprefix("rocm")
         return self._cuda if self.is_major else f"{self._cuda}.{self.variant.removeprefix(f'cu{self._cuda}')}"
 
 

@@ -64,7 +64,8 @@ class GpuWheels:
         """
         if not self._is_of_default_index(candidate):
             return None
-        return next((row for row in self.rows_of(candidate.key) if _stands_for(row, candidate)), None)
+        rows, platform = self._rows.get(candidate.key.project, ()), self._problem.request.platform
+        return next((row for row in rows if _is_for(row, platform) and _stands_for(row, candidate)), None)
 
     def is_unmeasured(self, candidate: Candidate) -> bool:
         """Return whether a wheel was not measured and may have GPU code, as other versions of its distribution do.

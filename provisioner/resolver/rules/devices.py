@@ -56,7 +56,9 @@ class Devices:
         self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
         self.by_key = {key: version_of_device(target) for key in gpus if (target := key.name.partition(":")[2])}
         """The compute capability or gfx target, as a version, in the name of each key that has one."""
-        self.newer = frozenset(key for key, device in self.by_key.items() if gpu is not None and gpu.newest_before(device))
+        self.newer = frozenset(
+            key for key, device in self.by_key.items() if gpu is not None and gpu.newest_before(device) is not None
+        )
         """The keys of GPUs that are newer than every GPU of the matrix."""
         self._devices = {
             target.label: tuple(found for one in target.host.gpus or () if (found := guards.device(one)))
