@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 PYTEST_FLAGS ?= -n 2 --dist worksteal
 DEMO := build/demo
 
-.PHONY: demo test test-all lint bench clean
+.PHONY: demo test test-all lint bench bench-hard clean
 
 demo: $(VENV)/.installed
 	@PROVISION="$$(cd "$(BIN)" && pwd)/provision" DEMO=$(DEMO) sh examples/demo.sh
@@ -35,6 +35,9 @@ lint: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/run.py
+
+bench-hard: $(VENV)/.installed-dev
+	$(BIN)/python benchmarks/compare_hard.py
 
 # The stamps make both re-entrant: an interrupted installation is done again, a finished one only when pyproject.toml changes.
 # pip learnt to read dependency groups in 25.1.

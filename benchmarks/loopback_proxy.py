@@ -2,7 +2,8 @@
 
 It answers from memory what a current index answers: PEP 691 JSON and PEP 503 HTML pages with the PEP 658 attribute on every
 wheel, metadata files, `ETag` and `max-age`. What its upstream lacks it makes up for: the metadata of a wheel without a
-`.metadata` file is read out of the wheel by range requests. Files themselves are redirected to the upstream.
+`.metadata` file is read out of the wheel by range requests. Files themselves are redirected to the upstream, or passed on, so
+that their bytes are counted too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 import threading
 import time
 import zipfile
+from collections import Counter
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Self
@@ -52,15 +54,34 @@ class Page:
 
 
 @dataclass(slots=True)
+class Tally:
+    """What was sent: answers by kind (`page`, `metadata`, `file`), and the bytes of all their bodies; thread-safe."""
+
+    answers: Counter[str] = field(default_factory=Counter)
+    size: int = 0
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def count(self, kind: str, size: int) -> None:
+        """Add one answer and the bytes of its body."""
+        with self.guard:
+            self.answers[kind] += 1
+            self.size += size
+
+
+@dataclass(slots=True)
 class Memory:
     """What was fetched from the upstream; each thing is fetched once, however many ask for it at the same time.
 
     `misses` counts what was fetched: a run that made the upstream answer measured a network. `saved` is how many of them the
-    snapshot has.
+    snapshot has. `tally` counts what was sent. With `is_relay`, files are passed on in place of redirected. Pages are fresh for
+    `max_age` seconds.
     """
 
     upstream: str
     session: requests.Session
+    is_relay: bool = False
+    max_age: int = _MAX_AGE_SECONDS
+    tally: Tally = field(default_factory=Tally)
     pages: dict[str, Page] = field(default_factory=dict)
     guards: dict[str, threading.Lock] = field(default_factory=dict)
     misses: int = 0
@@ -244,27 +265,50 @@ class Handler(BaseHTTPRequestHandler):
         if match := re.fullmatch(r"/simple/([A-Za-z0-9._-]+)/?", self.path):
             name = re.sub(r"[-_.]+", "-", match[1]).lower()
             wants_json = JSON_TYPE in self.headers.get("Accept", "")
-            self._send(self.memory.json_page(name) if wants_json else self.memory.html_page(name))
+            self._send(self.memory.json_page(name) if wants_json else self.memory.html_page(name), "page")
         elif match := re.fullmatch(r"/files/(https?)/(.+?)(\.metadata)?", self.path):
             address = f"{match[1]}://{match[2]}"
-            self._send(self.memory.metadata(address) if match[3] else Page(302, address.encode()))
+            if match[3]:
+                self._send(self.memory.metadata(address), "metadata")
+            elif self.memory.is_relay:
+                self._relay(address)
+            else:
+                self._send(Page(302, address.encode()), "file")
         else:
             self._send(Page(404, b"no such page\n"))
 
-    def _send(self, page: Page) -> None:
+    def _relay(self, address: str) -> None:
+        """Pass on a file of the upstream, or the part of it that was asked for."""
+        headers = {"Accept-Encoding": "identity", **({"Range": self.headers["Range"]} if "Range" in self.headers else {})}
+        answer = self.memory.session.request(self.command, address, headers=headers, stream=True, timeout=60)
+        self.send_response(answer.status_code)
+        for name in ("Content-Length", "Content-Range", "Accept-Ranges", "Content-Type", "ETag"):
+            if name in answer.headers:
+                self.send_header(name, answer.headers[name])
+        self.end_headers()
+        sent = 0
+        if self.command != "HEAD":
+            for block in answer.iter_content(1 << 16):
+                self.wfile.write(block)
+                sent += len(block)
+        self.memory.tally.count("file", sent)
+
+    def _send(self, page: Page, kind: str = "") -> None:
         is_known = page.status == 200 and self.headers.get("If-None-Match") == page.etag
         self.send_response(304 if is_known else page.status)
         if page.status == 302:
             self.send_header("Location", page.body.decode())
         elif page.status == 200:
             self.send_header("ETag", page.etag)
-            self.send_header("Cache-Control", f"max-age={_MAX_AGE_SECONDS}")
+            self.send_header("Cache-Control", f"max-age={self.memory.max_age}")
             self.send_header("Content-Type", page.content_type)
         body = b"" if is_known or page.status == 302 else page.body
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(body)
+        if page.status == 200:
+            self.memory.tally.count(kind, len(body) if self.command != "HEAD" else 0)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name in the base class
         """Say nothing: a line a request would be measured too."""
@@ -278,14 +322,17 @@ class Server(ThreadingHTTPServer):
 
 
 class LoopbackIndex:
-    """Serve an upstream index on loopback for the length of a `with` block; `url` is what installers are given."""
+    """Serve an upstream index on loopback for the length of a `with` block; `url` is what installers are given.
 
-    def __init__(self, upstream: str) -> None:
+    With a `port`, the address is the same in every run, so that a tool's cache of one run is warm in the next.
+    """
+
+    def __init__(self, upstream: str, port: int = 0) -> None:
         session = requests.Session()
         session.mount("https://", requests.adapters.HTTPAdapter(pool_maxsize=32))
         self.memory = Memory(upstream.rstrip("/"), session)
         handler = type("BoundHandler", (Handler,), {"memory": self.memory})
-        self._server = Server(("127.0.0.1", 0), handler)
+        self._server = Server(("127.0.0.1", port), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_port}/simple/"
 

@@ -24,14 +24,14 @@ from contest import Contest, contests
 from loopback_proxy import LoopbackIndex, load_snapshot, save_snapshot
 from measure import TIMED_OUT
 from programs import REQUIREMENTS, Programs, install, install_own
+from usage import measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from contenders import Contender
 
-HERE = Path(__file__).parent
-ROOT = HERE.parent
+ROOT = Path(__file__).parent.parent
 
 _UNCOUNTED = 2
 """Runs of a contender that may go uncounted, before they are taken as they are."""
@@ -153,15 +153,16 @@ def _measured(contender: Contender, contest: Contest, programs: Programs) -> Sam
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
-    output = programs.scratch / "output.txt"
-    starter = [sys.executable, "-I", "-S", str(HERE / "measure.py"), "--limit", str(contest.limit), str(output)]
     environment = contender.environment or contest.environment
-    result = subprocess.run([*starter, *contender.command], env=environment, capture_output=True, text=True, check=True)
-    wall, processor, peak, code = result.stdout.split()
-    answer = answered(contender.answer) if contender.answer is not None and int(code) in contender.codes else None
-    words = output.read_text(encoding="utf-8", errors="replace")
+    usage = measured(contender.command, environment, limit=contest.limit, output=programs.scratch / "output.txt")
+    answer = answered(contender.answer) if contender.answer is not None and usage.code in contender.codes else None
     return Sample(
-        wall=float(wall), processor=float(processor), peak=float(peak), code=int(code), answer=answer, words=_last_words(words)
+        wall=usage.wall,
+        processor=usage.processor,
+        peak=usage.peak,
+        code=usage.code,
+        answer=answer,
+        words=_last_words(usage.output),
     )
 
 

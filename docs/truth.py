@@ -62,10 +62,8 @@ Machines as people have them, with what a cloud, `nvidia-smi` or the labels of a
 get the verdict it is written with, and none may end *unverified*. Of each yes, a second and independent reading checks that the
 chosen build has code for every GPU and that the driver is new enough for its CUDA.
 
-Not among them, because the answer is not yet what it ought to be: a Jetson with the wheels that NVIDIA publishes for it (today
-*no*), a Jetson Thor (*unverified*: a driver of desktops is considered), TensorFlow and JAX on a Mac without `accelerator: cpu`
-(*no*). Rightly *unverified* are nodes whose labels tell no version of the driver, and JAX on GPUs of AMD, whose wheels nobody
-has measured.
+Not among them, because they are rightly *unverified*: nodes whose labels tell no version of the driver, TensorFlow on Jetsons,
+whose wheels nobody has measured, and JAX on GPUs of AMD in an image of which nobody says that it has ROCm.
 """
 
 

@@ -59,8 +59,16 @@ class Accelerator(Struct, frozen=True, kw_only=True):
     """The groups that may use `device_files`."""
     container_variables: dict[str, str] = field(default_factory=dict)
     """The environment variables of an image that the vendor's container runtime reads, with their values."""
+    compose_driver: str = ""
+    """The driver of which Compose reserves the GPUs, and `docker run --gpus` takes them; "" for `device_files`."""
+    node_resource: str = ""
+    """The resource of which a Kubernetes container requests as many as it needs GPUs."""
+    apptainer_option: str = ""
+    """The option with which Apptainer binds the host's driver libraries and device files into a container."""
     cdi_kind: str = ""
     """The kind of the GPUs in the Container Device Interface (CDI); "" if none is known."""
+    wheel_prefixes: tuple[str, ...] = ()
+    """The beginnings of the names under which the vendor's libraries are on package indexes."""
 
 
 ACCELERATORS: dict[str, Accelerator] = {
@@ -80,7 +88,11 @@ ACCELERATORS: dict[str, Accelerator] = {
             pci_vendor="10DE",
             node_labels="nvidia.com/",
             container_variables={"NVIDIA_VISIBLE_DEVICES": "all", "NVIDIA_DRIVER_CAPABILITIES": "compute,utility"},
+            compose_driver="nvidia",
+            node_resource="nvidia.com/gpu",
+            apptainer_option="--nv",
             cdi_kind="nvidia.com/gpu",
+            wheel_prefixes=("nvidia-", "cuda-"),
         ),
         Accelerator(
             name="rocm",
@@ -98,6 +110,9 @@ ACCELERATORS: dict[str, Accelerator] = {
             driver_label="amd.com/gpu.driver-version",
             device_files=("/dev/kfd", "/dev/dri"),
             device_groups=("video",),
+            wheel_prefixes=("rocm-",),
+            node_resource="amd.com/gpu",
+            apptainer_option="--rocm",
         ),
         Accelerator(name="mps", label="MPS", vendor="Apple", systems=frozenset({"macos"})),
         Accelerator(name="cpu", label="CPU", systems=frozenset({"linux", "macos"})),
@@ -127,3 +142,7 @@ RUNTIMES = tuple(row.runtime for row in ACCELERATORS.values() if row.runtime)
 def accelerator_of_target(target: str) -> Accelerator | None:
     """Return the accelerator of a target: CUDA for `9.0`, ROCm for `gfx942`; None if no GPU has such a target."""
     return next((row for row in GPU_ACCELERATORS if re.fullmatch(row.target, target)), None)
+
+
+ROCM_LIBRARIES = ("libamdhip", "libhip", "libhsa", "libmiopen", "libMIOpen", "librccl", "libroc")
+"""The beginnings of the names of ROCm's libraries."""

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
-if TYPE_CHECKING:
-    from pathlib import Path
+VARIABLE = "PROVISION_CACHE_DIR"
+"""The environment variable that names the cache directory; the option `--cache-dir` sets it for one run."""
 
 
 def cache_directory() -> Path:
-    """Return the user's cache directory for this program, by the conventions of the operating system; it may not exist."""
+    """Return the cache directory, which may not exist: the one that `VARIABLE` names, else the user's for this program.
+
+    The user's is where the conventions of the operating system have it.
+    """
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named).absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("provision")

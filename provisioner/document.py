@@ -5,7 +5,9 @@ Only this module imports ruamel.yaml.
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 from stat import S_IMODE
@@ -29,6 +31,10 @@ KeyPath = Keys
 _TAG = "tag:yaml.org,2002:"
 _TAGS = frozenset({"bool", "float", "int", "map", "null", "seq", "str", "timestamp"})
 _HUGE = "is nested too deeply, or holds too much, to be read"
+_PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
+_WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
+"""Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
+
 _DEEPEST, _MOST = 50, 200_000
 """The most levels of nesting and values accepted in one file.
 
@@ -41,6 +47,15 @@ class FileError(ProvisionError):
 
     code = "file"
     exit_code = 2
+
+
+def file_sha256(path: Path) -> str:
+    """Return the sha256 of a file that may be larger than memory, in hexadecimal; raises `FileError` when it cannot be read."""
+    try:
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise FileError(f"`{path}` cannot be read: {error.strerror}") from None
 
 
 class Position(Struct, frozen=True):
@@ -118,6 +133,47 @@ def read_text(path: Path, *, kind: str) -> str:
         raise FileError(f"{kind} `{path}` is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
         raise FileError(f"{kind} `{path}` cannot be read: {error.strerror}") from None
+
+
+def yaml_text(data: Mapping[str, Any]) -> str:
+    """Return plain data as a YAML document that parsers of YAML 1.1 and 1.2 read alike.
+
+    A text that a parser could take for something else is quoted. Lists of scalars, and mappings of such lists and scalars that
+    are items of a list, are on one line each.
+    """
+    from io import StringIO
+
+    from ruamel.yaml import YAML
+
+    writer = YAML()
+    writer.width = 1_000_000  # a text in quotes may be broken elsewhere
+    writer.indent(mapping=2, sequence=4, offset=2)
+    stream = StringIO()
+    writer.dump(_styled(data), stream)
+    return stream.getvalue()
+
+
+def _styled(value: Any, *, is_item: bool = False) -> Any:  # noqa: ANN401 - YAML holds anything
+    from ruamel.yaml.comments import CommentedMap, CommentedSeq
+    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+
+    if isinstance(value, dict):
+        styled = CommentedMap((_styled(key), _styled(item)) for key, item in value.items())
+        if is_item and not any(isinstance(item, dict) or _is_nested(item) for item in value.values()):
+            styled.fa.set_flow_style()
+        return styled
+    if isinstance(value, list | tuple):
+        items = CommentedSeq(_styled(item, is_item=True) for item in value)
+        if not _is_nested(value):
+            items.fa.set_flow_style()
+        return items
+    if isinstance(value, str) and (not _PLAIN.fullmatch(value) or value.lower() in _WORDS):
+        return DoubleQuotedScalarString(value)
+    return value
+
+
+def _is_nested(value: object) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(item, dict | list | tuple) for item in value)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
 
 
+_WITH_CUDA_COMPAT = ("/nvidia/cuda:", "/nvidia/pytorch:")
+"""Parts of `image.base`, after a slash, that select an image with cuda-compat, also in a mirror of its registry."""
+
+
 class TargetHost(Struct, frozen=True, kw_only=True):
     """One host that the stack must run on. `label` names it in messages; `places` has the line that states each fact."""
 
@@ -113,8 +117,8 @@ class Request(Struct, frozen=True, kw_only=True):
         """`container` or `host`: the spec's `runs`, by default `container` if an output is an image recipe; `host` on macOS."""
         if self.system == "macos":
             return "host"
-        has_recipe = any(OUTPUTS[output].is_image_recipe for output in self.spec.outputs)
-        return self.spec.runs or ("container" if has_recipe else "host")
+        has_recipe = any(OUTPUTS[output.format].is_for_containers for output in self.spec.files)
+        return self.spec.runs_in or ("container" if has_recipe else "host")
 
     @property
     def loads_host_libraries(self) -> bool:
@@ -173,10 +177,13 @@ class Request(Struct, frozen=True, kw_only=True):
     def has_cuda_compat(self) -> bool:
         """Whether the image has cuda-compat, the libcuda with which a container runs on an older driver branch.
 
-        NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile). For
-        another image, `image.cuda_compat` of the spec states it.
+        NVIDIA's own images install cuda-compat in their base stage (NVIDIA container images, dist/*/base/Dockerfile), and so do
+        its images of PyTorch (`_CUDA_COMPAT_PATH` in their environment). For another image, `image.cuda_compat` of the spec
+        states it.
         """
-        return bool(self.spec.image.cuda_compat) or self.image_base.startswith(("cuda-", "nvidia/cuda:"))
+        base = self.image_base
+        has_kind = base.startswith("cuda-")
+        return bool(self.spec.image.cuda_compat) or has_kind or any(part in f"/{base}" for part in _WITH_CUDA_COMPAT)
 
     @property
     def stated_cuda_compat(self) -> Version | None:

@@ -31,6 +31,10 @@ def dotted(numbers: Iterable[int]) -> str:
     return ".".join(map(str, numbers))
 
 
+_NUMBERED_KERNEL = re.compile(r"\d+\.\d+\.\d+-[1-9]\d*-(?P<flavour>[a-z][a-z0-9-]*)")
+_BUILD_OF_KERNEL = re.compile(r"(\d+\.\d+\.\d+)-([1-9]\d*(?:\.\d+)*)(?!\w)")
+
+
 def numbers_of(text: str) -> tuple[int, ...]:
     """Return the numbers of a version text: `12.6` as (12, 6); raises `ValueError` for a text with anything else."""
     return tuple(map(int, text.split(".")))
@@ -39,6 +43,15 @@ def numbers_of(text: str) -> tuple[int, ...]:
 def series(text: str) -> str:
     """Return the first two numbers of a version text: `3.12` for `3.12.7`."""
     return ".".join(text.split(".")[:2])
+
+
+def kernel_flavour(kernel: str) -> str:
+    """Return the flavour of a distribution's kernel as `uname -r` prints it: `generic` for `6.8.0-60-generic`; "" for none.
+
+    A kernel that no distribution numbered, such as the mainline build `6.8.0-060800-generic`, has none.
+    """
+    found = _NUMBERED_KERNEL.fullmatch(kernel)
+    return found["flavour"] if found else ""
 
 
 def without_local(text: str) -> str:
@@ -117,6 +130,16 @@ def _parse_version(text: str) -> Version:
     while trimmed and trimmed[-1] == 0:
         trimmed = trimmed[:-1]
     return Version(text.strip(), release, number, local, (trimmed, number, ""))
+
+
+def kernel_build(kernel: str) -> Version:
+    """Return the version of a kernel as `uname -r` prints it, with the number that its distribution gives it.
+
+    `5.15.0-1070-aws` is 5.15.0.1070. A kernel that no distribution numbered, such as `6.6.15` or the mainline build
+    `6.8.0-060800-generic`, has its version only.
+    """
+    found = _BUILD_OF_KERNEL.match(kernel)
+    return Version.parse(f"{found[1]}.{found[2]}" if found else kernel)
 
 
 class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):

@@ -12,8 +12,12 @@ import tarfile
 import zipfile
 from typing import TYPE_CHECKING
 
+from provisioner.index.metadata.source_distribution import require_static, source_metadata
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
+
+    from provisioner.index.metadata.core_metadata import CoreMetadata
 
 _DATE = (2020, 1, 1, 0, 0, 0)
 
@@ -31,12 +35,23 @@ def metadata_text(
 
 
 def build_wheel(
-    name: str, version: str, *, tag: str = "py3-none-any", metadata: str = "", build: str = "", padding: int = 0
+    name: str,
+    version: str,
+    *,
+    tag: str = "py3-none-any",
+    metadata: str = "",
+    build: str = "",
+    padding: int = 0,
+    members: Mapping[str, bytes] | None = None,
 ) -> tuple[str, bytes]:
-    """Return the filename and content of a wheel that installs one module; `padding` adds that many incompressible bytes."""
+    """Return the filename and content of a wheel that installs one module.
+
+    `padding` adds that many incompressible bytes, `members` other files; in their paths `*` stands for `name-version`.
+    """
     distribution = re.sub(r"[-_.]+", "_", name).lower()
     stem = f"{distribution}-{version}"
-    members = {f"{distribution}.py": f'__version__ = "{version}"\n'.encode()}
+    more = {path.replace("*", stem): content for path, content in (members or {}).items()}
+    members = {f"{distribution}.py": f'__version__ = "{version}"\n'.encode(), **more}
     if padding:
         members[f"{distribution}_padding.bin"] = random.Random(0).randbytes(padding)
     interpreters, abis, platforms = tag.split("-")
@@ -72,6 +87,11 @@ def build_sdist(name: str, version: str, *, metadata: str, is_dynamic: bool = Fa
             entry.size = len(content)
             archive.addfile(entry, io.BytesIO(content))
     return f"{stem}.tar.gz", gzip.compress(raw.getvalue(), mtime=0)
+
+
+def static_metadata(content: bytes, filename: str) -> CoreMetadata:
+    """Return the static metadata of a source distribution; raises as the reader does where it has none."""
+    return require_static(source_metadata(io.BytesIO(content), filename), filename)
 
 
 def _zip(members: dict[str, bytes]) -> bytes:

@@ -34,6 +34,7 @@ SLOW = (
     "cli/test_cache.py",
     "cli/test_matrix_audit.py",
     "cli/test_progress.py",
+    "cli/test_requirements_install.py",
     "cli/test_solve_credentials.py",
     "cli/test_unescaped_logins.py",
     "container",

@@ -41,5 +41,6 @@ def offer(index: LoopbackIndex) -> None:
 
 
 def outputs(folder: Path) -> dict[str, bytes]:
-    """Every file that was written beside the spec, by its name."""
-    return {path.name: path.read_bytes() for path in sorted(folder.iterdir()) if path.name != "provision.yaml"}
+    """Every file that was written beside the spec, by its path."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {name: files[name].read_bytes() for name in sorted(files) if name != "provision.yaml"}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.fleet.affinity import Affinity, Expression
+    from provisioner.fleet.affinity import Affinity
+    from provisioner.node_labels import Expression
 
 
 def admits(affinity: Affinity, labels: Mapping[str, str]) -> bool:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 BASE = frozenset(
     {
         "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "versions",
-        "strict_model", "document", "toml_document",
+        "strict_model", "document", "toml_document", "node_labels",
     }
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "components": frozenset({"platforms", "accelerators"}),
     "names": frozenset({"errors", "components"}),
     "outputs": frozenset({"errors", "names"}),
+    "node_labels": frozenset({"accelerators"}),
     "places": frozenset(),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset({"names"}),
@@ -68,13 +69,14 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 
 READING_ORDER: dict[str, tuple[str, ...]] = {
     "index": (
-        *("address", "model", "notice", "markers", "settings", "routing", "once", "activity", "cache", "pruning"),
+        *("address", "model", "notice", "markers", "activity", "read_limit", "settings", "routing", "once", "cache", "pruning"),
         *("http", "metadata", "pages", "find_links", "direct_reference", "direct", "dependency_confusion"),
-        *("prefetch", "client", "image_registry"),
+        *("prefetch", "client", "download", "image_registry"),
     ),
     "resolver": (
         *("requirement", "stack"),
-        *("rules", "choices", "problem", "python", "search", "outcome", "explain", "joint", "why"),
+        *("rules", "choices", "problem", "python", "search", "outcome", "attempts", "explain", "series", "refutation"),
+        *("joint", "why"),
     ),
 }
 """The modules and packages inside a large part, in the order the data flows: each imports what stands before it."""
@@ -170,7 +172,11 @@ def _wrong_imports(tree: ast.AST, parts: tuple[str, ...]) -> Iterator[str]:
             yield f"line {line}: imports {name}; `{layer}` may not import `{part}`"
         elif HOMES.get(head, layer) != layer:
             yield f"line {line}: imports {head}; only `{HOMES[head]}` may"
-        elif name in {"importlib.import_module", "importlib"} and layer not in {"__init__", "cli", "render"}:
+        elif (
+            name in {"importlib.import_module", "importlib"}
+            and layer not in {"__init__", "cli", "render"}
+            and not is_inside_containers
+        ):
             yield f"line {line}: imports by name; only `cli`, `render` and the package itself may"
 
 

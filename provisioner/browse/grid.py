@@ -343,7 +343,8 @@ class _Column:
             pins = self._search.find(given=given, present=[framework.key], without=ignored)
         if pins is not None:
             return Code(letter=UNMEASURED, basis=self._basis(given, pins, ignored))
-        return Code(letter=REFUSED, groups=self._minimal_core(given, frozenset(self._search.core(without=ignored)), ignored))
+        core = self._search.refutation(given=given, present=[framework.key], without=ignored) or ()
+        return Code(letter=REFUSED, groups=self._minimal_core(given, frozenset(core), ignored))
 
     def _basis(self, given: list[Candidate], pins: dict[Key, Candidate], ignored: Sequence[Group]) -> str:
         """Return the least relaxation with which the driver runs some CUDA of the build; `native` for a stack without CUDA.
@@ -397,9 +398,8 @@ class _Column:
     def _is_refuted(self, given: list[Candidate], groups: Iterable[Group], ignored: Collection[Group]) -> bool:
         """Return whether the groups in `groups` alone rule out every stack with the candidates `given`."""
         without = {*self._search.groups, *ignored} - set(groups)
-        if self._search.find(given=given, present=[given[0].key], without=without) is not None:
-            return False
-        return set(self._search.core(without=without)) <= set(groups)
+        core = self._search.refutation(given=given, present=[given[0].key], without=without)
+        return core is not None and set(core) <= set(groups)
 
     def _rules(self, groups: Iterable[Group]) -> tuple[Group, ...]:
         """Return the groups of needs and rules, from the framework down to the host.

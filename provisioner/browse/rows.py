@@ -139,6 +139,7 @@ def image_data(image: ImageFacts) -> Data:
         "cuda",
         "cudnn",
         "require_cuda",
+        "brings",
         "end_of_life",
         "platforms",
     )
@@ -282,13 +283,19 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     for distribution in matrix.distributions:
         yield f"distribution {distribution.name}", distribution.source
         yield from ((f"distribution {distribution.name}", implied.source) for implied in distribution.implies)
+        yield from ((f"distribution {distribution.name}", loading.source) for loading in distribution.loads)
     for rows in (
         matrix.limits,
         matrix.shared_files,
         matrix.overrides,
+        matrix.seen_to_run,
         matrix.variables,
         matrix.failures,
         matrix.driver_packages,
     ):
         yield from ((one.name, one.source) for one in rows)
     yield from ((f"GPU wheel {one.distribution} {one.versions}", one.source) for one in matrix.wheels)
+    yield from ((f"system wheel {one.distribution} {one.versions}", one.source) for one in matrix.system_wheels)
+    yield from ((f"library {one.soname}", one.source) for one in matrix.system_libraries)
+    yield from ((f"tool {one.name}", one.source) for one in matrix.system_tools)
+    yield from ((f"system need of {one.distribution} {one.versions}", one.source) for one in matrix.system_needs)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 Answer = dict[str, Any]
-FEW = 6
+MOST_VERSIONS = 6
 """The most versions that are listed one by one; of a longer list only the first and the last are shown."""
 
 
@@ -85,7 +85,7 @@ def _build(build: Answer) -> str:
 def _versions(releases: list[Answer]) -> str:
     spelled = [_spelled(release) for release in releases]
     flat = [text for texts in spelled for text in texts]
-    if len(flat) <= FEW:
+    if len(flat) <= MOST_VERSIONS:
         return ", ".join(flat)
     return f"{flat[0]} … {flat[-1]}"
 
@@ -158,7 +158,9 @@ def _stack_row(one: Answer) -> tuple[str, ...]:
 
 
 def _span(releases: list[str]) -> str:
-    return ", ".join(releases) if len(releases) <= FEW else f"{releases[-1]} … {releases[0]} ({len(releases)} releases)"
+    return (
+        ", ".join(releases) if len(releases) <= MOST_VERSIONS else f"{releases[-1]} … {releases[0]} ({len(releases)} releases)"
+    )
 
 
 def _row(answer: Answer) -> None:
@@ -177,7 +179,7 @@ def _row(answer: Answer) -> None:
 def _field(name: str, value: object) -> list[str]:
     if isinstance(value, dict):
         return [f"  {name}:", *(f"    {key}: {text}" for key, text in value.items())]
-    if isinstance(value, tuple | list) and len(value) > FEW:
+    if isinstance(value, tuple | list) and len(value) > MOST_VERSIONS:
         return [f"  {name}:", *(f"    {text}" for text in value)]
     if isinstance(value, tuple | list):
         return [f"  {name}: {', '.join(str(text) for text in value)}"]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
 _UNWRITABLE = 2
+_CACHE_DIR = "--cache-dir"
 _COMPLETION = "_PROVISION_COMPLETE"
 
 
@@ -110,7 +111,7 @@ def _dispatch(words: list[str]) -> int:
     try:
         # Not `app()`, which maps an interrupt and a closed pipe to other exit codes, 1 among them.
         command = get_command(app)
-        with command.make_context(PROGRAM, _verbosity_first(words)) as context:
+        with command.make_context(PROGRAM, _own_options_first(words)) as context:
             result = command.invoke(context)
     except typer.Exit as stop:
         return stop.exit_code
@@ -121,12 +122,21 @@ def _dispatch(words: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _verbosity_first(words: list[str]) -> list[str]:
-    """Move `-v` to the front, because it is an option of the program: `provision solve -v` means `provision -v solve`."""
+def _own_options_first(words: list[str]) -> list[str]:
+    """Move the options of the program to the front: `provision solve -v` means `provision -v solve`."""
     end = words.index("--") if "--" in words else len(words)
-    is_verbosity = [word in {"-v", "-vv", "--verbose"} for word in words[:end]]
-    first = [word for word, moved in zip(words, is_verbosity, strict=False) if moved]
-    return first + [word for word, moved in zip(words, is_verbosity, strict=False) if not moved] + words[end:]
+    if words[:end][-1:] == [_CACHE_DIR]:
+        from provisioner.errors import UsageError
+
+        raise UsageError(f"{_CACHE_DIR} names no folder", hints=(f"write {_CACHE_DIR} DIR",))
+    first: list[str] = []
+    rest: list[str] = []
+    before = ""
+    for word in words[:end]:
+        is_own = word in {"-v", "-vv", "--verbose", _CACHE_DIR} or word.startswith(f"{_CACHE_DIR}=") or before == _CACHE_DIR
+        (first if is_own else rest).append(word)
+        before = word if before != _CACHE_DIR else ""
+    return first + rest + words[end:]
 
 
 def _misused(error: typer.TyperException) -> int:

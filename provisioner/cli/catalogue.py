@@ -12,6 +12,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         (
             "provision solve",
             "provision solve trainer.yaml --host hosts/a100.yaml --host hosts/h100.yaml",
+            "provision solve requirements.txt --host hosts/a100.yaml",
             "provision solve --stack-only --format json",
         ),
     ),
@@ -33,6 +34,10 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "provision render pylock.trainer.toml --to dockerfile",
             "provision render pylock.trainer.toml --to requirements --out requirements.txt",
         ),
+    ),
+    "fetch": (
+        "Put every file of some locks into one folder, to install offline",
+        ("provision fetch pylock.trainer.toml --to wheelhouse", "provision fetch environments/ --to wheelhouse --image"),
     ),
     "validate": (
         "Build and run an image, and compare what is in it with its lock",

@@ -118,7 +118,25 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
+def _use_cache(context: Context, directory: str) -> None:
+    """Use another cache directory until the command has ended."""
+    import os
+
+    from provisioner.caches import VARIABLE
+
+    before = os.environ.get(VARIABLE)
+    os.environ[VARIABLE] = directory
+
+    def restore() -> None:
+        del os.environ[VARIABLE]
+        if before is not None:
+            os.environ[VARIABLE] = before
+
+    context.call_on_close(restore)
+
+
 def _program(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", "-V", is_eager=True, callback=_show_version, help="Show the version and leave.")
     ] = False,
@@ -132,11 +150,16 @@ def _program(
             help="Tell the details too, and more about the work; -vv: everything.",
         ),
     ] = 0,
+    cache_dir: Annotated[
+        str, typer.Option("--cache-dir", metavar="DIR", show_default=False, help="Keep what indexes said here.")
+    ] = "",
 ) -> None:
     """Solve, lock, render and validate machine-learning environments, from the kernel up to the Python packages."""
     from provisioner.cli.display import show_details
 
     del version
+    if cache_dir:
+        _use_cache(context, cache_dir)
     show_details(verbose > 0)
     if verbose:
         talk_more(verbose)

@@ -62,7 +62,7 @@ def explain(
         from provisioner.cli.explain_diff import explain_diff
 
         return explain_diff(*diff, format)
-    from provisioner.cli import report
+    from provisioner.cli import display, report
     from provisioner.cli.display import failure, json_data
     from provisioner.resolver.joint import NoStackError
     from provisioner.workflow.inputs import platform_of, read_inputs
@@ -76,9 +76,14 @@ def explain(
             return _answer_system(inputs, on, component, format)
         return _answer_joint(inputs, on, component, format=format, is_offline=offline)
     except NoStackError as error:
+        from provisioner.cli import why_report
+
         if format is OutputFormat.JSON:
-            json_data(report.no_stack(error.conflict))
+            instead = {"instead": why_report.instead_data(error.instead)} if error.instead is not None else {}
+            json_data({**report.no_stack(error.conflicts), **instead})
         failure(error)
+        if format is not OutputFormat.JSON and error.instead is not None:
+            display.report(why_report.instead_lines(error.instead))
         return error.exit_code
 
 

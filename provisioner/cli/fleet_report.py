@@ -256,7 +256,7 @@ def _unserved(left: Unserved) -> dict[str, Any]:
         "count": left.nodes,
         "hosts": [host.name for host in _sorted(hosts)],
         "classes": [_class(one) for one in left.classes],
-        "conflict": no_stack(left.conflict)["conflict"],
+        "conflict": no_stack((left.conflict,))["conflict"],
         "of": left.classes[0].name,
         "also": [say(fact) for fact in left.also],
     }

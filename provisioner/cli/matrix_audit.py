@@ -27,7 +27,9 @@ OUTCOMES = ("confirmed", "refuted", "not measurable")
 def matrix_audit(
     wanted: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[COMPONENT[==VERSION]]...", help="What to audit, shared-files too; default: everything."),
+        typer.Argument(
+            metavar="[COMPONENT[==VERSION]]...", help="What to audit, shared-files, wheels and images too; default: everything."
+        ),
     ] = None,
     *,
     full: Annotated[
@@ -88,6 +90,7 @@ def _part(rows: list[Row], text: str | None) -> list[Row]:
 
 def _selection(matrix: Matrix, text: str) -> tuple[str, str]:
     from provisioner.curate.derive_wheels import WHEELS
+    from provisioner.curate.image_tags import IMAGES
     from provisioner.curate.shared_files import SHARED_FILES
     from provisioner.errors import UsageError
     from provisioner.names import nearest
@@ -98,6 +101,9 @@ def _selection(matrix: Matrix, text: str) -> tuple[str, str]:
         return component, version
     if component == SHARED_FILES:
         _require_shared_file(matrix, version)
+        return component, version
+    if component == IMAGES:
+        _require_image(matrix, version)
         return component, version
     if component not in matrix.components:
         near = nearest(component, matrix.components)
@@ -119,6 +125,16 @@ def _require_shared_file(matrix: Matrix, name: str) -> None:
     if name and name not in known:
         near = nearest(name, known)
         raise UsageError(f"the matrix has no shared file `{name}`", hints=(f"did you mean `{near}`?",) if near else ())
+
+
+def _require_image(matrix: Matrix, reference: str) -> None:
+    from provisioner.errors import UsageError
+    from provisioner.names import nearest
+
+    known = [image.reference for image in matrix.images]
+    if reference and reference not in known:
+        near = nearest(reference, known)
+        raise UsageError(f"the matrix has no image `{reference}`", hints=(f"did you mean `{near}`?",) if near else ())
 
 
 def _require_distribution(matrix: Matrix, name: str) -> None:

@@ -104,14 +104,19 @@ def _report(found: Sequence[Refreshed], fetched: int, *, is_written: bool) -> di
 
 
 def _summary(found: Sequence[Refreshed], fetched: int) -> str:
+    from provisioner.curate.derive_python_builds import PYTHON_BUILDS
     from provisioner.curate.derive_wheels import WHEELS
+    from provisioner.curate.image_tags import IMAGES
+    from provisioner.curate.refresh import APART
 
     changed = [one.name for one in found if one.is_changed]
-    tables = [one for one in found if one.component != WHEELS]
+    tables = [one for one in found if one.component not in APART]
     counts = (
         [f"{sum(one.releases for one in tables)} releases with {sum(one.builds for one in tables)} builds"] if tables else []
     )
     counts += [f"{one.releases} rows of GPU code in {one.builds} wheels" for one in found if one.component == WHEELS]
+    counts += [f"{one.releases} rows of base images" for one in found if one.component == IMAGES]
+    counts += [f"{one.builds} archives of CPython" for one in found if one.component == PYTHON_BUILDS]
     as_is = "1 file is" if len(found) == 1 else f"{len(found)} files are"
     what = f"{len(changed)} of {len(found)} files changed" if changed else f"{as_is} as the index says"
     return f"{what}: {', '.join(counts)}; {fetched / 1e6:.1f} MB were read from the index"

@@ -20,7 +20,19 @@ FormatOption = Annotated[OutputFormat, typer.Option("--format", help="Report as 
 
 # `readable=False`, here and wherever a path is given: `provisioner.document` has the message about an unreadable file.
 SpecArgument = Annotated[
-    Path, typer.Argument(metavar="SPEC", readable=False, help="The request: a provision.yaml, or a pyproject.toml.")
+    Path,
+    typer.Argument(
+        metavar="SPEC", readable=False, help="The request: a provision.yaml, a pyproject.toml, or a requirements.txt."
+    ),
+]
+
+SpecsArgument = Annotated[
+    list[Path] | None,
+    typer.Argument(
+        metavar="[SPEC]...",
+        readable=False,
+        help="Requests: a provision.yaml, a pyproject.toml, a requirements.txt, or a folder of specs.",
+    ),
 ]
 
 HostOption = Annotated[

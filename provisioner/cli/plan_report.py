@@ -76,7 +76,7 @@ def _host(plan: HostPlan) -> dict[str, object]:
 
 
 def _exclusion(exclusion: Exclusion) -> dict[str, object]:
-    found: dict[str, object] = {"conflict": no_stack(exclusion.conflict)["conflict"]}
+    found: dict[str, object] = {"conflict": no_stack((exclusion.conflict,))["conflict"]}
     if exclusion.last is not None:
         found["last"] = _stack(exclusion.last)
     found["text"] = last_stack_words(exclusion.needs)

@@ -60,6 +60,7 @@ def _stack(stack: Stack) -> dict[str, object]:
     if stack.packages:
         report["packages"] = {package.name: _version(stack, package.name, package.version) for package in stack.packages}
         report["indexes"] = {package.name: package.file.index for package in stack.packages}
+    report.update(_system_packages(stack))
     if stack.environment:
         report["environment"] = dict(stack.environment)
     report["verdict"] = stack.verdict
@@ -108,18 +109,31 @@ def _stack(stack: Stack) -> dict[str, object]:
     return report
 
 
+def _system_packages(stack: Stack) -> dict[str, object]:
+    found = [{"name": one.name, "reasons": [ground_data(reason) for reason in one.reasons]} for one in stack.system_packages]
+    return {"apt": found} if found else {}
+
+
 def _version(stack: Stack, name: str, version: str) -> str:
     """Return a package's version; that of torch includes the build (`+cu126`), as in `torch.__version__`."""
     build = stack.components.get("pytorch_build")
     return f"{version}+{build}" if name == "torch" and build and "+" not in version else version
 
 
-def no_stack(conflict: Conflict) -> dict[str, object]:
-    """Return a conflict as JSON: why no stack fits, and the changes that would resolve it."""
+def no_stack(conflicts: Sequence[Conflict]) -> dict[str, object]:
+    """Return the conflicts of a problem as JSON: why no stack fits, and the changes that would resolve each.
+
+    `conflict` is the first of them; `conflicts` are all, if there are several.
+    """
+    found = [_conflict(conflict) for conflict in conflicts]
+    return {"status": "no-stack", "conflict": found[0], **({"conflicts": found} if len(found) > 1 else {})}
+
+
+def _conflict(conflict: Conflict) -> dict[str, object]:
     members = [_member(member) for member in conflict.members]
     hints = [_fix(fix) for fix in conflict.fixes]
     conclusion = conclusion_words(conflict.conclusion) if conflict.conclusion is not None else ""
-    return {"status": "no-stack", "conflict": {"members": members, "conclusion": conclusion, "hints": hints}}
+    return {"members": members, "conclusion": conclusion, "hints": hints}
 
 
 def ground_data(ground: Ground) -> dict[str, object]:
@@ -161,6 +175,7 @@ def _clause(clause: Ground | Statement) -> dict[str, object]:
             for span in subjects.spans
         ],
         **_filled(PredicateFields(object=object_of(clause.predicate), ranges=ranges_of(clause.predicate))),
+        **({"pythons": list(clause.pythons)} if clause.pythons else {}),
     }
 
 

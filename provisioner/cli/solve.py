@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ from provisioner.cli.options import (
     OfflineOption,
     OutOption,
     OutputFormat,
-    SpecArgument,
+    SpecsArgument,
     StackOnlyOption,
     StrictOption,
     TargetsOption,
@@ -39,25 +39,38 @@ if TYPE_CHECKING:
 class Run(Struct, frozen=True, kw_only=True):
     """The options of `provision solve`.
 
-    `folder` is the output folder; `upgrades` are the packages that may differ from the earlier lock, None for all.
+    `out` is the output folder, None for that of each spec; `upgrades` are the packages that may differ from the earlier lock,
+    None for all.
     """
 
-    folder: Path
+    hosts: Sequence[Path]
+    targets: Sequence[str]
+    exclude_newer: str | None
+    matrix: Path | None
+    out: Path | None
     upgrades: Upgrades | None
+    is_stack_only: bool
+    is_strict: bool
     is_offline: bool
     is_dry_run: bool
+    is_json: bool
 
 
 class Answer(Struct, frozen=True):
-    """The stacks of one target, one per platform, and the files written for it; `target` is "" for a spec without targets."""
+    """The stacks of one target, one per platform, and the files written for it.
 
-    target: str
+    `label` is the name of the target, and the place where it runs if the spec lists several; "" for a spec of one target.
+    `folder` is the output folder.
+    """
+
+    label: str
     stacks: tuple[Stack, ...]
+    folder: Path
     written: tuple[str, ...] = ()
 
 
 def solve(
-    spec: SpecArgument = DEFAULT_SPEC,
+    spec: SpecsArgument = None,
     host: HostOption = None,
     *,
     dry_run: DryRunOption = False,
@@ -73,49 +86,97 @@ def solve(
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Find a stack and its packages, lock them, write what is asked for."""
+    from provisioner.cli.display import json_data
+    from provisioner.workflow.earlier import read_upgrades
+    from provisioner.workflow.inputs import specs_in
+
+    run = Run(
+        hosts=host or (),
+        targets=target or (),
+        exclude_newer=exclude_newer,
+        matrix=matrix,
+        out=out,
+        upgrades=None if upgrade else read_upgrades(sorted(upgrade_package or ())),
+        is_stack_only=stack_only,
+        is_strict=strict,
+        is_offline=offline,
+        is_dry_run=dry_run,
+        is_json=format is OutputFormat.JSON,
+    )
+    given = spec or [DEFAULT_SPEC]
+    specs = specs_in(given)
+    if specs != given or len(specs) > 1:
+        return _solve_each(specs, run)
+    code, data = _solve(specs[0], run)
+    if run.is_json:
+        json_data(data)
+    return code
+
+
+def _solve_each(specs: Sequence[Path], run: Run) -> int:
+    """Solve several specs one after the other, and return the worst exit code; an error of one does not keep others back."""
+    from provisioner.cli.check import SEVERITY
+    from provisioner.cli.display import failure, failure_data, json_data, talk
+    from provisioner.errors import ProvisionError
+
+    codes: list[int] = []
+    found: dict[str, dict[str, Any]] = {}
+    for path in specs:
+        try:
+            code, data = _solve(path, run, heading=str(path))
+        except ProvisionError as error:
+            talk(f"{path}:")
+            failure(error)
+            code, data = error.exit_code, failure_data(error)
+        codes.append(code)
+        found[str(path)] = data
+    worst = max(codes, key=SEVERITY.index)
+    if run.is_json:
+        status = found[str(specs[codes.index(worst)])]["status"]
+        json_data({"status": status, "specs": found})
+    return worst
+
+
+def _solve(spec: Path, run: Run, *, heading: str = "") -> tuple[int, dict[str, Any]]:
+    """Solve one spec, print what a person wants to know unless JSON is asked for, and return the exit code and the JSON.
+
+    `heading` names the spec where there are several. Raises every error but that of a spec without a stack.
+    """
     from msgspec.structs import replace
 
-    from provisioner.cli.display import failure, json_data, talk
+    from provisioner.cli import report as json_report
+    from provisioner.cli.display import failure, talk
     from provisioner.errors import ProvisionError
     from provisioner.resolver.joint import NoStackError
-    from provisioner.workflow.earlier import read_upgrades
     from provisioner.workflow.inputs import read_targets
 
-    targets = read_targets(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, wanted=target or ())
-    targets = [replace(one, is_strict=strict) for one in targets]
-    folder = out if out is not None else spec.parent
-    upgrades = None if upgrade else read_upgrades(sorted(upgrade_package or ()))
-    run = Run(folder=folder, upgrades=upgrades, is_offline=offline, is_dry_run=dry_run)
+    targets = read_targets(spec, hosts=run.hosts, exclude_newer=run.exclude_newer, matrix=run.matrix, wanted=run.targets)
+    targets = [replace(one, is_strict=run.is_strict) for one in targets]
     answered: list[str] = []
     notices: dict[str, None] = {}
     try:
-        answers = _stacks(targets, answered) if stack_only else _locked(targets, run, answered, notices)
+        answers = _stacks(targets, run, answered) if run.is_stack_only else _locked(targets, run, answered, notices)
     except ProvisionError as error:
         _warn(notices)
         if not isinstance(error, NoStackError):
             raise
-        name = targets[len(answered)].target
-        if format is OutputFormat.JSON:
-            from provisioner.cli import report as json_report
-
-            json_data({**json_report.no_stack(error.conflict), **({"target": name} if name else {})})
-        if name:
-            talk(f"target {name}:")
+        name = targets[len(answered)].label
+        about = [part for part in (heading, f"target {name}" if name else "") if part]
+        if about:
+            talk(f"{', '.join(about)}:")
         failure(error)
-        return error.exit_code
-    if format is OutputFormat.JSON:
-        from provisioner.cli import report as json_report
-
+        return error.exit_code, {**json_report.no_stack(error.conflicts), **({"target": name} if name else {})}
+    data = json_report.solved_targets([(answer.label, answer.stacks, answer.written) for answer in answers])
+    if run.is_json:
         _warn(notices)
-        json_data(json_report.solved_targets([(answer.target, answer.stacks, answer.written) for answer in answers]))
-        return 0
+        return 0, data
     reported: set[str] = set()
     for answer, inputs in zip(answers, targets, strict=True):
-        _tell(answer, inputs, heading=answer.target if len(answers) > 1 else "", reported=reported)
+        _tell(answer, inputs, headings=[heading, answer.label if len(answers) > 1 else ""], reported=reported)
     _warn(notices)
     for answer, inputs in zip(answers, targets, strict=True):
         _tell_files(answer, inputs, run)
-    return 0
+    return 0, data
 
 
 def _warn(notices: Iterable[str]) -> None:
@@ -125,21 +186,21 @@ def _warn(notices: Iterable[str]) -> None:
         warn(text)
 
 
-def _stacks(targets: Sequence[Inputs], answered: list[str]) -> list[Answer]:
-    """Solve the system stack of every target, and append the name of each solved target to `answered`."""
+def _stacks(targets: Sequence[Inputs], run: Run, answered: list[str]) -> list[Answer]:
+    """Solve the system stack of every target, and append the label of each solved target to `answered`."""
     from provisioner.workflow.system import solve_stacks
 
     answers = []
     for inputs in targets:
-        answers.append(Answer(inputs.target, solve_stacks(inputs)))
-        answered.append(inputs.target)
+        answers.append(Answer(inputs.label, solve_stacks(inputs), _folder(inputs, run)))
+        answered.append(inputs.label)
     return answers
 
 
 def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: dict[str, None]) -> list[Answer]:
     """Solve every target, then write all files.
 
-    The name of each solved target is appended to `answered`, the warnings for the user are added to `notices`. Raises
+    The label of each solved target is appended to `answered`, the warnings for the user are added to `notices`. Raises
     `NoStackError` for the first target without a stack; nothing is written then.
     """
     from provisioner.cli.display import step
@@ -151,7 +212,7 @@ def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: d
     solutions: list[Solution] = []
     progress = Progress()
     for inputs in targets:
-        job = job_of(inputs, run.folder / inputs.target, upgrades=run.upgrades, is_offline=run.is_offline)
+        job = job_of(inputs, _folder(inputs, run), upgrades=run.upgrades, is_offline=run.is_offline)
         notices.update(dict.fromkeys(map(notice_words, job.notices)))
         notices.update(dict.fromkeys(map(notice_words, require_place(job, is_dry_run=run.is_dry_run))))
         session = Session(inputs, job.settings, progress)
@@ -160,15 +221,19 @@ def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: d
                 solutions.append(solve_job(job, session))
         finally:
             notices.update(dict.fromkeys(map(notice_words, session.notices)))
-        answered.append(inputs.target)
+        answered.append(inputs.label)
     if not run.is_dry_run:
         for solution in solutions:
             solution.write()
-    return [Answer(solution.target, solution.stacks, solution.names) for solution in solutions]
+    return [Answer(one.job.inputs.label, one.stacks, one.job.folder, one.names) for one in solutions]
 
 
-def _tell(answer: Answer, inputs: Inputs, *, heading: str, reported: set[str]) -> None:
-    """Print the stacks of a target to stdout and remarks about them to stderr.
+def _folder(inputs: Inputs, run: Run) -> Path:
+    return (run.out if run.out is not None else inputs.path.parent) / inputs.target
+
+
+def _tell(answer: Answer, inputs: Inputs, *, headings: Sequence[str], reported: set[str]) -> None:
+    """Print the stacks of a target, under its headings, to stdout and remarks about them to stderr.
 
     `reported` are the warnings printed already, for other platforms; new ones are added to it.
     """
@@ -176,7 +241,7 @@ def _tell(answer: Answer, inputs: Inputs, *, heading: str, reported: set[str]) -
     from provisioner.cli.stack_words import answer_lines, stack_rows
 
     for stack in answer.stacks:
-        names = [*([heading] if heading else []), *([stack.platform] if len(answer.stacks) > 1 else [])]
+        names = [*filter(None, headings), *([stack.platform] if len(answer.stacks) > 1 else [])]
         report(answer_lines(stack, inputs.spec, heading=", ".join(names)))
         if wants_details():
             table(("component", "chosen", "because"), stack_rows(stack))
@@ -235,17 +300,21 @@ def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
         talk(f"would write {', '.join(answer.written)}")
         return
     talk(f"wrote {', '.join(answer.written)}")
-    tell([Line(_next_command(answer, inputs, run.folder / answer.target), "next:", Paint.NEXT)])
+    tell([Line(_next_command(answer, inputs), "next:", Paint.NEXT)])
 
 
-def _next_command(answer: Answer, inputs: Inputs, folder: Path) -> str:
+def _next_command(answer: Answer, inputs: Inputs) -> str:
     """Return a shell command that uses the files written: `docker build` with a Dockerfile, else an installation with uv."""
     from shlex import quote
 
     from provisioner.lock.format.file import lock_path
+    from provisioner.outputs import OUTPUTS
 
-    if "dockerfile" in inputs.spec.outputs:
-        return f"docker build {quote(str(folder))}"
+    folder = answer.folder
+    recipe = next((output.path for output in inputs.spec.files if output.format == "dockerfile"), "")
+    if recipe:
+        named = "" if recipe == OUTPUTS["dockerfile"].file_name else f"--file {quote(str(folder / recipe))} "
+        return f"docker build {named}{quote(str(folder))}"
     lock = quote(str(folder / lock_path(inputs.spec.name)))
     python = answer.stacks[0].components.get("python")
     return f"uv venv{f' --python {python}' if python else ''} && uv pip install -r {lock}"

@@ -8,7 +8,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.cli.display import Line, verdict_line
-from provisioner.grounds.requirement import HostFact, HostGpu
+from provisioner.grounds.requirement import Entails, HostFact, HostGpu
 from provisioner.words.ground import say_with_source
 from provisioner.words.notation import counted, listed, source_words
 
@@ -40,7 +40,21 @@ def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
     way = f"  (CUDA{f' {cuda}' if cuda else ''} through {_WAYS[stack.basis]})" if stack.basis in _WAYS else ""
     first = verdict_line(stack.verdict, f"{f'{heading}: ' if heading else ''}{verb} {_machines(stack)}{doubts}{way}")
     named = " · ".join(_named(stack, spec))
-    return [first, *([Line(named, indent=2)] if named else [])]
+    added = _system_packages(stack)
+    return [first, *([Line(named, indent=2)] if named else []), *([Line(added, indent=2)] if added else [])]
+
+
+def _system_packages(stack: Stack) -> str:
+    """Return the packages of the base image's distribution that the image adds, by what needs them; "" for none."""
+    by: dict[str, list[str]] = {}
+    for package in stack.system_packages:
+        whom = listed(list(dict.fromkeys(_whom(reason) for reason in package.reasons)))
+        by.setdefault(whom, []).append(package.name)
+    return f"image adds {'; '.join(f'{listed(names)} for {whom}' for whom, names in by.items())}" if by else ""
+
+
+def _whom(reason: Ground) -> str:
+    return reason.component if isinstance(reason, Entails) else "you"
 
 
 def _machines(stack: Stack) -> str:

@@ -17,11 +17,16 @@ if TYPE_CHECKING:
 LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK...", readable=False, help="Lock files: pylock.<name>.toml.")]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="docker, podman, or local (no container).")]
 LevelOption = Annotated[
-    int,
+    int | None,
     typer.Option(
-        "--level", metavar="LEVEL", min=0, max=4, help="0 import, 1 devices, 2 compute, 3 cuDNN and NCCL, 4 sustained load."
+        "--level",
+        metavar="LEVEL",
+        min=0,
+        max=4,
+        help="0 static, 1 build, 2 files, 3 imports, 4 devices; default: the highest with something to do.",
     ),
 ]
+ImageOption = Annotated[str, typer.Option("--image", metavar="REF", help="Measure this image; build none.")]
 GpusOption = Annotated[
     str, typer.Option("--gpus", metavar="WHICH", help="auto (what the lock needs), none, all, or numbers such as 0,1.")
 ]
@@ -41,7 +46,8 @@ def validate(
     locks: LocksArgument,
     *,
     engine: EngineOption = "docker",
-    level: LevelOption = 2,
+    level: LevelOption = None,
+    image: ImageOption = "",
     gpus: GpusOption = "auto",
     platform: PlatformOption = "",
     python: PythonOption = None,
@@ -54,15 +60,24 @@ def validate(
     """Build and run an image, and compare what is in it with its lock, field by field.
 
     Exit code 0: everything asked for was measured and agrees. 1: something differs. 3: something could not be measured, such as
-    a GPU this machine does not have.
+    a GPU this machine does not have, or the level asked for has nothing to do for the lock.
     """
+    from provisioner.errors import UsageError
     from provisioner.validate.connect import connect
     from provisioner.validate.run import Options
 
+    if image and len(locks) > 1:
+        raise UsageError("--image is the image of one lock", hints=("give one lock, or leave out --image to build each",))
     options = Options(
-        level=level, gpus=gpus, platform=platform, build_network=build_network, keep_image=keep_image, timeout=timeout
+        level=level,
+        image=image,
+        gpus=gpus,
+        platform=platform,
+        build_network=build_network,
+        keep_image=keep_image,
+        timeout=timeout,
     )
-    connected = connect(engine, python=python)
+    connected = connect(engine, python=python, is_needed=level != 0)
     reports = [_validated(lock, connected, options, is_recorded=record) for lock in locks]
     if output_format is OutputFormat.JSON:
         _show_json(reports)
@@ -79,7 +94,9 @@ def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: boo
     from provisioner.validate.run import validate_lock
 
     lock = read_lock(path)
-    talk(f"validating {path} with {engine.name} {engine.version}, level {options.level}")
+    what = options.image or path
+    by = "" if engine.name == "none" else f" with {engine.name} {engine.version}".rstrip()
+    talk(f"validating {what}{by}")
     report = validate_lock(lock, path, engine=engine, options=options, log=_show_progress)
     if is_recorded:
         _record(path, report)
@@ -121,7 +138,9 @@ def _show(report: Report) -> None:
     for load in report.load:
         figures = f"{load.teraflops:g} TFLOP/s, {load.gigabytes_per_second:g} GB/s, {load.memory_checked / 1e9:.1f} GB held"
         data(f"{load.device} {load.name}: {figures}")
-    engine = f"{report.engine.name} {report.engine.version}"
+    for level in report.levels:
+        data(f"level {level.level} ({level.name}): {level.verdict}" + (f", {level.note}" if level.note else ""))
+    engine = f"{report.engine.name} {report.engine.version}".rstrip()
     data(f"{report.lock_file} on {report.platform}, {engine}, level {report.level}: {report.verdict}")
 
 

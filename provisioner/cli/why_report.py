@@ -11,9 +11,11 @@ from provisioner.words.choice import passed_over_words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from provisioner.grounds.requirement import Ground
+    from provisioner.grounds.series import Instead, NewerSeries
     from provisioner.resolver.why import Counterfactual, Moved, Why
 
-FEW = 6
+MOST_REASONS = 6
 """The most reasons that are shown, those that prevent a newer release first; of the others only the number is shown."""
 
 
@@ -39,13 +41,15 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
     chosen = f"{why.component} {why.chosen} {verb}{f' for {why.slot}' if why.slot else ''}{where}"
     yield Line(chosen, text_paint=Paint.STRONG)
     reasons = sorted(why.reasons, key=lambda reason: reason not in why.held_by)
-    shown = reasons if wants_details() else reasons[:FEW]
+    shown = reasons if wants_details() else reasons[:MOST_REASONS]
     for reason in shown:
         yield Line(f"{say_with_source(reason)}{'  <- holds it back' if reason in why.held_by else ''}", indent=2)
     if len(reasons) > len(shown):
         yield Line(f"and {len(reasons) - len(shown)} more, listed under -v", indent=2)
     if why.is_fact:
         return
+    told = _told_series(why)
+    yield from _series_lines(told, why.component, why.chosen)
     if why.newer is None:
         yield Line(f"nothing newer is known to {'the index' if why.is_package else 'the matrix'}")
     elif why.conflict is None:
@@ -54,10 +58,50 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
             text_paint=Paint.STRONG,
         )
     else:
-        yield from _what_holds(why)
+        if not (told and _is_same(told[0], why)):
+            yield from _what_holds(why)
+        elif len(told) > 1:  # the hints are about the newest release, and other series came in between
+            yield Line(f"the way to {why.component} {why.newer}:", text_paint=Paint.STRONG)
         is_preferred = why.counterfactual is not None and why.counterfactual.order is not None
         found = [fix_line(fix) for fix in why.conflict.fixes] or [*_further(why)] or ([] if is_preferred else [NO_WAY])
         yield from (Line(text, "hint:", Paint.NEXT) for text in found)
+
+
+def instead_lines(instead: Instead) -> list[Line]:
+    """Return the lines on what there would be of a component if the spec named no version of it."""
+    from provisioner.words.series import instead_words
+
+    return [
+        Line(instead_words(instead), text_paint=Paint.STRONG),
+        *_series_lines(instead.series, instead.component, instead.chosen),
+    ]
+
+
+def _series_lines(series: Sequence[NewerSeries], name: str, chosen: str) -> Iterator[Line]:
+    from provisioner.words.series import newer_series_lines, newer_series_words
+
+    for one in series:
+        yield Line(newer_series_words(one, name, chosen), text_paint=Paint.STRONG)
+        yield from (Line(line, indent=2) for line in newer_series_lines(one, name))
+
+
+def _told_series(why: Why) -> tuple[NewerSeries, ...]:
+    """Return the newer series to tell: those that are excluded by more than what is told of the newest release."""
+    told = tuple(one for one in why.series if one.excluded_by is None or one.excluded_by.ground not in _lines_on(why))
+    is_newest_alone = [one.releases for one in told] == [(why.newer,)]
+    return () if is_newest_alone and (told[0].excluded_by is not None or _is_same(told[0], why)) else told
+
+
+def _lines_on(why: Why) -> tuple[Ground, ...]:
+    """Return the lines of the spec that exclude the newest release."""
+    return tuple(one for one in why.held_by if one.is_request)
+
+
+def _is_same(series: NewerSeries, why: Why) -> bool:
+    """Return whether the conflict of the newest series is that of the newest release, which is told with it."""
+    if series.conflict is None or why.conflict is None or why.counterfactual is not None:
+        return False
+    return {one.group for one in series.conflict.members} == {one.group for one in why.conflict.members}
 
 
 def _what_holds(why: Why) -> Iterator[Line]:
@@ -106,7 +150,7 @@ def _further(why: Why) -> Iterator[str]:
 
 
 def _moves(freed: Counterfactual) -> str:
-    moves = [_move(one) for one in freed.moved[:FEW]]
+    moves = [_move(one) for one in freed.moved[:MOST_REASONS]]
     more = len(freed.moved) - len(moves)
     return "; ".join([*moves, *([f"and {more} more changes, listed under --format json"] if more > 0 else [])])
 
@@ -142,9 +186,40 @@ def _data(why: Why) -> dict[str, object]:
     if why.order is not None:
         found["order"] = passed_over_words(why.order)
     if why.conflict is not None:
-        found["conflict"] = no_stack(why.conflict)["conflict"]
+        found["conflict"] = no_stack((why.conflict,))["conflict"]
     if why.counterfactual is not None:
         found["without"] = _without(why.counterfactual)
+    if why.series:
+        found["series"] = series_data(why.series)
+    return found
+
+
+def instead_data(instead: Instead) -> dict[str, object]:
+    """Return, as JSON, what there would be of a component if the spec named no version of it."""
+    return {
+        "component": instead.component,
+        "chosen": instead.chosen,
+        "without": [ground_data(line) for line in instead.lines],
+        "series": series_data(instead.series),
+    }
+
+
+def series_data(series: Sequence[NewerSeries]) -> list[dict[str, object]]:
+    """Return, as JSON, what excludes each span of newer series: a conflict, or a requirement."""
+    return [_of_series(one) for one in series]
+
+
+def _of_series(series: NewerSeries) -> dict[str, object]:
+    from provisioner.grounds.choice import NothingMeets, RuledOut
+
+    found: dict[str, object] = {"releases": list(series.releases)}
+    if series.conflict is not None:
+        found["conflict"] = no_stack((series.conflict,))["conflict"]
+    match series.excluded_by:
+        case NothingMeets(ground=ground):
+            found["unmet"] = ground_data(ground)
+        case RuledOut(ground=ground, has=has):
+            found["beside"] = {**ground_data(ground), **({"has": has} if has else {})}
     return found
 
 
@@ -152,7 +227,7 @@ def _without(freed: Counterfactual) -> dict[str, object]:
     """Return, as JSON, the result of choosing the newest version without the spec's own lines about the component."""
     found: dict[str, object] = {"lines": [ground_data(line) for line in freed.lines]}
     if freed.conflict is not None:
-        return {**found, "conflict": no_stack(freed.conflict)["conflict"]}
+        return {**found, "conflict": no_stack((freed.conflict,))["conflict"]}
     if freed.order is not None:
         found["order"] = passed_over_words(freed.order)
     return {**found, "changes": [{"component": one.name, "from": one.old, "to": one.new} for one in freed.moved]}

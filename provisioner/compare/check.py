@@ -101,16 +101,29 @@ def _driver_kernel(matrix: Matrix, claim: Claim) -> ClaimResult:
     return ClaimResult.of(ours == theirs, f"kernel {ours}", evidence(matrix, "driver", rows))
 
 
+def _signed_modules(matrix: Matrix, claim: Claim) -> ClaimResult:
+    """Compare the claimed driver branches with those whose signed modules the matrix lists for a kernel series and flavour."""
+    system, release, platform, flavour, series = claim.subject.split()
+    listed = [
+        row for row in matrix.driver_packages if row.flavours and row.os == f"{system} {release}" and platform in row.platforms
+    ]
+    if not listed:
+        return ClaimResult.silent(f"no row says which modules {system} {release} signs on {platform}")
+    rows = [row for row in listed if row.is_for_kernel(f"{series}.0-1-{flavour}")]
+    ours = sorted({branch for row in rows for branch in row.branches}, key=int, reverse=True)
+    found = dict.fromkeys(_cited(matrix, f"driver-package:{row.os} {row.name}", row.source) for row in rows or listed)
+    return ClaimResult.of(ours == claim.says.split(), " ".join(ours) or "none", tuple(found)[:_MOST_EVIDENCE])
+
+
 def _driver_major(matrix: Matrix, claim: Claim) -> ClaimResult:
-    """Compare the claim that any driver for a CUDA major runs every release of that major.
+    """Compare the claim that any driver for a major of the claim's subject, CUDA, runs every release of that major.
 
     The matrix agrees if each of its CUDA releases has minor-version compatibility.
     """
-    del claim
-    without = [row for row in _releases(matrix, "cuda") if row.driver is not None and row.driver.minor_version is None]
+    without = [row for row in _releases(matrix, claim.subject) if row.driver is not None and row.driver.minor_version is None]
     agrees = not without
     text = "every family has minor-version compatibility" if agrees else f"not for CUDA {_series_of(without)}"
-    return ClaimResult.of(agrees, text, evidence(matrix, "cuda", without[:1]))
+    return ClaimResult.of(agrees, text, evidence(matrix, claim.subject, without[:1]))
 
 
 def _nvcc_target(matrix: Matrix, claim: Claim) -> ClaimResult:
@@ -325,14 +338,20 @@ def evidence(matrix: Matrix, component: str, rows: Iterable[Release | tuple[Rele
     for row in rows:
         release, build = row if isinstance(row, tuple) else (row, None)
         sources = build.source if build else release.source or tuple(key for one in release.builds for key in one.source)
-        titles = dict.fromkeys(str(matrix.citations[key]) for key in sources if key in matrix.citations)
-        cited = "; ".join([*titles][:_MOST_CITATIONS]) + (" and more" if len(titles) > _MOST_CITATIONS else "")
         key = f"{component}=={release.version}"
-        place = (matrix.positions.get(f"{key}+{build.name}") if build else None) or matrix.positions.get(key)
-        found.setdefault(f"{place}: {cited}" if place else cited)
+        is_placed = build is not None and f"{key}+{build.name}" in matrix.positions
+        found.setdefault(_cited(matrix, f"{key}+{build.name}" if build is not None and is_placed else key, sources))
         if len(found) == _MOST_EVIDENCE:
             break
     return tuple(found)
+
+
+def _cited(matrix: Matrix, key: str, sources: Iterable[str]) -> str:
+    """Return the line of a row of the matrix, where it is known, and the documents that the row cites."""
+    titles = dict.fromkeys(str(matrix.citations[one]) for one in sources if one in matrix.citations)
+    cited = "; ".join([*titles][:_MOST_CITATIONS]) + (" and more" if len(titles) > _MOST_CITATIONS else "")
+    place = matrix.positions.get(key)
+    return f"{place}: {cited}" if place else cited
 
 
 _CHECKS: Mapping[str, Callable[[Matrix, Claim], ClaimResult]] = {
@@ -350,4 +369,5 @@ _CHECKS: Mapping[str, Callable[[Matrix, Claim], ClaimResult]] = {
     "tensorflow-cuda": _framework_cuda,
     "tensorflow-python": _framework_python,
     "rocm-target": _rocm_target,
+    "signed-modules": _signed_modules,
 }

@@ -30,6 +30,7 @@ QUESTIONS = {
     "pytorch-cuda": "the CUDA of a PyTorch build",
     "pytorch-python": "the Pythons a PyTorch build or release exists for",
     "rocm-target": "the AMD targets the PyTorch builds of a variant are compiled for",
+    "signed-modules": "the driver branches with signed modules for a kernel of a distribution",
     "tensorflow-cuda": "the CUDA and cuDNN of a TensorFlow release",
     "tensorflow-python": "the Pythons a TensorFlow release exists for",
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
-from provisioner.compare import read_cog, read_conda_forge, read_cuda_jl, read_debian, read_spack, read_uv
+from provisioner.compare import read_cog, read_conda_forge, read_cuda_jl, read_debian, read_spack, read_ubuntu, read_uv
 from provisioner.compare.claims import QUESTIONS, Claim, DisagreementFile, Table, TableFile
 from provisioner.document import FileError, load_document, parse_model
 from provisioner.errors import ProvisionError
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 KIND = "published table"
 DISAGREEMENTS = "disagreements.yaml"
-LARGEST = 4 * 1024 * 1024
-"""The size in bytes above which a file is not read; these tables have a few hundred lines."""
+LARGEST_TABLE = 64 * 1024 * 1024
+"""The size in bytes above which a file is not read; the largest are the package lists of an archive."""
 
 
 class UnknownTableError(ProvisionError):
@@ -45,6 +45,7 @@ _FORMATS = {
     "cog": _Format("cog's *_compatibility.json", read_cog.is_cog, read_cog.claims),
     "conda-forge": _Format("conda-forge's cuda-version or pinning", read_conda_forge.is_conda_forge, read_conda_forge.claims),
     "debian": _Format("Debian's packages of NVIDIA's modules (apt-cache show)", read_debian.is_debian, read_debian.claims),
+    "ubuntu": _Format("Ubuntu's packages of NVIDIA's modules (apt-cache show)", read_ubuntu.is_ubuntu, read_ubuntu.claims),
 }
 """The formats by short name; a text is read with the first one whose test is true of it."""
 
@@ -108,8 +109,8 @@ def _claims(path: Path, name: str, claims: Callable[[str], Iterator[Claim]], tex
 
 def _text(path: Path) -> str:
     try:
-        if path.stat().st_size > LARGEST:
-            raise UnknownTableError(f"`{path}` is larger than {LARGEST // 1024 // 1024} MiB, which no known table is")
+        if path.stat().st_size > LARGEST_TABLE:
+            raise UnknownTableError(f"`{path}` is larger than {LARGEST_TABLE // 1024 // 1024} MiB, which no known table is")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise UnknownTableError(f"`{path}` is not text, and so none of the tables that can be compared") from None

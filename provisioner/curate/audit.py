@@ -17,10 +17,11 @@ from provisioner.curate.audit_needs import (
     python_findings,
     version_finding,
 )
-from provisioner.curate.audit_targets import target_findings
-from provisioner.curate.audit_verdict import Audited, Row, confirmed, refuted, unmeasured
+from provisioner.curate.audit_targets import assembled_findings, target_findings
+from provisioner.curate.audit_verdict import Audited, Row, confirmed, refuted
 from provisioner.curate.audit_wheels import wheel_findings, wheel_rows
 from provisioner.curate.derive_wheels import WHEELS
+from provisioner.curate.image_tags import IMAGES, image_findings, image_rows
 from provisioner.curate.shared_files import SHARED_FILES, shared_file_findings, shared_file_rows
 from provisioner.errors import UnavailableError
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
@@ -41,13 +42,15 @@ HEADERS_OF = {"nvidia-cuda-nvcc": "nvidia-cuda-crt"}
 
 
 def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row, ...]:
-    """Return the rows to audit: builds that name an artefact, in the order of the matrix, owners of shared files, GPU wheels.
+    """Return the rows to audit: builds that name an artefact, owners of shared files, GPU wheels, base images.
 
     `component` and `version` restrict the result, "" for all. The component `shared-files` selects the owners of shared files,
-    with the name of a shared file as `version`; `wheels` selects the GPU wheels, with a distribution as `version`.
+    with the name of a shared file as `version`; `wheels` selects the GPU wheels, with a distribution as `version`; `images`
+    selects the base images, with the reference of an image as `version`.
     """
     shared = shared_file_rows(matrix, version) if component in {"", SHARED_FILES} else ()
     wheels = wheel_rows(matrix, version) if component in {"", WHEELS} else ()
+    images = image_rows(matrix, version) if component in {"", IMAGES} else ()
     builds = tuple(
         Row(
             component=matrix.components[name],
@@ -62,7 +65,7 @@ def rows(matrix: Matrix, *, component: str = "", version: str = "") -> tuple[Row
         for build in release.builds
         if build.artefact
     )
-    return (*builds, *shared, *wheels)
+    return (*builds, *shared, *wheels, *images)
 
 
 def unnamed(matrix: Matrix, *, component: str = "", version: str = "") -> int:
@@ -105,6 +108,8 @@ def _audit_group(matrix: Matrix, group: Iterable[Row], artefacts: Artefacts) -> 
 def audit_row(matrix: Matrix, row: Row, artefacts: Artefacts) -> Audited:
     """Measure the artefact of one row, and return the row with a finding for each field that was compared."""
     filename = row.build.artefact
+    if row.component.name == IMAGES:
+        return _audit_image(matrix, row, artefacts)
     if not filename.endswith(".whl"):
         return Audited(row=row, why_not=f"`{filename}` is no wheel, and only wheels are measured")
     try:
@@ -127,14 +132,19 @@ def audit_row(matrix: Matrix, row: Row, artefacts: Artefacts) -> Audited:
     return Audited(row=row, findings=tuple(found))
 
 
+def _audit_image(matrix: Matrix, row: Row, artefacts: Artefacts) -> Audited:
+    try:
+        return Audited(row=row, findings=tuple(image_findings(matrix, row, artefacts.online(f"`{row.build.artefact}`"))))
+    except UnavailableError as error:
+        return Audited(row=row, why_not="; ".join((error.message, *error.causes)))
+
+
 def _judged(matrix: Matrix, row: Row, measurement: Measurement) -> Iterator[Finding]:
     yield from version_finding(row, measurement)
     if row.component.name == "nvcc":
         yield from compiler_findings(row, measurement, matrix)
         yield from header_findings(row, measurement, matrix)
-        if row.build.sass is not None:
-            # These are the targets it compiles for; nothing that was fetched is ever executed here.
-            yield unmeasured("sass", ", ".join(row.build.sass), "the compiler has to be run to tell its targets")
+        yield from assembled_findings(row, measurement)
     else:
         yield from target_findings(row, measurement)
         yield from pin_findings(row, measurement, matrix)

@@ -5,15 +5,17 @@ The needs of nvcc are rules of the matrix on host compilers and glibc; they are 
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
+from provisioner.curate.derive_tensorflow import cuda_needs
 from provisioner.curate.wheel_facts import HONEST_GLIBC, required, welcome
 from provisioner.index.model import Environment
 from provisioner.index.pages.filename import parse_filename
-from provisioner.index.pages.tags import best_rank, glibc_needed, platform_of, tag_ranks
+from provisioner.index.pages.tags import ANY_GLIBC, best_rank, glibc_needed, platform_of, tag_ranks
 from provisioner.versions import Version, dotted
 
 if TYPE_CHECKING:
@@ -41,7 +43,7 @@ STATED_AS = {"cuda": ("cuda", "nccl_cuda"), "cudnn": ("cudnn",), "nccl": ("nccl"
 """Component -> the keys of `Measurement.versions` that hold the component's version, the preferred one first."""
 
 OWN_VERSION = {"pytorch": "torch", "cudnn": "cudnn", "nccl": "nccl"}
-ANY_GLIBC = (2, 99)
+_EXTRA = re.compile(r'extra == "([^"]+)"')
 RSQRT_GLIBC = Version.parse("2.42")
 
 
@@ -122,9 +124,10 @@ def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator
     """Yield a finding for each need of CUDA or one of its libraries about which the wheel's metadata or files say something.
 
     A need is compared with an exact pin in the wheel's requirements, else with a version recorded in the wheel's files, else
-    with a range in the requirements, which confirms only an equal need.
+    with a range in the requirements, which confirms only an equal need. The range of CUDA may be that of its runtime library.
     """
     pins = _pins(row, measurement)
+    derived = {need.component: need for need in cuda_needs(pins)}
     for need in row.build.requires:
         prefixes = PINNED_AS.get(need.component, ())
         pin = next((one for name, one in pins.items() if any(_is_named(name, prefix) for prefix in prefixes)), None)
@@ -139,6 +142,9 @@ def pin_findings(row: Row, measurement: Measurement, matrix: Matrix) -> Iterator
             is_met = {str(one) for one in pin.specifier} == {str(one) for one in need.range.clauses}
             read = f"it requires {pin}"
             yield confirmed(need.component, need, read) if is_met else unmeasured(need.component, need, f"{read}, a range")
+        elif need.component == "cuda" and (range_of_runtime := derived.get("cuda")) is not None:
+            outcome = confirmed if range_of_runtime == need else refuted
+            yield outcome("cuda", need, f"its requirement on the CUDA runtime says {range_of_runtime}")
 
 
 def _against_stated(need: Need, stated: str, matrix: Matrix) -> Finding:
@@ -225,7 +231,11 @@ def _pins(row: Row, measurement: Measurement) -> Mapping[str, Requirement]:
         except InvalidRequirement:
             continue
     python = _python_of(measurement.filename)
-    extras = ("", *(Requirement(row.build.install).extras if row.build.install else ()))
+    installed = Requirement(row.build.install) if row.build.install else None
+    extras = {"", *(installed.extras if installed is not None else ())}
+    if installed is not None and canonicalize_name(installed.name) != canonicalize_name(measurement.filename.partition("-")[0]):
+        # JAX asks for its plugin with an extra of the plugin's own, which requires CUDA.
+        extras |= {name for one in found for name in _EXTRA.findall(str(one.marker or ""))}
     platform = next((one for one in row.build.platforms if _is_for(measurement.filename, one)), "linux/amd64")
     return {str(name): one for name, one in required(found, platform=platform, python=python, extras=extras).items()}
 

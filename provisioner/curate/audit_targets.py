@@ -9,9 +9,9 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.curate.audit_verdict import confirmed, refuted, unmeasured
-from provisioner.curate.readings import CUDNN_LIBRARY, FEW
+from provisioner.curate.readings import CUDNN_LIBRARY
 from provisioner.measure.artefact import all_targets
-from provisioner.measure.fatbin import target_key
+from provisioner.measure.fatbin import RARE_BELOW, target_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -45,6 +45,18 @@ def target_findings(row: Row, measurement: Measurement) -> Iterator[Finding]:
             yield unmeasured("gfx", _listed(row.build.gfx), "its bundles are packed with zstd, and none could be read")
         else:
             yield _against_entries("gfx", row.build.gfx, all_targets(libraries, "gfx"), libraries=libraries)
+
+
+def assembled_findings(row: Row, measurement: Measurement) -> Iterator[Finding]:
+    """Yield a finding for `sass` and `ptx` of a compiler's row: whether its ptxas compiles for exactly these targets."""
+    for field, prefix in (("sass", "sm_"), ("ptx", "compute_")):
+        stated = getattr(row.build, field)
+        read = [name for name in measurement.assembled if name.startswith(prefix)]
+        if stated is not None and not read:
+            yield unmeasured(field, _listed(stated), "its ptxas names no targets")
+        elif stated is not None:
+            outcome = confirmed if set(stated) == set(read) else refuted
+            yield outcome(field, _listed(stated), f"its ptxas compiles for {_listed(read)}")
 
 
 def _libraries(row: Row, measurement: Measurement) -> tuple[Library, ...]:
@@ -82,7 +94,7 @@ def _against_entries(field: str, stated: Iterable[str], found: Mapping[str, int]
         return unmeasured(field, _listed(wanted), f"no entry for {_listed(lacking)} as far as read; --full reads all")
     most = max(found.values(), default=0)
     plain = {name.rstrip("af") for name in wanted}
-    missed = {name for name, count in found.items() if count >= FEW * most and name.rstrip("af") not in plain}
+    missed = {name for name, count in found.items() if count >= RARE_BELOW * most and name.rstrip("af") not in plain}
     if missed:
         return refuted(field, _listed(wanted), f"also {_listed(missed)}; entries: {_counted(found)}")
     return confirmed(field, _listed(wanted), f"entries: {_counted(found)}", is_whole=is_whole)

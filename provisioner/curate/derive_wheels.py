@@ -44,7 +44,8 @@ CITATION = Citation(
     where=(
         "fat binaries, dynamic sections, texts and the stored version of the CUDA runtime in the libraries of the wheels at "
         "both ends of `versions`, which are equal; releases between them were not read. Libraries above 24 MB of wheels above "
-        "150 MB are read until 10 MB of them bring no further target"
+        "150 MB are read until 10 MB of them bring no further target; `runpath` of ranges measured before 2026-11-23 was read "
+        "in one of the two wheels"
     ),
     url="https://pypi.org/",
     measured=True,

@@ -7,15 +7,17 @@ A row covers a range of releases: each release was measured, or lies between two
 
 from __future__ import annotations
 
+import posixpath
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct
 from packaging.specifiers import SpecifierSet
 
+from provisioner.accelerators import ROCM_LIBRARIES
 from provisioner.matrix.model import GpuWheel
-from provisioner.measure.fatbin import target_key
+from provisioner.measure.fatbin import RARE_BELOW, target_key
 from provisioner.measure.scan import SONAME
 from provisioner.versions import numbers_of
 
@@ -26,17 +28,20 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import WheelSurvey
     from provisioner.measure.artefact import Library, Measurement
 
+Found = TypeVar("Found")
+"""The facts of a wheel."""
+
 SOURCE = "gpu-wheels"
 """The key of the citation that every row has."""
 
-FEW = 0.5
-"""The fraction of the kernels of a library's most frequent target below which another target of the library is ignored."""
+OF_PYTORCH = ("libtorch", "libc10")
+"""The beginnings of the names of PyTorch's libraries."""
 
 LOADED_ON_USE = {
     "onnxruntime-gpu": ("libnvinfer", "libnvonnxparser"),
     "onnxruntime-genai-cuda": ("libnvinfer", "libnvonnxparser"),
     "cupy": ("libcudnn", "libnccl", "libcutensor", "libcusparseLt"),
-    "dgl": ("libtorch", "libc10"),
+    "dgl": OF_PYTORCH,
 }
 """Distribution, or its name before `-cuda` -> libraries that only parts of the wheel link to, and the rest works without.
 
@@ -74,6 +79,8 @@ class Facts(Struct, frozen=True, kw_only=True):
     links: tuple[str, ...] = ()
     opens: tuple[str, ...] = ()
     provides: tuple[str, ...] = ()
+    runpath: tuple[str, ...] | None = None
+    folders: tuple[str, ...] = ()
     numpy: str = ""
 
 
@@ -93,16 +100,21 @@ def facts(distribution: str, measurement: Measurement) -> Facts:
     sass, ptx, gfx = (_targets(code, kind) for kind in ("sass", "ptx", "gfx"))
     is_known = bool(sass or ptx) or measurement.is_whole
     isa = [version for library in code for name, version in library.ptx_isa.items() if name in ptx]
+    offered = {name for name in files if SONAME.fullmatch(name) and _VERSIONED.search(name)}
+    opened = (named | linked) - links
+    folders = {_folder(one) for one in libraries if one.path.rpartition("/")[2] in offered}
     return Facts(
         sass=sass if is_known else None,
         ptx=ptx if is_known else None,
-        gfx=gfx or None,
+        gfx=gfx if gfx or _compiles_for_amd(measurement, links) else None,
         ptx_isa=max(isa, key=numbers_of, default=""),
         runtime=_runtime(libraries),
         compiler=max((library.compiler for library in libraries if library.compiler), key=numbers_of, default=""),
         links=tuple(sorted(links)),
-        opens=tuple(sorted((named | linked) - links)),
-        provides=tuple(sorted(name for name in files if SONAME.fullmatch(name) and _VERSIONED.search(name))),
+        opens=tuple(sorted(opened)),
+        provides=tuple(sorted(offered)),
+        runpath=_runpath(libraries, shared=folders) if _looks_elsewhere(links, opened) else None,
+        folders=tuple(sorted(folders)),
         numpy="<2" if any(library.needs_numpy_1 for library in libraries) else "",
     )
 
@@ -114,16 +126,20 @@ def facts_of(row: GpuWheel) -> Facts:
 
 def row(distribution: str, platform: str, found: Facts, *, wheels: Sequence[Wheel]) -> GpuWheel:
     """Return the matrix row of the facts `found`, which all of `wheels` share; `wheels` begins with the oldest."""
-    first, last = wheels[0], wheels[-1]
-    versions = f"=={first.text}" if first.text == last.text else f">={first.text},<={last.text}"
     return GpuWheel(
         distribution=distribution,
-        versions=versions,
+        versions=covered(wheels),
         platforms=(platform,),  # type: ignore[arg-type]  # the name of a platform
         **{name: getattr(found, name) for name in FIELDS},
-        artefacts={wheel.file.filename: wheel.file.sha256 for wheel in (last, first)},
+        artefacts={wheel.file.filename: wheel.file.sha256 for wheel in (wheels[-1], wheels[0])},
         source=(SOURCE,),
     )
+
+
+def covered(wheels: Sequence[Wheel]) -> str:
+    """Return the PEP 440 specifier of the releases that some wheels, the oldest first, are the ends of."""
+    first, last = wheels[0], wheels[-1]
+    return f"=={first.text}" if first.text == last.text else f">={first.text},<={last.text}"
 
 
 def survey(
@@ -137,10 +153,26 @@ def survey(
 ) -> Iterator[GpuWheel]:
     """Yield the matrix rows about the GPU code in a distribution's wheels for a platform, those of the newest releases first.
 
-    A row covers neighbouring releases whose wheels have equal facts (their GPU targets and libraries). `wheels` has one wheel
-    of each release, the oldest first; `old` the facts of wheels measured before, by file name and hash. At most `most` other
-    wheels are measured, with `measure`, which returns None for a wheel that cannot be measured: the newest, those that `asked`
-    names, the oldest, and then repeatedly a release halfway between the two newest neighbours whose facts differ.
+    A row covers neighbouring releases whose wheels have equal facts (their GPU targets and libraries).
+    """
+    for same, found in grouped(asked, wheels, old=old, measure=measure, most=most):
+        yield row(asked.distribution, platform, found, wheels=same)
+
+
+def grouped(
+    asked: WheelSurvey,
+    wheels: Sequence[Wheel],
+    *,
+    old: Mapping[tuple[str, str], Found],
+    measure: Callable[[Wheel], Found | None],
+    most: int,
+) -> Iterator[tuple[list[Wheel], Found]]:
+    """Yield neighbouring releases whose wheels have equal facts, the oldest first, with these facts; the newest group first.
+
+    `wheels` has one wheel of each release, the oldest first; `old` the facts of wheels measured before, by file name and hash.
+    At most `most` other wheels are measured, with `measure`, which returns None for a wheel that cannot be measured: the
+    newest, those that `asked` names, the oldest, and then repeatedly a release halfway between the two newest neighbours whose
+    facts differ.
     """
     allowed = SpecifierSet(asked.versions)
     chosen = [wheel for wheel in wheels if wheel.version in allowed or wheel.text in asked.also]
@@ -160,13 +192,12 @@ def survey(
     group: list[int] = []
     for at in [*sorted(known, reverse=True), -1]:
         if group and (at < 0 or known[at] != known[group[0]]):
-            same = [chosen[one] for one in reversed(group)]
-            yield row(asked.distribution, platform, known[group[0]], wheels=same)
+            yield [chosen[one] for one in reversed(group)], known[group[0]]
             group = []
         group.append(at)
 
 
-def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, Facts], *, failed: set[int]) -> int | None:
+def _next(chosen: Sequence[Wheel], asked: WheelSurvey, known: Mapping[int, object], *, failed: set[int]) -> int | None:
     """Return the index in `chosen` of the next wheel to measure; None when no wheel that `survey` measures is left.
 
     `known` are the facts by index, `failed` the indexes of wheels that cannot be measured.
@@ -189,6 +220,43 @@ def _is_profiler(library: Library) -> bool:
 
 
 _VERSIONED = re.compile(r"\.so\.\d")
+_ORIGIN = re.compile(r"\$ORIGIN|\$\{ORIGIN\}")
+_DATA = re.compile(r"^[^/]+\.data/(?:purelib|platlib)/")
+"""The folder of a wheel whose content is installed into the folder of packages. Source: Binary distribution format (PyPA)."""
+
+
+def _looks_elsewhere(links: Iterable[str], opened: Iterable[str]) -> bool:
+    """Return whether a wheel needs libraries of CUDA and no PyTorch, which loads these libraries before it loads the wheel."""
+    return not any(name.startswith(OF_PYTORCH) for name in links) and any(
+        not name.startswith((*ROCM_LIBRARIES, *OF_PYTORCH)) for name in (*links, *opened)
+    )
+
+
+def _runpath(libraries: Iterable[Library], *, shared: set[str]) -> tuple[str, ...]:
+    """Return the folders of other wheels, relative to the folder of packages, in which libraries look for those they need.
+
+    `shared` are folders of the wheel that have libraries for others, and in which other wheels may put theirs, as those of CUDA
+    13 do; other folders of the wheel itself are left out.
+    """
+    own = {_folder(library) for library in libraries} - shared
+    found = {
+        posixpath.normpath(posixpath.join(_folder(library), _ORIGIN.sub(".", path, count=1)))
+        for library in libraries
+        for path in library.searched
+        if _ORIGIN.match(path)
+    }
+    return tuple(sorted(one for one in found - own if not one.startswith(".")))
+
+
+def _folder(library: Library) -> str:
+    """Return the folder that a library is installed into, relative to the folder of packages."""
+    return _DATA.sub("", library.path).rpartition("/")[0]
+
+
+def _compiles_for_amd(measurement: Measurement, links: Iterable[str]) -> bool:
+    """Return whether a wheel without code for AMD's GPUs links to ROCm, which compiles that code at run time."""
+    is_read = measurement.is_whole and not any(library.packed_bundles for library in measurement.libraries)
+    return is_read and any(name.startswith("libamdhip64.") for name in links)
 
 
 def _on_use(distribution: str) -> tuple[str, ...]:
@@ -196,12 +264,12 @@ def _on_use(distribution: str) -> tuple[str, ...]:
 
 
 def _targets(libraries: Iterable[Library], kind: str) -> tuple[str, ...]:
-    """Return the targets of a kind (`sass`, `ptx`, `gfx`) that are frequent enough (`FEW`) in at least one library; sorted."""
+    """Return the targets of a kind (`sass`, `ptx`, `gfx`) that some library has, and not rarely (`RARE_BELOW`); sorted."""
     found: set[str] = set()
     for library in libraries:
         counts: Mapping[str, int] = getattr(library, kind)
         most = max((*library.sass.values(), *library.ptx.values(), *library.gfx.values()), default=0)
-        found.update(name for name, count in counts.items() if count >= FEW * most)
+        found.update(name for name, count in counts.items() if count >= RARE_BELOW * most)
     return tuple(sorted(found, key=target_key))
 
 

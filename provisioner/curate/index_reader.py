@@ -14,6 +14,7 @@ from provisioner.index.cache import Cache
 from provisioner.index.http.transport import Transport
 from provisioner.index.pages.reader import PageReader
 from provisioner.measure.artefact import VERSION, Measurement, measure
+from provisioner.measure.links import LINKS_VERSION, LinkedLibraries, LinkedLibrary, linked_libraries
 from provisioner.measure.wheel import RemoteWheel
 
 if TYPE_CHECKING:
@@ -52,6 +53,16 @@ class IndexReader:
         """The bytes received over the network."""
         return self._transport.received
 
+    def online(self, what: str) -> Transport:
+        """Return the transport for requests that are not cached; raises `UnavailableError` naming `what` in offline mode."""
+        if self._settings.offline:
+            raise UnavailableError(f"offline: {what} cannot be read; run without --offline")
+        return self._transport
+
+    def report(self, text: str) -> None:
+        """Call `progress` with the message that `text` is read next."""
+        self._progress(text)
+
     def measurement(self, file: IndexFile, *, is_full: bool) -> Measurement:
         """Return the measurement of a wheel, cached or made now; with `is_full`, each of its libraries is read to its end.
 
@@ -71,6 +82,22 @@ class IndexReader:
         if file.sha256:
             self._cache.store(_key(file, "full" if found.is_whole else "sample"), found)
         return found
+
+    def linked(self, file: IndexFile) -> tuple[LinkedLibrary, ...]:
+        """Return the libraries of a wheel with the libraries that they link to, cached or read now.
+
+        Raises `UnavailableError` and `UnreadableArtefactError`.
+        """
+        key = f"linked:{LINKS_VERSION}:{file.sha256}"
+        kept = self._cache.load(key, LinkedLibraries) if file.sha256 else None
+        if kept is not None:
+            return kept.libraries
+        with RemoteWheel(file, self.online(f"`{file.filename}`")) as wheel:
+            self.report(file.filename)
+            found = LinkedLibraries(libraries=tuple(linked_libraries(wheel)))
+        if file.sha256:
+            self._cache.store(key, found)
+        return found.libraries
 
     def _listed(self, project: str) -> tuple[IndexFile, ...]:
         """Return the files of the first index that knows a project; empty when none does. Raises `UnavailableError`."""

@@ -3,7 +3,8 @@
 The targets of a CUDA build of PyTorch are the literal list that torch.cuda.get_arch_list() returns (from 1.6 on), about 10 MB
 for each wheel; its ABI shows in the names of c10's own functions that take a std::string, about 2 MB. TensorFlow records its
 targets in a file of a few kilobytes. The targets of JAX's plugins and NVIDIA's libraries are those of the fat binaries in one
-library each, of which about a megabyte (JAX) or the first ten (NCCL, cuDNN) are read.
+library each, of which about a megabyte (JAX) or the first ten (NCCL, cuDNN) are read. Those that nvcc compiles for stand in its
+ptxas, about 15 MB.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.curate.derive import Reading, Session, Source
-from provisioner.measure.fatbin import FatBinaryReader, target_key
-from provisioner.measure.texts import tensorflow_build
+from provisioner.measure.fatbin import RARE_BELOW, FatBinaryReader, target_key
+from provisioner.measure.texts import ptxas_targets, tensorflow_build
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Build
 
     Find = Callable[[Session, Wheel], list[str]]
-
-FEW = 0.5
-"""The fraction of the entries of a library's most frequent target below which another target of the library is ignored."""
 
 QUIET = 8 << 20
 """The unpacked bytes without a new target after which reading a library's fat binaries stops.
@@ -37,6 +35,7 @@ TORCH_ABI_FILE = "torch/lib/libc10.so"
 TENSORFLOW_RECORD = "tensorflow/python/platform/build_info.py"
 JAX_LIBRARY = re.compile(r"jax_cuda\d+_plugin/_linalg\.so")
 NCCL_LIBRARY = re.compile(r"nvidia/nccl/lib/libnccl\.so\.2")
+PTXAS = re.compile(r"nvidia/\w+/bin/ptxas")
 CUDNN_LIBRARY = re.compile(r"nvidia/cudnn/lib/libcudnn_ops(_infer)?\.so\.\d+")
 """The smallest library of cuDNN that has its own kernels in every release; its engine libraries are for fewer GPUs each."""
 
@@ -63,7 +62,10 @@ def string_abi(content: bytes) -> list[str]:
 
 
 def fat_targets(pieces: Iterable[bytes]) -> list[str]:
-    """Return the targets of a library's fat binaries, except rare ones (`FEW`); stops after `QUIET` bytes without a new one."""
+    """Return the targets of a library's fat binaries, except rare ones (`RARE_BELOW`).
+
+    Reading stops after `QUIET` bytes without a new target.
+    """
     reader = FatBinaryReader()
     known, last_new = 0, 0
     for piece in pieces:
@@ -73,7 +75,7 @@ def fat_targets(pieces: Iterable[bytes]) -> list[str]:
         if known and reader.position - last_new >= QUIET:
             break
     most = max(reader.targets.values(), default=0)
-    return sorted((name for name, count in reader.targets.items() if count >= FEW * most), key=target_key)
+    return sorted((name for name, count in reader.targets.items() if count >= RARE_BELOW * most), key=target_key)
 
 
 def target_fields(targets: Iterable[str]) -> dict[str, object]:
@@ -99,6 +101,10 @@ def _targets(what: str, find: Find) -> Callable[[Session, Wheel, Build], Mapping
 
 def _of_library(path: re.Pattern[str]) -> Find:
     return lambda session, wheel: session.index.streamed(wheel, path, fat_targets)
+
+
+def _assembled(session: Session, wheel: Wheel) -> list[str]:
+    return session.index.streamed(wheel, PTXAS, lambda pieces: list(ptxas_targets(b"".join(pieces))))
 
 
 def _recorded(session: Session, wheel: Wheel) -> list[str]:
@@ -164,4 +170,9 @@ CUDNN_TARGETS = Reading(
         "nvidia-cudnn-cu13",
     ),
     fields=_targets("fat-binaries", _of_library(CUDNN_LIBRARY)),
+)
+PTXAS_TARGETS = Reading(
+    key="nvcc-ptxas",
+    source=_source("nvidia-cuda-nvcc", "the targets of which bin/ptxas names both compute_ and lto_", "nvidia-cuda-nvcc"),
+    fields=_targets("ptxas-targets", _assembled),
 )

@@ -15,15 +15,29 @@ from msgspec.structs import replace
 from provisioner.curate.derive import GENERATED, Session
 from provisioner.curate.derive_jax import JAX
 from provisioner.curate.derive_nvidia import NVIDIA
+from provisioner.curate.derive_python_builds import HEADER as PYTHON_BUILDS_HEADER
+from provisioner.curate.derive_python_builds import PYTHON_BUILDS, derive_python_builds
 from provisioner.curate.derive_pytorch import PYTORCH, TRITON
 from provisioner.curate.derive_tensorflow import TENSORFLOW
 from provisioner.curate.derive_wheels import HEADER, WHEELS, derive_wheels, lost_rows
+from provisioner.curate.image_tags import IMAGES, add_images
 from provisioner.curate.keep import losses, with_kept_facts
 from provisioner.curate.rows import file_text
+from provisioner.curate.system_wheels import HEADER as SYSTEM_WHEELS_HEADER
+from provisioner.curate.system_wheels import SYSTEM_WHEELS, derive_system_wheels, lost_system_wheels
 from provisioner.document import parse_document, parse_model
 from provisioner.errors import RefusedError, UnavailableError, UsageError
 from provisioner.matrix.check import check
-from provisioner.matrix.files import KIND, ComponentFile, Parsed, WheelFile, read_files
+from provisioner.matrix.files import (
+    KIND,
+    ComponentFile,
+    ImageFile,
+    Parsed,
+    PythonBuildFile,
+    SystemWheelFile,
+    WheelFile,
+    read_files,
+)
 from provisioner.matrix.location import INDEX
 from provisioner.names import nearest
 
@@ -37,6 +51,15 @@ if TYPE_CHECKING:
 
 DERIVERS: dict[str, Deriver] = {one.component: one for one in (PYTORCH, TENSORFLOW, JAX, TRITON, *NVIDIA)}
 """The deriver of each component whose file can be generated."""
+
+
+APART: dict[str, type[WheelFile | SystemWheelFile | ImageFile | PythonBuildFile]] = {
+    WHEELS: WheelFile,
+    SYSTEM_WHEELS: SystemWheelFile,
+    IMAGES: ImageFile,
+    PYTHON_BUILDS: PythonBuildFile,
+}
+"""Name of a file that is no component's -> the type of its content."""
 
 
 class ShrunkenTableError(RefusedError):
@@ -66,12 +89,13 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Refreshed(Struct, frozen=True, kw_only=True):
-    """One generated file: its path, its name for messages, and its text before and after the refresh.
+    """One refreshed file: its path, its name for messages, and its text before and after the refresh.
 
     `releases` and `builds` are the numbers of releases and builds in the file; for the file of GPU wheels (`component` is
-    `wheels`), they are the numbers of rows and wheels. `lost` are the rows of the old file that the new one lacks. `notes` are
-    messages about measured facts that were dropped because their artefact changed, and about wheels that could not be measured;
-    `unread` are messages about parts of the file that stayed as they were.
+    `wheels`), they are the numbers of rows and wheels, for that of base images (`images`) the number of rows and 0. `lost` are
+    the rows of the old file that the new one lacks. `notes` are messages about measured facts that were dropped because their
+    artefact changed, about wheels that could not be measured, and about tags that no row can be made of; `unread` are messages
+    about parts of the file that stayed as they were.
     """
 
     component: str
@@ -103,16 +127,18 @@ class Refreshed(Struct, frozen=True, kw_only=True):
 
 
 def refresh(directory: Path, components: Sequence[str], index: WheelIndex, *, options: Options) -> tuple[Refreshed, ...]:
-    """Derive the matrix files of `components` from an index; without components, of all in `DERIVERS` and of GPU wheels.
+    """Derive the matrix files of `components` from an index; without components, all in `DERIVERS` and `APART`.
 
     Raises `UsageError` for an unknown component or one that is curated by hand, `ShrunkenTableError` when rows are lost without
     `allow_removals`, `UnloadableMatrixError` when the result is inconsistent, and the errors of reading the index.
     """
     files = read_files(directory)
-    wanted = _wanted(files, [name for name in components if name != WHEELS]) if components != [WHEELS] else []
+    of_components = [name for name in components if name not in APART]
+    wanted = _wanted(files, of_components) if of_components or not components else []
     found = [_one(files, deriver, index, options) for deriver in wanted]
-    if files.index.content.wheels and (not components or WHEELS in components):
-        found.append(_wheels(files, index, options))
+    for name, apart in ((WHEELS, _wheels), (SYSTEM_WHEELS, _system_wheels), (IMAGES, _images), (PYTHON_BUILDS, _python_builds)):
+        if getattr(files.index.content, _attribute(name)) and (not components or name in components):
+            found.append(apart(files, index, options))
     if options.keep_going and not options.allow_removals:
         found = [_unless_rows_are_lost(one) for one in found]
     lost = [f"{one.name}: {row}" for one in found for row in one.lost]
@@ -129,17 +155,18 @@ def refresh(directory: Path, components: Sequence[str], index: WheelIndex, *, op
 
 def _wanted(files: MatrixFiles, components: Sequence[str]) -> list[Deriver]:
     known = files.index.content.components
+    refreshed = sorted([*(DERIVERS.keys() & known.keys()), *APART])
     for name in components:
         if name not in known:
-            near = nearest(name, known)
-            hint = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(DERIVERS))}"
+            near = nearest(name, refreshed) or nearest(name, known)
+            hint = f"did you mean `{near}`?" if near else f"can be refreshed: {', '.join(refreshed)}"
             raise UsageError(f"there is no component `{name}` in this matrix", hints=(hint,))
         if name not in DERIVERS:
             file = next(iter(known[name].files), INDEX)
             raise UsageError(
                 f"`{name}` is curated by hand: {files.directory.name}/{file}",
                 causes=("no package index tells of it",),
-                hints=(f"can be refreshed: {', '.join(sorted(DERIVERS.keys() & known.keys()))}",),
+                hints=(f"can be refreshed: {', '.join(refreshed)}",),
             )
     return [DERIVERS[name] for name in known if name in DERIVERS and (not components or name in components)]
 
@@ -200,17 +227,11 @@ def _unless_rows_are_lost(one: Refreshed) -> Refreshed:
 
 
 def _wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
-    name = files.index.content.wheels
-    path = files.directory / name
-    before = path.read_text(encoding="utf-8")
     old = files.wheels.content
     found = derive_wheels(old, index, today=options.today, measure=options.measure, keep_going=options.keep_going)
     derived = found.file
-    return Refreshed(
-        component=WHEELS,
-        path=path,
-        name=f"{files.directory.name}/{name}",
-        before=before,
+    return replace(
+        _unchanged(files, WHEELS),
         after=file_text(derived, header=HEADER),
         releases=len(derived.wheels),
         builds=sum(len(row.artefacts) for row in derived.wheels),
@@ -218,6 +239,63 @@ def _wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshe
         notes=found.notes,
         unread=found.unread,
     )
+
+
+def _system_wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
+    name = files.index.content.system_wheels
+    path = files.directory / name
+    old = files.system_wheels.content
+    known = {row.soname for row in files.system_packages.content.libraries}
+    found = derive_system_wheels(
+        old, index, known=known, today=options.today, measure=options.measure, keep_going=options.keep_going
+    )
+    return Refreshed(
+        component=SYSTEM_WHEELS,
+        path=path,
+        name=f"{files.directory.name}/{name}",
+        before=path.read_text(encoding="utf-8"),
+        after=file_text(found.file, header=SYSTEM_WHEELS_HEADER),
+        releases=len(found.file.wheels),
+        builds=sum(len(row.artefacts) for row in found.file.wheels),
+        lost=lost_system_wheels(old, found.file),
+        notes=found.notes,
+        unread=found.unread,
+    )
+
+
+def _images(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
+    file, old = _unchanged(files, IMAGES), files.images.content
+    found = add_images(file.before, old, index, today=options.today, keep_going=options.keep_going)
+    releases = len(old.images) + found.rows
+    return replace(file, after=found.text, releases=releases, notes=found.notes, unread=found.unread)
+
+
+def _python_builds(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
+    file, derived = _unchanged(files, PYTHON_BUILDS), files.python_builds.content
+    if derived.latest:
+        try:
+            derived = derive_python_builds(derived, index, today=options.today)
+            file = replace(file, after=file_text(derived, header=PYTHON_BUILDS_HEADER))
+        except UnavailableError as error:
+            if not options.keep_going:
+                raise
+            file = replace(file, unread=("; ".join((f"{PYTHON_BUILDS}: {error.message}", *error.causes)),))
+    return replace(file, releases=len({str(row.version) for row in derived.builds}), builds=len(derived.builds))
+
+
+def _unchanged(files: MatrixFiles, component: str) -> Refreshed:
+    """Return a file of `APART` as it is on disk."""
+    name = getattr(files.index.content, _attribute(component))
+    path = files.directory / name
+    before = path.read_text(encoding="utf-8")
+    return Refreshed(
+        component=component, path=path, name=f"{files.directory.name}/{name}", before=before, after=before, releases=0, builds=0
+    )
+
+
+def _attribute(name: str) -> str:
+    """Return the name that a file of `APART` has in `MatrixFile` and `MatrixFiles`."""
+    return name.replace("-", "_")
 
 
 def _require_loadable(files: MatrixFiles, found: Sequence[Refreshed]) -> None:
@@ -242,14 +320,16 @@ def _require_loadable(files: MatrixFiles, found: Sequence[Refreshed]) -> None:
 
 
 def _with(files: MatrixFiles, changed: Sequence[Refreshed]) -> MatrixFiles:
-    components, wheels = dict(files.components), files.wheels
+    components = dict(files.components)
+    apart: dict[str, object] = {}
     for one in changed:
-        if one.component == WHEELS:
-            document = parse_document(one.after, file=str(one.path), kind=KIND)
-            wheels = Parsed(files.directory, files.wheels.name, document, parse_model(document, WheelFile, kind=KIND))
+        document = parse_document(one.after, file=str(one.path), kind=KIND)
+        if one.component in APART:
+            content = parse_model(document, APART[one.component], kind=KIND)
+            name = _attribute(one.component)
+            apart[name] = Parsed(files.directory, getattr(files, name).name, document, content)
             continue
         name = files.index.content.components[one.component].files[0]
-        document = parse_document(one.after, file=str(one.path), kind=KIND)
         fresh = Parsed(files.directory, name, document, parse_model(document, ComponentFile, kind=KIND))
         components[one.component] = (fresh, *(part for part in files.components[one.component] if part.name != name))
-    return replace(files, components=components, wheels=wheels)
+    return replace(files, components=components, **apart)

@@ -14,7 +14,9 @@ from provisioner.strict_model import without_defaults
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from provisioner.matrix.files import ComponentFile, WheelFile
+    from msgspec import Struct
+
+    from provisioner.matrix.files import ComponentFile, PythonBuildFile, SystemWheelFile, WheelFile
 
 WIDTH = 140
 
@@ -33,6 +35,7 @@ _QUOTED = frozenset(
         "because",
         "end_of_life",
         "install",
+        "latest",
         "ptx_isa",
         "read",
         "released",
@@ -55,7 +58,7 @@ _MAPPED = frozenset({"artefacts", "expects", "requires"})
 """Keys of mappings in which all values are written alike: quoted if the key of the mapping is in `_QUOTED`."""
 
 
-def file_text(content: ComponentFile | WheelFile, *, header: str) -> str:
+def file_text(content: ComponentFile | WheelFile | SystemWheelFile | PythonBuildFile, *, header: str) -> str:
     """Return the YAML of a generated file, beginning with `header` (comment lines without `# `)."""
     lines = [f"# {line}".rstrip() for line in header.splitlines()]
     plain = without_defaults(content)
@@ -64,6 +67,11 @@ def file_text(content: ComponentFile | WheelFile, *, header: str) -> str:
     for key, value in plain.items():
         lines.extend(_entry(key, value, 0))
     return "\n".join(lines) + "\n"
+
+
+def flow_row(row: Struct) -> str:
+    """Return one row as YAML on one line, without fields that have their default."""
+    return _flow(without_defaults(row), "")
 
 
 def _entry(key: str, value: Any, indent: int) -> Iterator[str]:  # noqa: ANN401 - plain YAML data

@@ -16,8 +16,9 @@ from msgspec import Struct
 
 from provisioner.fleet.affinity_needs import Absent, Bounds, integer
 from provisioner.fleet.affinity_terms import LAST_RESORT, Expansion, Population, fewest, point
-from provisioner.fleet.labels import DRIVER, KNOWN, OLD_DRIVER, LabelSet, drivers_named, with_newer_driver
+from provisioner.fleet.labels import LabelSet, drivers_named, with_newer_driver
 from provisioner.grounds.affinity import FactDifference, Inseparable, NamedLabel, UnlabelledRequirement, Unreached
+from provisioner.node_labels import DRIVER, KNOWN, OLD_DRIVER, Expression, between
 from provisioner.strict_model import plain_data
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from provisioner.fleet.affinity_needs import Box, Constraint, Needs
     from provisioner.grounds.affinity import AffinityLimit
     from provisioner.host.model import Host
+    from provisioner.node_labels import Term
 
 
 _MOST_STARTS = 200
@@ -33,31 +35,6 @@ _MOST_STARTS = 200
 
 A higher number gives more boxes to choose from, and takes more time.
 """
-
-
-class Expression(Struct, frozen=True, kw_only=True):
-    """A match expression of a node affinity: `key` is the label, `operator` is `In`, `Exists`, `DoesNotExist`, `Gt` or `Lt`.
-
-    `Gt` and `Lt` have exactly one value, an integer.
-    """
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.operator in {"Exists", "DoesNotExist"}:
-            return f"{self.key} {self.operator}"
-        return f"{self.key} {self.operator} {', '.join(value or '(empty)' for value in self.values)}"
-
-    def document(self) -> dict[str, Any]:
-        """Return the expression as an item of `matchExpressions` in a manifest."""
-        values = {"values": list(self.values)} if self.values else {}
-        return {"key": self.key, "operator": self.operator} | values
-
-
-Term = tuple[Expression, ...]
-"""A term of a node affinity: match expressions that must all hold for a node."""
 
 
 class Affinity(Struct, frozen=True, kw_only=True):
@@ -233,19 +210,12 @@ def _term(box: Box) -> Term:
 
 
 def _expressions(key: str, constraint: Constraint) -> Iterator[Expression]:
-    """Yield a constraint as match expressions.
-
-    `Gt` and `Lt` exclude the number they name. No label is negative, so a lower bound of 0 needs no expression. A single number
-    is written as `Gt` and `Lt`, because `In` compares text and would tell the revisions `2` and `02` apart.
-    """
+    """Yield a constraint as match expressions."""
     if isinstance(constraint, Absent):
         yield Expression(key=key, operator="DoesNotExist")
     elif isinstance(constraint, Bounds):
         assert constraint.low or constraint.high is not None, "no expression says `any number`"
-        if constraint.low:
-            yield Expression(key=key, operator="Gt", values=(str(constraint.low - 1),))
-        if constraint.high is not None:
-            yield Expression(key=key, operator="Lt", values=(str(constraint.high + 1),))
+        yield from between(key, constraint.low, constraint.high)
     else:
         values = sorted(constraint, key=lambda text: (integer(text) or 0, text))
         yield Expression(key=key, operator="In", values=tuple(values))

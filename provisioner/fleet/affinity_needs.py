@@ -11,18 +11,10 @@ from msgspec.structs import replace
 
 from provisioner.accelerators import ACCELERATORS
 from provisioner.components import DRIVERS
-from provisioner.fleet.labels import (
-    ARCHITECTURE,
-    COMPUTE,
-    DRIVER,
-    KERNEL,
-    OLD_DRIVER,
-    PRODUCT,
-    SYSTEM,
-    drivers_named,
-)
-from provisioner.gate.grammar import numbers_of, parse
+from provisioner.fleet.labels import drivers_named
+from provisioner.gate.drivers import drivers_by_capability
 from provisioner.grounds.affinity import CapabilityMismatch, LabelMismatch, UnlabelledRequirement, VersionMismatch
+from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, KERNEL, OLD_DRIVER, PRODUCT, SYSTEM
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
@@ -186,25 +178,9 @@ def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
 
 
 def _drivers(stack: Stack, plain: Alternative) -> Iterator[tuple[Range, frozenset[tuple[int, int]]]]:
-    """Yield ranges of drivers, each with the compute capabilities that it serves: newer GPUs may need a newer driver.
-
-    The ranges are read from the stack's NVIDIA_REQUIRE_CUDA, which is computed for each compute capability. Alternatives with a
-    brand are left out: they are about forward compatibility (see `_forward`).
-    """
+    """Yield ranges of drivers, each with the compute capabilities that it serves."""
     capabilities = plain.capabilities or frozenset()
-    served: dict[Range, set[tuple[int, int]]] = {}
-    for term in parse(stack.require_cuda).terms:
-        if any(clause.name in {"brand", "cuda"} for clause in term):
-            continue
-        drivers = [f"{'==' if one.operator == '=' else one.operator}{one.value}" for one in term if one.name == "driver"]
-        archs = [one for one in term if one.name == "arch"]
-        some = {one for one in capabilities if all(arch.holds_for(numbers_of("{}.{}".format(*one))) for arch in archs)}
-        if some:
-            served.setdefault(Range.parse(",".join(drivers)) if drivers else Range(), set()).update(some)
-    if not served:
-        yield plain.driver, capabilities
-    for wanted, those in served.items():
-        yield wanted, frozenset(those)
+    yield from drivers_by_capability(stack.require_cuda, capabilities) or ((plain.driver, capabilities),)
 
 
 def _range(text: str) -> Range:

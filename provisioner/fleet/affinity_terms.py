@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.fleet.affinity_needs import Absent, Bounds, integer, point_of
-from provisioner.fleet.labels import (
+from provisioner.node_labels import (
     AMD_DEVICE,
     AMD_DRIVER,
     AMD_PRODUCT,

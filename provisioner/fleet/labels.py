@@ -1,11 +1,4 @@
-"""The labels of Kubernetes nodes that show what a stack can run on: their names, and the labels that a host's facts imply.
-
-Read in NVIDIA/k8s-device-plugin v0.20.0 (GPU feature discovery: docs/gpu-feature-discovery/README.md, internal/lm/nvml.go,
-resource.go), kubernetes-sigs/node-feature-discovery (docs/usage/features.md, source/kernel/version.go, source/system/system.go)
-and ROCm/k8s-device-plugin (cmd/k8s-node-labeller/main.go), 2026-11-21. Left out are labels that change without the machine
-changing (`nvidia.com/gfd.timestamp`), labels that name one machine (`kubernetes.io/hostname`), and the family of a GPU:
-`blackwell` is two incompatible generations, and a GPU newer than feature discovery is `undefined`.
-"""
+"""The label sets of Kubernetes nodes: those of an inventory, or the ones that a host's facts imply."""
 
 from __future__ import annotations
 
@@ -14,44 +7,29 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.accelerators import ACCELERATORS
 from provisioner.host.kubernetes import product_label
+from provisioner.node_labels import (
+    AMD_DEVICE,
+    AMD_DRIVER,
+    AMD_PRODUCT,
+    ARCHITECTURE,
+    COMPUTE,
+    DRIVER,
+    KERNEL,
+    KERNEL_FULL,
+    KNOWN,
+    OLD_DRIVER,
+    OS_ID,
+    OS_VERSION,
+    PRODUCT,
+    SYSTEM,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import Host, HostGpu
-
-ARCHITECTURE = "kubernetes.io/arch"
-SYSTEM = "kubernetes.io/os"
-INSTANCE = "node.kubernetes.io/instance-type"
-
-COMPUTE = ("nvidia.com/gpu.compute.major", "nvidia.com/gpu.compute.minor")
-PRODUCT = "nvidia.com/gpu.product"
-MACHINE = "nvidia.com/gpu.machine"
-DRIVER = (
-    "nvidia.com/cuda.driver-version.major",
-    "nvidia.com/cuda.driver-version.minor",
-    "nvidia.com/cuda.driver-version.revision",
-)
-OLD_DRIVER = ("nvidia.com/cuda.driver.major", "nvidia.com/cuda.driver.minor", "nvidia.com/cuda.driver.rev")
-"""The former names of the driver's version labels, which feature discovery still writes beside the current ones."""
-
-_NFD = "feature.node.kubernetes.io"
-KERNEL = tuple(f"{_NFD}/kernel-version.{part}" for part in ("major", "minor", "revision"))
-KERNEL_FULL = f"{_NFD}/kernel-version.full"
-OS_ID = f"{_NFD}/system-os_release.ID"
-OS_VERSION = f"{_NFD}/system-os_release.VERSION_ID"
-
-AMD_DEVICE, AMD_PRODUCT = ACCELERATORS["rocm"].product_labels
-AMD_DRIVER = ACCELERATORS["rocm"].driver_label
-
-KNOWN = (
-    ARCHITECTURE, SYSTEM, *COMPUTE, *DRIVER, *OLD_DRIVER, *KERNEL, OS_ID, OS_VERSION, AMD_DEVICE, AMD_PRODUCT, AMD_DRIVER,
-    KERNEL_FULL, PRODUCT, MACHINE, INSTANCE,
-)  # fmt: skip
-"""Every label that an affinity may use, in the order of its expressions."""
 
 
 class LabelSet(Struct, frozen=True, kw_only=True):

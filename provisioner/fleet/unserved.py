@@ -134,7 +134,7 @@ class Explaining:
     def _fix(self, edit: Edit, tried: Request) -> tuple[Fix, ...]:
         """Return an edit as a fix; () if the edited request has no stack."""
         try:
-            stack = solve_system(join(self._matrix, edit.apply(tried)))
+            stack = solve_system(join(self._matrix, edit.apply(tried)), finds_all=False)
         except NoStackError:
             return ()
         names = (name for lead in (*LEADS, "python") for name in (lead, f"{lead}_build"))

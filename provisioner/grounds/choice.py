@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from provisioner.grounds.notice import SourceNotice
-from provisioner.grounds.requirement import Ground  # noqa: TC001 - part of types that are matched at run time
+from provisioner.grounds.requirement import Ground, Subject  # noqa: TC001 - part of types that are matched at run time
 from provisioner.places import Place  # noqa: TC001 - as above
 
 
@@ -40,6 +40,13 @@ class RuledOut(Struct, frozen=True, kw_only=True):
     has: str = ""
 
 
+class NothingMeets(Struct, frozen=True, kw_only=True):
+    """A requirement of a version that nothing meets of which a file can be used with `python`."""
+
+    ground: Ground
+    python: str
+
+
 class NothingHolds(Struct, frozen=True, kw_only=True):
     """The fact that no solution has the locked version or, if `is_newer`, a newer one."""
 
@@ -64,8 +71,9 @@ class Move(Struct, frozen=True, kw_only=True):
 class HeldBack(Struct, frozen=True, kw_only=True):
     """A framework in an older release than the spec, the hosts and the matrix allow, because packages require it.
 
-    `newest` is the newest release that the spec, the hosts and the matrix allow, `by` the requirement of a package that
-    excludes it, and `more` the number of further such requirements.
+    Or a package of the spec, because its newest version requires something of which no file can be used. `newest` is the newest
+    release that is allowed otherwise, `by` the requirement that excludes it, and `more` the number of further such
+    requirements. `because` is why nothing meets the requirement of a package.
     """
 
     component: str
@@ -73,6 +81,7 @@ class HeldBack(Struct, frozen=True, kw_only=True):
     newest: str
     by: Ground
     more: int = 0
+    because: Ground | None = None
 
 
 class StepReason(Struct, frozen=True, kw_only=True):
@@ -203,6 +212,14 @@ class LoweredTarget(Struct, frozen=True, kw_only=True):
     nvcc: str
 
 
+class MissingKernels(Struct, frozen=True, kw_only=True):
+    """A library (`subject`) without kernels for some GPUs (`devices`); `because` says what then happens."""
+
+    subject: Subject
+    devices: tuple[str, ...]
+    because: str
+
+
 class UnlistedRelease(Struct, frozen=True, kw_only=True):
     """Releases of a component, newest first, that an index has and the matrix does not list yet."""
 
@@ -210,4 +227,4 @@ class UnlistedRelease(Struct, frozen=True, kw_only=True):
     versions: tuple[str, ...]
 
 
-Caution = LoweredTarget | Yanked | UnknownExtra | IndexLeftOut | UnlistedRelease | SourceNotice
+Caution = LoweredTarget | MissingKernels | Yanked | UnknownExtra | IndexLeftOut | UnlistedRelease | SourceNotice

@@ -16,6 +16,13 @@ from provisioner.grounds.requirement import Ground, Group  # noqa: TC001 - as ab
 from provisioner.grounds.source import Source  # noqa: TC001 - as above
 from provisioner.places import Place  # noqa: TC001 - as above
 
+AT_ONCE = 3
+"""The largest number of requests and facts that one fix changes; the same fact on several hosts counts once. Only when no fix
+is found is a larger set tried."""
+
+MOST_TRIED = 40
+"""The number of combinations of requests and facts that are tried for the fixes of a conflict, and again for a larger set."""
+
 
 class Span(Struct, frozen=True):
     """Neighbouring releases by their labels, from the first to the last; both are the same for a single release."""
@@ -39,12 +46,14 @@ class Subjects(Struct, frozen=True, kw_only=True):
 class Statement(Struct, frozen=True, kw_only=True):
     """A predicate (a consequence of a choice) that several candidates of the component or distribution `name` share.
 
-    `subjects` are these candidates, () when the predicate names its own subject.
+    `subjects` are these candidates, () when the predicate names its own subject. `pythons` are the only Pythons with which they
+    have it, () when it is the same with all.
     """
 
     name: str
     subjects: tuple[Subjects, ...]
     predicate: Predicate
+    pythons: tuple[str, ...] = ()
 
     @property
     def is_of_one(self) -> bool:

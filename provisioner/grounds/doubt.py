@@ -100,10 +100,36 @@ class MissingToolkit(Doubt, frozen=True, kw_only=True):
 
 
 class UnknownImage(Doubt, frozen=True, kw_only=True):
-    """A base image that the matrix does not list, so that its glibc and Python were not compared."""
+    """A base image that the matrix does not list, and whose facts in `unknown` (`glibc`, `python`) the spec does not state."""
 
-    component: ClassVar[str] = "glibc"
     reference: str
+    unknown: tuple[str, ...]
+
+    @property
+    def component(self) -> str:
+        return self.unknown[0]
+
+
+class TakenForKnown(Doubt, frozen=True, kw_only=True):
+    """A base image whose name ends like that of one in the matrix (`known`), in another registry or below another path."""
+
+    component: ClassVar[str] = "image"
+    is_assumption: ClassVar[bool] = True
+    reference: str
+    known: str
+
+
+class OwnFramework(Doubt, frozen=True, kw_only=True):
+    """A base image with a framework of its own (`brought`), beside which the lock installs another release (`subject`)."""
+
+    reference: str
+    brought: str
+    subject: Subject
+
+    @property
+    def component(self) -> str:
+        """The framework."""
+        return self.subject.name
 
 
 class UnpinnedImage(Doubt, frozen=True, kw_only=True):
@@ -144,21 +170,83 @@ class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
 
 
 class MissingLibraries(Doubt, frozen=True, kw_only=True):
-    """A wheel that needs shared libraries of CUDA (`sonames`), which nothing chosen is known to provide.
+    """A wheel that needs shared libraries of CUDA or ROCm (`sonames`), which nothing chosen is known to provide.
 
-    `providers` are distributions that provide these libraries. `in_container`: the stack runs in a container, where libraries
-    of the host are not used.
+    `providers` are distributions that provide these libraries. With `is_reached`, the wheel finds them in these distributions
+    without LD_LIBRARY_PATH. `runtime` is the ROCm that contains them, such as `ROCm 7`; "" for libraries of CUDA.
+    `in_container`: the stack runs in a container, where libraries of the host are not used.
     """
 
     is_of_choice: ClassVar[bool] = True
     subject: Subject
     sonames: tuple[str, ...]
     providers: tuple[str, ...]
+    is_reached: bool
+    runtime: str = ""
     in_container: bool
 
     @property
     def component(self) -> str:
         return self.subject.name
+
+
+class LacksOfSystem(Doubt, frozen=True, kw_only=True):
+    """Libraries or tools of the system (`names`) that `subject` needs, and that the image is not known to have.
+
+    `distribution` is the Linux distribution of the base image, "" when unknown. `packages` are packages of it that have what is
+    needed, and that are not installed because only a part of the subject needs them, or the spec wants no compiler. `bases` are
+    words of `image.base` for images that have it.
+    """
+
+    subject: Subject
+    names: tuple[str, ...]
+    image: str
+    distribution: str
+    packages: tuple[str, ...] = ()
+    because: str = ""
+    bases: tuple[str, ...] = ()
+    is_of_tools: bool = False
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+    @property
+    def is_assumption(self) -> bool:
+        # A missing tool stops the first compilation, and a missing library the import, with its name. But of an image whose
+        # distribution is known, and packages no such library, it is known that the import fails.
+        return self.is_of_tools or not self.distribution or bool(self.packages)
+
+
+class UnreadWheels(Doubt, frozen=True, kw_only=True):
+    """Distributions of whose wheels none was read for the libraries of the system that it links to."""
+
+    component: ClassVar[str] = "libraries"
+    is_assumption: ClassVar[bool] = True
+    distributions: tuple[str, ...]
+
+
+class UnreachedLibraries(Doubt, frozen=True, kw_only=True):
+    """A wheel that needs shared libraries of CUDA (`sonames`) from other wheels, in folders where the loader does not look.
+
+    `folders` are those of the distributions `providers`. With `is_of_pytorch`, PyTorch loads libraries of these names when it
+    is imported: a program that imports it first works, and another one fails at once, naming the library.
+    """
+
+    is_of_choice: ClassVar[bool] = True
+    subject: Subject
+    sonames: tuple[str, ...]
+    providers: tuple[str, ...]
+    folders: tuple[str, ...]
+    is_of_pytorch: bool
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+    @property
+    def is_assumption(self) -> bool:
+        return self.is_of_pytorch
 
 
 class ShadowedLibrary(Doubt, frozen=True, kw_only=True):
@@ -270,6 +358,27 @@ class UnsupportedGpu(Doubt, frozen=True, kw_only=True):
     component: ClassVar[str] = "gpu"
     device: str
     rocm: str
+
+
+class ApartGpus(Doubt, frozen=True, kw_only=True):
+    """A host with several GPUs and a library (`subject`) that has no kernels for some of them (`devices`).
+
+    Programs use the library on several GPUs only; `because` says for what.
+    """
+
+    is_of_choice: ClassVar[bool] = True
+    host: str
+    subject: Subject
+    devices: tuple[str, ...]
+    because: str
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+    @property
+    def of_host(self) -> str:
+        return ""  # the host states its GPUs
 
 
 class UndocumentedKernel(Doubt, frozen=True, kw_only=True):
@@ -393,6 +502,20 @@ class NamelessForward(Doubt, frozen=True, kw_only=True):
     profile_key: str
 
 
+class UnlistedBranches(Doubt, frozen=True, kw_only=True):
+    """An older driver of a host that loads the base image's cuda-compat of the release `cuda`, whose branches nobody knows.
+
+    `native` is the oldest driver that does not load it, "" when none is known.
+    """
+
+    component: ClassVar[str] = "cuda_compat"
+    of_host: ClassVar[str] = ""  # no fact of the host is missing
+    host: str
+    driver: str
+    cuda: str
+    native: str
+
+
 class SkippedClause(Doubt, frozen=True, kw_only=True):
     """A clause of an image's NVIDIA_REQUIRE_CUDA about a property that container runtimes do not know.
 
@@ -442,6 +565,17 @@ class UndesignatedBranch(Doubt, frozen=True, kw_only=True):
 
     component: ClassVar[str] = "driver"
     branch: str
+
+
+class PackedMetadata(Doubt, frozen=True, kw_only=True):
+    """A source distribution whose requirements are those that it was packed with, which a build may change."""
+
+    name: str
+    filename: str
+
+    @property
+    def component(self) -> str:
+        return self.name
 
 
 class BuiltMetadata(Doubt, frozen=True, kw_only=True):

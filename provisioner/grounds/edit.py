@@ -155,6 +155,23 @@ class DropDistribution(DropRequest, frozen=True, kw_only=True):
         return replace(request, spec=replace(request.spec, packages=tuple(packages)))
 
 
+class AddDistributions(Edit, frozen=True, kw_only=True):
+    """An edit that adds distributions to `packages:`, in any version."""
+
+    names: tuple[str, ...]
+
+    @property
+    def component(self) -> str:
+        return "packages"
+
+    @property
+    def change(self) -> str:
+        return ", ".join(self.names)
+
+    def apply(self, request: Request) -> Request:
+        return replace(request, spec=replace(request.spec, packages=(*request.spec.packages, *self.names)))
+
+
 class DropBound(Edit, frozen=True, kw_only=True):
     """An edit that removes every line `requirement` of `constraints:` or `overrides:`; `key` says which list."""
 

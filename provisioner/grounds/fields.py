@@ -10,7 +10,7 @@ from msgspec.structs import fields
 from packaging.requirements import Requirement
 
 from provisioner.grounds.bound import Drivers, Kernels, Names, SameVersion, Specifier, Versions
-from provisioner.grounds.predicate import BuildsOn, NeedsDriver, NeedsNativeDriver
+from provisioner.grounds.predicate import BuildsOn, NeedsDriver, NeedsNativeDriver, NeedsOwnKey
 from provisioner.grounds.requirement import Entails
 from provisioner.grounds.source import Documents, Hazard, Index, MatrixRow, Metadata
 from provisioner.places import HostPlace, Place
@@ -121,6 +121,8 @@ def object_of(value: Any) -> str:  # noqa: ANN401 - any ground or predicate
         return "driver"
     if isinstance(value, BuildsOn):
         return "kernel"
+    if isinstance(value, NeedsOwnKey):
+        return "secure_boot"
     names = {one.name for one in fields(value)}
     return next((str(getattr(value, name)) for name in _OBJECTS if name in names and getattr(value, name)), "")
 

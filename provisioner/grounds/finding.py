@@ -117,6 +117,17 @@ class MissingTarget(Finding, frozen=True, kw_only=True):
         return Solve(self.object)
 
 
+class MissingPlace(Finding, frozen=True, kw_only=True):
+    """A place under `runs` of the spec, `host` or `container`, that has no lock file."""
+
+    code: ClassVar[str] = "missing-place"
+    object: str
+
+    @property
+    def command(self) -> Command | None:
+        return Solve()
+
+
 class MissingPlatform(Finding, frozen=True, kw_only=True):
     """A platform of the spec (`needed`) that is not in the lock."""
 
@@ -159,16 +170,17 @@ class RefusedUnpinnedBase(UnpinnedBase, frozen=True, kw_only=True):
 
 
 class MissingOutput(Finding, frozen=True, kw_only=True):
-    """A rendered file that does not exist; `output` is its format."""
+    """A rendered file that does not exist, or a helper file of the rendered file `helped`; `output` is the format."""
 
     code: ClassVar[str] = "missing-output"
     lock: str
     output: str
     file: str
+    helped: str = ""
 
     @property
     def command(self) -> Command | None:
-        return Render(lock=self.lock, output=self.output, file=self.file)
+        return Render(lock=self.lock, output=self.output, file=self.helped or self.file)
 
 
 class EditedOutput(MissingOutput, frozen=True, kw_only=True):
@@ -286,6 +298,15 @@ class OtherGate(Finding, frozen=True, kw_only=True):
     is_stale: ClassVar[bool] = True
     needed: str
     locked: str
+
+
+class OtherSystemPackages(Finding, frozen=True, kw_only=True):
+    """Packages of the base image's distribution that the image would have beside those it needs, or lack."""
+
+    code: ClassVar[str] = "stale-system-packages"
+    is_stale: ClassVar[bool] = True
+    needed: tuple[str, ...]
+    locked: tuple[str, ...]
 
 
 class MissingPackage(Finding, frozen=True, kw_only=True):
@@ -445,14 +466,10 @@ class UnlistedIndex(Struct, frozen=True):
 
 
 class DedicatedIndex(Struct, frozen=True, kw_only=True):
-    """A locked `index` that is not `dedicated`, the only index from which the spec takes the packages.
-
-    `is_by_pattern`: the `packages` of `dedicated` in the spec match the packages.
-    """
+    """A locked `index` that is not `dedicated`, the index whose `packages` in the spec match the locked packages."""
 
     index: str
     dedicated: str
-    is_by_pattern: bool
 
 
 class IndexOfOthers(Struct, frozen=True):

@@ -102,6 +102,27 @@ class TakenElsewhere(Struct, frozen=True, kw_only=True):
     instead: AddIndex | NameFile | BuildWheels
 
 
+class IndexOfFile(Struct, frozen=True, kw_only=True):
+    """A line of a requirement file that names an index, or a page of files, by an `option` of pip.
+
+    `use` is `asked`, `needless` for PyTorch's own index, whose builds are chosen without it, or `other` where the spec lists
+    the indexes to ask. `variant` is the build (`cu124`) that an address of PyTorch's index is of, "" for none.
+    """
+
+    option: str
+    url: str
+    place: Place
+    use: str
+    variant: str = ""
+
+
+class ProjectNotLocked(Struct, frozen=True):
+    """A line of a requirement file that names the folder of a project, of which only the dependencies are locked."""
+
+    line: str
+    place: Place
+
+
 SourceNotice = ConfusionNotice | MovedIndex | TakenElsewhere
 """Notices on the index or other source that packages are taken from."""
 
@@ -114,5 +135,7 @@ Notice = (
     | MissingDetails
     | Remark
     | IndexSkipped
+    | IndexOfFile
+    | ProjectNotLocked
     | SourceNotice
 )

@@ -118,6 +118,12 @@ class CompiledFor(Struct, frozen=True):
     targets: tuple[str, ...]
 
 
+class LinksToRocm(Struct, frozen=True):
+    """The libraries of ROCm (`sonames`) that a wheel without code for NVIDIA's GPUs links to, so that it is for AMD's alone."""
+
+    sonames: tuple[str, ...]
+
+
 class Unmeasured(Struct, frozen=True):
     """The unknown compiled targets of a build whose artefact was never read."""
 
@@ -225,6 +231,17 @@ class NeedsLibraries(Struct, frozen=True):
 
     sonames: tuple[str, ...]
     bearers: tuple[str, ...]
+    is_inferred: bool = False
+
+
+class TakesFromSystem(Struct, frozen=True, kw_only=True):
+    """A shared library or a tool of the system (`name`) that the candidate needs, because of `because`.
+
+    `is_inferred`: the candidate was never measured, and the measured version next to it needs the library.
+    """
+
+    name: str
+    because: str = ""
     is_inferred: bool = False
 
 
@@ -345,6 +362,20 @@ class BuildsPatched(Struct, frozen=True):
     carriers: tuple[str, ...]
 
 
+class NeedsOwnKey(Struct, frozen=True, kw_only=True):
+    """A need of a driver for Secure Boot in one of the states in `bounds`, because its modules must be built on the host.
+
+    For the host's `kernel` the distribution `system` has signed modules of the driver branches in `branches` only. If there
+    are none, `kernels` are the kernel series for which it has some.
+    """
+
+    bounds: tuple[Bound, ...]
+    system: str
+    kernel: str
+    branches: tuple[str, ...]
+    kernels: tuple[str, ...] = ()
+
+
 class NeedsWithin(Struct, frozen=True, kw_only=True):
     """The needs of many releases for ranges of a component that all lie within one span, from `first` to `last`.
 
@@ -367,6 +398,7 @@ Predicate = (
     | NeedsDriver
     | NeedsCudaCompat
     | NeedsNativeDriver
+    | NeedsOwnKey
     | NeedsWithin
     | BuildsOn
     | Requires
@@ -375,6 +407,7 @@ Predicate = (
     | BundlesCompiler
     | CompiledFor
     | CompiledForOthers
+    | LinksToRocm
     | Unmeasured
     | KnowsTarget
     | AdmitsHosts
@@ -396,6 +429,7 @@ Predicate = (
     | Unpublished
     | IsForHolders
     | NeedsLibraries
+    | TakesFromSystem
     | NamesFile
     | Ended
     | IsPrerelease

@@ -11,7 +11,7 @@ from typing import ClassVar
 from msgspec import Struct
 
 from provisioner.grounds.predicate import Predicate  # noqa: TC001 - part of a type that is matched at run time
-from provisioner.grounds.source import Attempts, Question, Source
+from provisioner.grounds.source import Question, Source
 from provisioner.places import HostPlace, Place
 
 
@@ -45,6 +45,10 @@ class Relation(Struct, frozen=True):
 
     def __str__(self) -> str:
         return f"{self.subject} needs {self.object}{f', {self.through}' if self.through else ''}"
+
+
+FILES = "files"
+"""The object of the relation between a distribution and the Pythons and platforms that it has files for."""
 
 
 class SameChoice(Struct, frozen=True):
@@ -138,11 +142,10 @@ class NamedGround(Ground, frozen=True, kw_only=True):
 
 
 class RequiresComponent(NamedGround, frozen=True, kw_only=True):
-    """A line of `requires:`; if the solver makes an attempt with one Python, `attempt` is its version, otherwise ""."""
+    """A line of `requires:`."""
 
     range: str
     place: Place
-    attempt: str = ""
 
     @property
     def group(self) -> Group:
@@ -253,12 +256,28 @@ class CallsForAccelerator(AsksAccelerator, frozen=True, kw_only=True):
 
 
 class AsksImage(Ground, frozen=True, kw_only=True):
-    """The base image that the spec requests; "" when provision chooses one."""
+    """The base image that the spec requests; "" when provision chooses one.
+
+    With `has_libraries` it chooses among images with CUDA's libraries, because no image without them has an answer.
+    """
 
     component: ClassVar[str] = "image"
     group: ClassVar[Group] = SpecLine("image")
     base: str
     place: Place
+    has_libraries: bool = False
+
+
+class AsksSystemPackage(Ground, frozen=True, kw_only=True):
+    """A package of the base image's Linux distribution that the spec asks for."""
+
+    component: ClassVar[str] = "image"
+    name: str
+    place: Place
+
+    @property
+    def group(self) -> Group:
+        return SpecLine("image.apt", self.name)
 
 
 class Forbids(Ground, frozen=True, kw_only=True):
@@ -337,8 +356,11 @@ class CompilesForGpu(Ground, frozen=True, kw_only=True):
 class AsksWhyNot(NamedGround, frozen=True, kw_only=True):
     """The newer release of a component or distribution that the user asks about, which was not chosen."""
 
-    group: ClassVar[Group] = Fixed("question")
     release: str
+
+    @property
+    def group(self) -> Group:
+        return Fixed("question", f"{self.name} {self.release}")
 
     @property
     def source(self) -> Source | None:
@@ -509,22 +531,17 @@ class OtherDriver(NamedGround, frozen=True, kw_only=True):
         return FactOf(self.name, "")
 
 
-class TriesPython(Ground, frozen=True, kw_only=True):
-    """The Python of one attempt, if the spec requests none; `others` are further Pythons for which there is no solution either.
-
-    `is_reported`: the attempt belongs to a reported conflict, which lists the others.
-    """
+class FixesPython(Ground, frozen=True, kw_only=True):
+    """The Python of one attempt, which its environment has: no reason for an answer, and no member of a conflict."""
 
     kind: ClassVar[str] = "fact"
     component: ClassVar[str] = "python"
     group: ClassVar[Group] = PYTHON_ATTEMPT
     python: str
-    others: tuple[str, ...] = ()
-    is_reported: bool = False
 
     @property
     def source(self) -> Source | None:
-        return Attempts() if self.is_reported else None
+        return None
 
 
 class Entails(NamedGround, frozen=True, kw_only=True):

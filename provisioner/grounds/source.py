@@ -45,8 +45,4 @@ class Question(Struct, frozen=True):
     """The command line, on which the user asked a question."""
 
 
-class Attempts(Struct, frozen=True):
-    """The Pythons that fit the components of a problem; the solver makes one attempt with each."""
-
-
-Source = Place | HostPlace | Documents | MatrixRow | Hazard | Metadata | Index | Question | Attempts
+Source = Place | HostPlace | Documents | MatrixRow | Hazard | Metadata | Index | Question

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from msgspec.structs import replace
@@ -60,10 +60,10 @@ class NamedGpu(NamedTuple):
 class UnreadName(NamedTuple):
     """A GPU name that does not determine a single target; `text` is the name as given, `vendor` "" if unknown.
 
-    `candidates` are the products that the name fits, whose targets differ; `near` is a similar product of the same vendor and
-    generation, None if there is none. `is_newer` is whether the number in the name is above those of all products of its line,
-    `is_slice` whether the name is a MIG profile without a GPU, and `is_other` whether it names a device of another vendor than
-    NVIDIA and AMD.
+    `candidates` are the products that the name fits, whose targets differ. `near` is the product of the same vendor of which
+    the name is a slip, otherwise a similar product of the same generation, None if there is none. `is_newer` is whether the
+    number in the name is above those of all products of its line, and no slip of one. `is_slice` is whether the name is a MIG
+    profile without a GPU, and `is_other` whether it names a device of another vendor than NVIDIA and AMD.
     """
 
     text: str
@@ -395,9 +395,37 @@ class GpuNames:
                 siblings.append((one, other))
         same = [one for one, other in siblings if other == number]
         newest = max((other for _, other in siblings), default=None)
-        is_newer = number is not None and newest is not None and number > newest
-        vendor = vendor or next((one.vendor for one, _ in siblings), "")
-        return UnreadName(text, vendor=vendor, near=_most_similar(words, same), is_newer=is_newer)
+        longest = max((len(_model(one.words)) for one, _ in siblings), default=0)
+        is_newer = number is not None and newest is not None and number > newest and len(_model(words)) <= longest
+        own_vendor = vendor or next((one.vendor for one, _ in siblings), "")
+        slips = {} if is_newer else self._slips(name, words, vendor)
+        one_slip = slips.get(0) or slips.get(1)
+        alike = one_slip or same or slips.get(2) or self._of_other_lines(words, vendor)
+        near = _most_similar(words, alike)
+        found = next((one.vendor for one in alike if one.product == near), "")
+        return UnreadName(text, vendor=own_vendor or found, near=near, is_newer=is_newer and near is None)
+
+    def _slips(self, name: str, words: frozenset[str], vendor: str) -> dict[int, list[_Listed]]:
+        """Return the products of a vendor whose model number a name has with a slip of the pen, by the size of the slip.
+
+        The products are of the line that the name has, if it has one. `vendor` is "" if the name reveals none. Nothing is
+        returned if a product of that line has the number as it is: then other words of the name are wrong.
+        """
+        typed, lines = _models(name), words & _LINES
+        found: dict[int, list[_Listed]] = {}
+        for one in self._listed:
+            if vendor in {"", one.vendor} and lines <= one.words and (own := _model(one.words)):
+                if lines and own in words:
+                    return {}
+                sizes = [size for text in typed if (size := _slip(text, own)) is not None]
+                if sizes:
+                    found.setdefault(min(sizes), []).append(one)
+        return found
+
+    def _of_other_lines(self, words: frozenset[str], vendor: str) -> list[_Listed]:
+        """Return the products of a vendor with the model number of a name and another line, such as GTX 1080 for `RTX 1080`."""
+        model = _model(words)
+        return [one for one in self._listed if model and vendor in {"", one.vendor} and _model(one.words) == model]
 
 
 _LINES = frozenset({"rtx", "gtx", "gts", "gt", "rx", "mx", "pro", "titan", "jetson", "quadro"})
@@ -480,6 +508,56 @@ def _generation(words: frozenset[str]) -> tuple[str, int | None]:
     return "", None
 
 
+def _model(words: frozenset[str]) -> str:
+    """Return the word of a name that is its model number, such as `4090` or `mi300x`; "" if it has none."""
+    return next((word for word in sorted(words) if re.fullmatch(_MODEL, word) and not re.fullmatch(_DETAIL, word)), "")
+
+
+def _models(name: str) -> set[str]:
+    """Return the texts in a name that may be a mistyped model number: words with a digit, with the letters before it, if any.
+
+    `L 40S` -> l40s. The word for a line, as in `RTX 4909`, belongs to no number.
+    """
+    words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word]
+    no_letters = _LINES | _BRANDS | _SILENT | _PORTABLE
+    joined = {word: before + word for before, word in pairwise(words) if before.isalpha() and before not in no_letters}
+    found = {word for word in words_of(name) if any(map(str.isdigit, word))}
+    return {joined.get(word, word) for word in found if not re.fullmatch(_DETAIL, word)}
+
+
+_LOOK_ALIKE = str.maketrans("oil", "011")
+
+
+_SHORTEST_SLIP = 2
+"""The length of the shortest word of which a longer one may be a slip."""
+
+
+def _slip(typed: str, meant: str) -> int | None:
+    """Return the size of the slip that makes a typed word of the one that is meant; None if it is no slip.
+
+    0: letters for digits that look like them, or no slip at all. 1: besides, a character is left out or too many, or two
+    neighbours are exchanged. 2: besides, one character is left out and another one is too many. Another character in the place
+    of one is no slip: it names another product.
+    """
+    one, other = typed.translate(_LOOK_ALIKE), meant.translate(_LOOK_ALIKE)
+    if one == other:
+        return 0
+    shorter, longer = sorted((one, other), key=len)
+    if len(shorter) < _SHORTEST_SLIP or len(longer) - len(shorter) > 1:
+        return None
+    if len(shorter) < len(longer):
+        return 1 if shorter in _with_one_less(longer) else None
+    first, *others = (index for index, pair in enumerate(zip(one, other, strict=True)) if pair[0] != pair[1])
+    if others == [first + 1] and one[first] == other[first + 1] and one[first + 1] == other[first]:
+        return 1
+    return 2 if others and _with_one_less(one) & _with_one_less(other) else None
+
+
+def _with_one_less(word: str) -> set[str]:
+    """Return a word without one of its characters, once for each character."""
+    return {word[:index] + word[index + 1 :] for index in range(len(word))}
+
+
 def _most_similar(words: frozenset[str], rows: list[_Listed]) -> str | None:
     """Return the product in `rows` with the most similar model number, then the most similar words, then the shortest name.
 
@@ -487,14 +565,11 @@ def _most_similar(words: frozenset[str], rows: list[_Listed]) -> str | None:
     """
     from difflib import SequenceMatcher
 
-    def model(of: frozenset[str]) -> str:
-        return next((word for word in sorted(of) if re.fullmatch(_MODEL, word) and not re.fullmatch(_DETAIL, word)), "")
-
     wanted = " ".join(sorted(words - _BRANDS))
 
     def likeness(one: _Listed) -> tuple[int, float, int, str]:
         ratio = SequenceMatcher(None, wanted, " ".join(sorted(one.words - _BRANDS))).ratio()
-        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(model(words), model(one.words), strict=False)))
+        shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(_model(words), _model(one.words), strict=False)))
         return -shared, -ratio, len(one.product), one.product
 
     return min(rows, key=likeness).product if rows else None

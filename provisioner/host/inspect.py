@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import cached_property
 from pathlib import Path
@@ -253,10 +254,17 @@ class _Linux:
             key: _newest(parse.library_file_name(name, f"lib{key}") for name in on_path | system)
             for key in ("cudnn", "nccl", "cublas")
         }
-        if not any(found.values()):
+        rocm = self._rocm()
+        if rocm is None and not any(found.values()):
             return None
         shadows = any(parse.library_file_name(name, f"lib{key}") for name in on_path for key in found)
-        return Libraries(**found, on_path=("LD_LIBRARY_PATH",) if shadows else ())
+        return Libraries(**found, rocm=rocm, on_path=("LD_LIBRARY_PATH",) if shadows else ())
+
+    def _rocm(self) -> str | None:
+        """Return the release of the installed ROCm, from the file in which its packages keep it; None if unknown."""
+        kept = (self._machine.text(f"opt/rocm/{folder}.info/version") for folder in ("", "core/"))
+        match = next((found for text in kept if (found := re.match(r"\d+(\.\d+)+", text))), None)
+        return match[0] if match else None
 
     def _fabric_manager(self) -> str | None:
         """Return the version of the Fabric Manager, which must equal the driver's on NVSwitch machines; None if unknown."""

@@ -102,12 +102,14 @@ class SecureBoot(StrictModel, frozen=True, kw_only=True):
 class Libraries(StrictModel, frozen=True, kw_only=True):
     """The versions of system libraries that would be loaded in place of the copies in wheels.
 
-    `on_path` are the environment variables through which the loader finds these libraries.
+    `on_path` are the environment variables through which the loader finds these libraries. `rocm` is the release of ROCm that
+    is installed, for wheels that do not contain it.
     """
 
     cudnn: VersionText | None = None
     nccl: VersionText | None = None
     cublas: VersionText | None = None
+    rocm: VersionText | None = None
     on_path: tuple[str, ...] = ()
 
     @property

@@ -14,11 +14,13 @@ _UNITS = ((1_000_000_000, "GB"), (1_000_000, "MB"), (1_000, "kB"))
 
 
 class Activity:
-    """Thread-safe counters of projects, metadata and bytes read so far, and the URLs of the requests in flight."""
+    """Thread-safe counters of what was read so far, the URLs of the requests in flight, and the file being built."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._open: dict[object, str] = {}
+        self.built = ""
+        """The source distribution that is being built to learn its requirements, "" when none is."""
         self.projects = 0
         """The number of projects whose releases were read."""
         self.metadata = 0
@@ -45,6 +47,15 @@ class Activity:
             with self._lock:
                 del self._open[token]
 
+    @contextmanager
+    def building(self, filename: str) -> Iterator[None]:
+        """Record a source distribution as being built while the `with` block runs; one at a time is."""
+        self.built = filename
+        try:
+            yield
+        finally:
+            self.built = ""
+
     @property
     def waiting(self) -> str:
         """The URL of the request that has been in flight for the longest, "" when there is none."""
@@ -53,12 +64,18 @@ class Activity:
 
 
 def progress_line(activities: Iterable[Activity]) -> str:
-    """Return the summed progress as text: `42 projects, metadata of 31 files, 12.3 MB; waiting for numpy from pypi.org`."""
+    """Return the summed progress as text: `42 projects, metadata of 31 files, 12.3 MB; waiting for numpy from pypi.org`.
+
+    A build is told rather than a request: its own requests are pip's, and unknown here.
+    """
     known = tuple(activities)
     projects, metadata = sum(one.projects for one in known), sum(one.metadata for one in known)
     received = sum(one.received for one in known)
     parts = [_counted(projects, "project"), f"metadata of {_counted(metadata, 'file')}"]
     parts += [readable_size(received)] if received else []
+    built = next((one.built for one in known if one.built), "")
+    if built:
+        return f"{', '.join(parts)}; building {built} to learn what it requires"
     waiting = next((one.waiting for one in known if one.waiting), "")
     return ", ".join(parts) + (f"; waiting for {_shown(waiting)}" if waiting else "")
 

@@ -32,6 +32,7 @@ from provisioner.index.pages.reader import PageReader
 from provisioner.index.pages.selection import Listing, Selection, takes_python
 from provisioner.index.prefetch import Prefetcher
 from provisioner.index.pruning import prune_if_due
+from provisioner.index.read_limit import ReadLimit
 from provisioner.index.routing import locate, route
 
 if TYPE_CHECKING:
@@ -62,12 +63,13 @@ class PackageIndex:
     Use it as a context manager, or call `close`; either cancels the reads that the background threads have not begun.
     """
 
-    def __init__(self, settings: IndexSettings, environment: Environment) -> None:
+    def __init__(self, settings: IndexSettings, environment: Environment, *, limit: ReadLimit | None = None) -> None:
+        """Read as `settings` say; `limit` is shared by the clients of a run, None for a limit of this client's own."""
         self._settings = settings
         self._environment = environment
         self._markers = Markers(marker_environment(environment))
         self._cache = Cache(settings.cache_directory)
-        self._transport = Transport(settings)
+        self._transport = Transport(settings, limit=limit or ReadLimit(settings.read_limit))
         self._pages = PageReader(settings, self._cache, self._transport)
         self._metadata = MetadataReader(settings, self._cache, self._transport)
         self._details = DetailReader(settings, self._cache, self._transport, self._metadata)
@@ -190,6 +192,10 @@ class PackageIndex:
     def is_built(self, file: IndexFile) -> bool:
         """Return whether the requirements of a source distribution were found by building it on this machine."""
         return self._metadata.is_built(file)
+
+    def is_packed(self, file: IndexFile) -> bool:
+        """Return whether the requirements of a source distribution are those it was packed with, and left to a build."""
+        return self._metadata.is_packed(file)
 
     def hash_and_size(self, file: IndexFile) -> tuple[str, int | None]:
         """Return the sha256 of a file and its size in bytes, read from the file itself when its index does not state them."""

@@ -1,7 +1,8 @@
-"""Image registries: parsing of image references, and resolution of a tag to its digest.
+"""Image registries: parsing of image references, digests and environments of tags, and the tags of a repository.
 
 Sources: distribution/reference grammar, and Docker's rule that a first component is a registry only when it has a dot, a colon
-or is `localhost`; OCI Distribution Specification 1.1, "Pulling manifests"; Docker Registry token authentication specification.
+or is `localhost`; OCI Distribution Specification 1.1, "Pulling manifests" and "Listing Tags"; OCI Image Specification 1.1,
+"Image configuration"; Docker Registry token authentication specification.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from typing import TYPE_CHECKING
+from collections.abc import Mapping  # noqa: TC003 - msgspec reads the annotation at run time
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -27,12 +29,17 @@ _REGISTRY = re.compile(r"([A-Za-z0-9.-]+|\[[0-9a-fA-F:]+\])(:\d{1,5})?")
 _REPOSITORY = re.compile(r"[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*(/[a-z0-9]+((\.|_|__|-+)[a-z0-9]+)*)*")
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_NEXT = re.compile(r"<[^>]*/tags/list\?([^>]*)>\s*;\s*rel=\"?next")
 _CHALLENGE = re.compile(r'(\w+)="([^"]*)"')
 
 INDEX_TYPES = ("application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json")
 MANIFEST_TYPES = ("application/vnd.oci.image.manifest.v1+json", "application/vnd.docker.distribution.manifest.v2+json")
-LARGEST = 4 * 1024 * 1024
-"""The largest token response in bytes that is parsed; also the specification's limit for manifests."""
+LARGEST_ANSWER = 4 * 1024 * 1024
+"""The largest answer in bytes that is parsed as JSON; the specification's limit for manifests, and more than a token needs."""
+
+
+PAGE = 1000
+"""The number of tags that a registry is asked for at once."""
 
 
 class ImageReferenceError(ProvisionError):
@@ -74,6 +81,12 @@ class ImageReference(Struct, frozen=True, kw_only=True):
         return cls(text=text, registry=registry, repository=repository, tag=tag or "latest", digest=digest)
 
     @property
+    def name(self) -> str:
+        """The repository as people write it: `ubuntu`, `nvidia/cuda`, `localhost:5000/base`."""
+        is_hub = self.registry == DOCKER_HUB
+        return self.repository.removeprefix("library/") if is_hub else f"{self.registry}/{self.repository}"
+
+    @property
     def base_url(self) -> str:
         """The URL of the repository's API; loopback registries are requested over plain HTTP, as container engines do."""
         host = "registry-1.docker.io" if self.registry == DOCKER_HUB else self.registry
@@ -97,48 +110,109 @@ def resolve_digest(reference: str, *, settings: IndexSettings) -> str:
         )
     transport = Transport(settings)
     try:
-        return _Registry(parsed, transport).digest()
+        return Repository(parsed, transport).digest(parsed.tag)
     finally:
         transport.close()
 
 
-class _Registry:
-    """Client of the repository of one image reference in its registry."""
+class ImageContent(Struct, frozen=True, kw_only=True):
+    """The digest of an image, and the environment variables in its configuration for each platform (`linux/amd64`)."""
+
+    digest: str
+    environments: Mapping[str, Mapping[str, str]]
+
+
+class Repository:
+    """Client of a repository in its registry, for images that need no account; `reference` names any of its images."""
 
     def __init__(self, reference: ImageReference, transport: Transport) -> None:
         self._reference = reference
         self._transport = transport
         self._source = f"registry `{reference.registry}`"
-        self._url = f"{reference.base_url}/manifests/{reference.tag}"
         self._token = ""
 
-    def digest(self) -> str:
-        """Return the digest of the manifest: that of the response header, otherwise computed from the manifest itself."""
-        stated = self._manifest("HEAD").headers.get("Docker-Content-Digest", "")
+    def digest(self, tag: str) -> str:
+        """Return the digest of a tag: that of the response header, otherwise computed from the manifest itself."""
+        stated = self._get(f"manifests/{tag}", method="HEAD").headers.get("Docker-Content-Digest", "")
         if _DIGEST.fullmatch(stated):
             return stated
-        return f"sha256:{hashlib.sha256(self._manifest('GET').body).hexdigest()}"
+        return _digest_of(self._get(f"manifests/{tag}").body)
 
-    def _manifest(self, method: str) -> Response:
-        answer = self._request(method)
+    def tags(self) -> tuple[str, ...]:
+        """Return all tags of the repository, sorted; raises `ImageReferenceError` when the registry does not know it."""
+        found: set[str] = set()
+        path = f"tags/list?n={PAGE}"
+        while path:
+            answer = self._get(path)
+            listed = self._json(answer, path).get("tags") or []
+            fresh = {str(tag) for tag in listed} - found if isinstance(listed, list) else set()
+            found |= fresh
+            following = _NEXT.search(answer.headers.get("Link", ""))
+            # A registry that names a next page without new tags would be asked for ever.
+            path = f"tags/list?{following[1]}" if following and fresh else ""
+        return tuple(sorted(found))
+
+    def content(self, tag: str) -> ImageContent:
+        """Return the digest and the environments of a tag; raises `ImageReferenceError` when the registry lacks the tag."""
+        answer = self._get(f"manifests/{tag}")
+        manifest = self._json(answer, f"manifests/{tag}")
+        entries = manifest.get("manifests")
+        # An index lists attestations, too, whose platform is unknown.
+        of_platforms = [
+            self._json(self._get(f"manifests/{entry['digest']}"), entry["digest"])
+            for entry in (entries if isinstance(entries, list) else [])
+            if entry.get("platform", {}).get("os") == "linux"
+        ]
+        found = dict(self._environment(one) for one in (of_platforms or [manifest]))
+        return ImageContent(digest=_digest_of(answer.body), environments=found)
+
+    def _environment(self, manifest: dict[str, Any]) -> tuple[str, dict[str, str]]:
+        """Return the platform and the environment of the image of a manifest."""
+        digest = str(manifest.get("config", {}).get("digest", ""))
+        if not _DIGEST.fullmatch(digest):
+            raise UnavailableError(f"{self._source} has a manifest of `{self._reference.repository}` without a configuration")
+        answer = self._get(f"blobs/{digest}")
+        if _digest_of(answer.body) != digest:
+            raise UnavailableError(f"{self._source} sent another content than `{digest}` of `{self._reference.repository}`")
+        config = self._json(answer, digest)
+        pairs = (str(one).partition("=") for one in config.get("config", {}).get("Env") or [])
+        return f"{config.get('os')}/{config.get('architecture')}", {name: value for name, _, value in pairs}
+
+    def _json(self, answer: Response, what: str) -> dict[str, Any]:
+        try:
+            found = json.loads(answer.body) if len(answer.body) <= LARGEST_ANSWER else None
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise UnavailableError(f"{self._source} answers with something that is no JSON object: {what}")
+        return found
+
+    def _get(self, path: str, *, method: str = "GET") -> Response:
+        answer = self._request(path, method)
         challenge = answer.headers.get("WWW-Authenticate", "")
         if answer.status == 401 and challenge.lower().startswith("bearer ") and not self._token:
             self._token = self._new_token(dict(_CHALLENGE.findall(challenge)))
-            answer = self._request(method)
+            answer = self._request(path, method)
         if answer.status == 404:
+            name = self._reference.name
             raise ImageReferenceError(
-                f"image `{self._reference.text}` does not exist: {self._source} does not know it",
+                f"image `{name}:{path.removeprefix('manifests/')}` does not exist: {self._source} does not know it"
+                if path.startswith("manifests/")
+                else f"{self._source} has no `{path}` of `{name}`",
                 hints=("check the name and the tag",),
             )
         if answer.status != 200:
-            raise refusal(answer.status, self._url, source=f"{self._source}, asked for `{self._reference.text}`,")
+            url = f"{self._reference.base_url}/{path}"
+            raise refusal(answer.status, url, source=f"{self._source}, asked for `{self._reference.text}`,")
         return answer
 
-    def _request(self, method: str) -> Response:
+    def _request(self, path: str, method: str) -> Response:
         headers = {"Accept": ", ".join((*INDEX_TYPES, *MANIFEST_TYPES))}
         if self._token:
             headers["Authorization"] = f"Bearer {self._token}"
-        return self._transport.request(self._url, source=self._source, method=method, headers=headers)
+        return self._transport.request(
+            f"{self._reference.base_url}/{path}", source=self._source, method=method, headers=headers
+        )
 
     def _new_token(self, challenge: dict[str, str]) -> str:
         """Request an anonymous bearer token from the service that `challenge` (a parsed WWW-Authenticate header) names.
@@ -152,9 +226,13 @@ class _Registry:
         if answer.status != 200:
             raise refusal(answer.status, realm, source=f"the token service of {self._source}")
         try:
-            found = json.loads(answer.body) if len(answer.body) <= LARGEST else None
+            found = json.loads(answer.body) if len(answer.body) <= LARGEST_ANSWER else None
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict):
             raise UnavailableError(f"the token service of {self._source} answers with something that is no token")
         return str(found.get("token") or found.get("access_token") or "")
+
+
+def _digest_of(content: bytes) -> str:
+    return f"sha256:{hashlib.sha256(content).hexdigest()}"

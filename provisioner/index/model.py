@@ -119,6 +119,14 @@ class PrereleaseSource(Protocol):
 
 
 @runtime_checkable
+class PackedSource(Protocol):
+    """The interface through which the solver learns which metadata a build may change."""
+
+    def is_packed(self, file: IndexFile) -> bool:
+        """Return whether the requirements of a source distribution are those it was packed with, and left to a build."""
+
+
+@runtime_checkable
 class FileSource(Protocol):
     """The interface through which the solver reads files of direct references and learns which metadata was built."""
 

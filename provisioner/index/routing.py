@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 from provisioner.errors import ProvisionError
 from provisioner.index.address import is_remote, origin
 from provisioner.index.model import FIND_LINKS
-from provisioner.index.settings import IndexLocation
+from provisioner.index.settings import JETPACK, JETSON, IndexLocation
 
 if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
@@ -103,10 +103,10 @@ def normalized_pattern(pattern: str) -> str:
 def locate(index: str, settings: IndexSettings) -> Route:
     """Return the route to the index named `index`: a configured index, or one variant of a template (`pytorch-cu126`).
 
-    With "", the route has all indexes for unpinned names. Unless a configured template is named `pytorch`, that name is a
-    built-in template of PyTorch's own indexes. The route to a variant of the built-in template is empty if no index is
-    configured, or if the spec lists indexes of which none is PyTorch's. Raises `ProvisionError`, listing the configured
-    indexes, for an unknown name.
+    With "", the route has all indexes for unpinned names. Unless a configured template has the name, `pytorch` is a built-in
+    template of PyTorch's own indexes, `jetson` and `jetpack` are those of NVIDIA's for Jetsons. The route to a variant of a
+    built-in template is empty if no index is configured, or if the spec lists indexes of which none is a template of that name.
+    Raises `ProvisionError`, listing the configured indexes, for an unknown name.
     """
     if not index:
         return Route(locations=open_indexes(settings))
@@ -116,12 +116,22 @@ def locate(index: str, settings: IndexSettings) -> Route:
         if location.name == index and not location.is_template:
             return Route(locations=(location,), takes_find_links=False)
     templates = [location for location in settings.indexes if location.is_template]
-    if not any(location.name == "pytorch" for location in templates):
-        templates.append(IndexLocation(name="pytorch", url=settings.pytorch_index))
+    given = {template.name for template in templates}
+    templates.extend(template for template in _built_in(settings) if template.name not in given)
     for template in templates:
         variant = index.removeprefix(f"{template.name}-")
         if variant not in {index, ""}:
-            location = IndexLocation(name=index, url=template.url.replace("{variant}", variant))
+            location = replace(template, name=index, url=template.url.replace("{variant}", variant), packages=())
             return Route(locations=(location,) if settings.indexes and template.url else (), local_label=variant)
     known = ", ".join(f"`{location.name}`" for location in settings.indexes) or "none"
     raise ProvisionError(f"index `{index}` is not configured; configured: {known}", hints=("add it under `indexes:`",))
+
+
+def _built_in(settings: IndexSettings) -> tuple[IndexLocation, ...]:
+    """Return the templates of the builds' own indexes, with an empty URL if the spec lists its indexes."""
+    is_off = not settings.pytorch_index
+    return (
+        IndexLocation(name="pytorch", url=settings.pytorch_index),
+        IndexLocation(name="jetson", url="" if is_off else JETSON),
+        IndexLocation(name="jetpack", url="" if is_off else JETPACK, is_page=True),
+    )

@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from provisioner.caches import cache_directory
 from provisioner.errors import ProvisionError
 from provisioner.index.address import as_url, origin, project_url, require_clear_login
+from provisioner.index.read_limit import LIMIT, VARIABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -21,6 +22,17 @@ if TYPE_CHECKING:
 PYPI = "https://pypi.org/simple"
 PYTORCH = "https://download.pytorch.org/whl/{variant}"
 """The URL template of PyTorch's indexes, one per build variant (`cu126`). Source: pytorch.org, "Previous versions"."""
+
+JETSON = "https://pypi.jetson-ai-lab.io/{variant}"
+"""The URL template of the indexes of NVIDIA's Jetson AI Lab, one for each JetPack and CUDA (`jp6/cu126`).
+
+Source: dusty-nv/jetson-containers, README.md.
+"""
+JETPACK = "https://developer.download.nvidia.com/compute/redist/jp/{variant}/"
+"""The URL template of NVIDIA's pages of wheels, one for each JetPack and framework (`v511/pytorch`).
+
+Source: NVIDIA, "Installing PyTorch for Jetson Platform" and "Installing TensorFlow for Jetson Platform".
+"""
 
 KEYRING_PROVIDERS = ("auto", "disabled", "import", "subprocess")
 
@@ -82,7 +94,7 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     direct references as written; relative ones are resolved against `direct_folder`. `logins` are the credentials from the
     variables `PROVISION_INDEX_<NAME>_USERNAME` and `_PASSWORD`, as `logins_from` returns them. `keyring_provider` is pip's
     option: `auto`, `disabled`, `import` or `subprocess`. `ca_bundle_from` and `client_certificate_from` name the setting or
-    variable that configures these files, for error messages.
+    variable that configures these files, for error messages. `read_limit` is the number of bytes that one run may read.
     """
 
     indexes: tuple[IndexLocation, ...] = (IndexLocation(name="pypi", url=PYPI),)
@@ -109,6 +121,7 @@ class IndexSettings(Struct, frozen=True, kw_only=True):
     logins: Mapping[str, Login] = field(default_factory=dict)
     keyring_provider: str = "auto"
     fresh_seconds: int = 600
+    read_limit: int = LIMIT
     cache_directory: Path = field(default_factory=cache_directory)
 
     def __repr__(self) -> str:
@@ -134,14 +147,18 @@ def logins_from(environ: Mapping[str, str]) -> dict[str, Login]:
     return {prefix: (parts.get("USERNAME", ""), parts.get("PASSWORD", "")) for prefix, parts in found.items()}
 
 
-def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
+def settings_from_pip(environ: Mapping[str, str], lines: Iterable[tuple[str, str]] = ()) -> IndexSettings:
     """Read pip's configuration: its files (global, user, site, PIP_CONFIG_FILE), then the `PIP_*` environment variables.
 
-    A later source overrides an earlier one, and `[install]` overrides `[global]`. Raises `InstallerConfigurationError` when a
-    file or value is invalid, and `AddressError` for an ambiguous or unsupported URL. Source: pip documentation,
-    "Configuration", read 2026-11-21.
+    `lines` are options of requirement files with their values: as in pip, an `index-url` replaces the configured one, and each
+    `extra-index-url` and `find-links` is added. A later source overrides an earlier one, and `[install]` overrides `[global]`.
+    Raises `InstallerConfigurationError` when a file or value is invalid, and `AddressError` for an ambiguous or unsupported
+    URL. Source: pip documentation, "Configuration", read 2026-11-21.
     """
     options = _options(environ)
+    for option, value in lines:
+        before = "" if option == "index-url" else options.get(option, "")
+        options[option] = f"{before} {value}".strip()
     for option in ("index-url", "extra-index-url", "find-links", "proxy"):
         for address in options.get(option, "").split():
             require_clear_login(address, f"pip's `{option}`")
@@ -162,6 +179,7 @@ def settings_from_pip(environ: Mapping[str, str]) -> IndexSettings:
         allow_prerelease=_is_true(options.get("pre", "")),
         logins=logins_from(environ),
         keyring_provider=_keyring_provider(options),
+        read_limit=_read_limit(environ.get(VARIABLE, "")),
     )
 
 
@@ -297,6 +315,14 @@ def _number(options: Mapping[str, str], key: str, default: float) -> float:
             hints=(f"correct PIP_{key.upper().replace('-', '_')} or pip.conf",),
         )
     return number
+
+
+def _read_limit(text: str) -> int:
+    """Return a number of bytes written as `500MB` or `2GB`; `LIMIT` for ""."""
+    match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)\s*([kMGT]?)B?", text.strip()) if text else None
+    if text and (match is None or not float(match[1])):
+        raise InstallerConfigurationError(f"{VARIABLE} is `{text}`, which is no number of bytes", hints=("write it as 2GB",))
+    return int(float(match[1]) * 1000 ** " kMGT".index(match[2] or " ")) if match else LIMIT
 
 
 def _is_true(text: str) -> bool:

@@ -16,15 +16,24 @@ from provisioner import __version__
 from provisioner.components import COMPONENTS, Supplier
 from provisioner.errors import ProvisionError
 from provisioner.grounds.fields import fields_of
-from provisioner.grounds.requirement import Entails, RequiresComponent
+from provisioner.grounds.requirement import Entails
 from provisioner.grounds.source import Hazard, MatrixRow
 from provisioner.index.metadata.core_metadata import UnusableMetadataError, parse_requirement
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.lock.format.artifact import fits, local_path, lock_file, locked_url, nameless
-from provisioner.lock.format.model import Installer, Lock, LockedPackage, LockedPin, LockedStack, Reason, relaxation
+from provisioner.lock.format.model import (
+    Installer,
+    Lock,
+    LockedPackage,
+    LockedPin,
+    LockedStack,
+    LockedSystemPackage,
+    Reason,
+    relaxation,
+)
 from provisioner.places import Place
 from provisioner.platforms import environment_marker, package_marker
-from provisioner.resolver.stack import BaseImage, Stack
+from provisioner.resolver.stack import BaseImage, Stack, SystemPackage
 from provisioner.versions import series
 from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
@@ -214,6 +223,7 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
         ),
         image=_locked_image(stack.image) if stack.image else None,
         installer=_locked_installer(stack.platform, installer),
+        apt=tuple(_locked_system_package(one) for one in stack.system_packages),
         pins=_locked_pins(pin for pin in stack.pins if pin.component not in facts),
     )
 
@@ -222,6 +232,11 @@ def _locked_image(image: BaseImage) -> BaseImage:
     """Return the image with the digest in `digest` and without it in `reference`, whether or not the reference included it."""
     reference, _, digest = image.reference.partition("@")
     return replace(image, reference=reference, digest=image.digest or digest)
+
+
+def _locked_system_package(package: SystemPackage) -> LockedSystemPackage:
+    reasons = dict.fromkeys(reason_of(ground) for ground in package.reasons)
+    return LockedSystemPackage(name=package.name, reasons=tuple(sorted(reasons, key=lambda one: (one.component, one.text))))
 
 
 def _locked_pins(pins: Iterable[Pin]) -> tuple[LockedPin, ...]:
@@ -244,7 +259,8 @@ def _host_reasons(stack: Stack) -> dict[str, tuple[Reason, ...]]:
         for reason in pin.reasons:
             is_of_stack = reason.kind == "rule" and reason.component not in HOST_FACTS | {"image"}
             if pin.component in stack.host_requirements and is_of_stack:
-                found.setdefault(pin.component, {})[reason_of(reason)] = None
+                gpus = stack.gpus.get(reason, ()) if pin.component == "gpu" else ()
+                found.setdefault(pin.component, {})[replace(reason_of(reason), gpus=gpus)] = None
     order = sorted(found.items())
     return {fact: tuple(sorted(reasons, key=lambda one: (one.component, one.text, one.where))) for fact, reasons in order}
 
@@ -268,10 +284,8 @@ def reason_of(ground: Ground) -> Reason:
 
 
 def _lasting(ground: Ground) -> Ground:
-    """Return a ground without what changes too often for a lock: line numbers of the matrix, and the Python of an attempt."""
-    if isinstance(ground, Entails):
-        return replace(ground, cited=_without_line(ground.cited))
-    return replace(ground, attempt="") if isinstance(ground, RequiresComponent) else ground
+    """Return a ground without the line numbers of the matrix, which change too often for a lock."""
+    return replace(ground, cited=_without_line(ground.cited)) if isinstance(ground, Entails) else ground
 
 
 def _without_line(source: Source | None) -> Source | None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.errors import Mistake
-    from provisioner.matrix.files import MatrixFiles, Place
-    from provisioner.matrix.model import Build, Release, Rule
+    from provisioner.matrix.files import KeyPosition, MatrixFiles
+    from provisioner.matrix.model import Build, Kernels, Release, Rule
     from provisioner.versions import Version
 
 
@@ -29,7 +29,7 @@ class _Checker:
     def __init__(self, files: MatrixFiles) -> None:
         self.files = files
         self.rows = RowChecker(files)
-        self._rules: dict[str, Place] = {}
+        self._rules: dict[str, KeyPosition] = {}
 
     def mistakes(self) -> Iterator[Mistake]:
         yield from self._order()
@@ -37,6 +37,9 @@ class _Checker:
         for name in self.files.components:
             yield from self._releases(name)
             for file in self.files.components[name]:
+                yield from self._kernels(file.at("kernels"), file.content.kernels, name)
+                for at, row in file.at().each("sonames", file.content.sonames):
+                    yield from self.rows.cited(at, row.source, f"sonames of `{name}`")
                 for at, rule in file.at().each("rules", file.content.rules):
                     yield from self._rule(at, rule, name)
         yield from self._families()
@@ -66,7 +69,7 @@ class _Checker:
 
     def _families(self) -> Iterator[Mistake]:
         index = self.files.index
-        first: dict[tuple[str, str], Place] = {}
+        first: dict[tuple[str, str], KeyPosition] = {}
         for at, family in index.at().each("families", index.content.families):
             for key in ("subject", "object"):
                 if getattr(family, key) not in index.content.components:
@@ -83,7 +86,7 @@ class _Checker:
                     yield at.at("on", guard.component).mistake(text)
 
     def _sources(self) -> Iterator[Mistake]:
-        first: dict[str, Place] = {}
+        first: dict[str, KeyPosition] = {}
         for file in self.files.all_files:
             for key in file.content.sources:
                 at = file.at("sources", key)
@@ -92,8 +95,8 @@ class _Checker:
                 first.setdefault(key, at)
 
     def _releases(self, name: str) -> Iterator[Mistake]:
-        first: dict[Version, tuple[Place, Release]] = {}
-        builds: dict[Version, dict[tuple[str, str, str], Place]] = {}
+        first: dict[Version, tuple[KeyPosition, Release]] = {}
+        builds: dict[Version, dict[tuple[str, str, str], KeyPosition]] = {}
         for file in self.files.components[name]:
             for at, release in file.at().each("releases", file.content.releases):
                 if not self.files.index.content.components[name].named:
@@ -108,11 +111,11 @@ class _Checker:
                     yield from self._build(below, build, release, subject=name)
                     yield from _duplicate(below, build, builds.setdefault(release.version, {}))
 
-    def _name(self, at: Place, value: Version, component: str) -> Iterator[Mistake]:
+    def _name(self, at: KeyPosition, value: Version, component: str) -> Iterator[Mistake]:
         if value.release:
             yield at.mistake(f"`{value}` starts with a number, and the values of `{component}` are names")
 
-    def _again(self, at: Place, release: Release, place: Place, first: Release) -> Iterator[Mistake]:
+    def _again(self, at: KeyPosition, release: Release, place: KeyPosition, first: Release) -> Iterator[Mistake]:
         """Yield the mistakes of a repeated release: only another file of the component may repeat it, and only to add builds.
 
         `first` is the earlier release, at `place`.
@@ -126,7 +129,7 @@ class _Checker:
             text = f"release `{release.version}` is described already; here it may only add builds, not {', '.join(extra)}"
             yield at.at(extra[0] if extra else "version").mistake(text, first=str(place))
 
-    def _release(self, at: Place, release: Release, name: str) -> Iterator[Mistake]:
+    def _release(self, at: KeyPosition, release: Release, name: str) -> Iterator[Mistake]:
         yield from self.rows.needs(at.at("requires"), release.requires, subject=name)
         yield from self.rows.needs(at.at("expects"), release.expects, subject=name, is_expected=True)
         if not release.builds or release.source:
@@ -138,12 +141,20 @@ class _Checker:
             yield from self.rows.condition(below, [Need(component="kernel", range=row.kernel)])
             yield from self.rows.cited(below, row.source, f"patched `{release.version}`")
 
-    def _build(self, at: Place, build: Build, release: Release, *, subject: str) -> Iterator[Mistake]:
+    def _build(self, at: KeyPosition, build: Build, release: Release, *, subject: str) -> Iterator[Mistake]:
         yield from self.rows.needs(at.at("requires"), build.requires, subject=subject)
+        yield from self.rows.needs(at.at("expects"), build.expects, subject=subject, is_expected=True)
         if not release.source or build.source:
             yield from self.rows.cited(at, build.source, f"build `{build.name}` of `{release.version}`")
 
-    def _rule(self, at: Place, rule: Rule, name: str) -> Iterator[Mistake]:
+    def _kernels(self, at: KeyPosition, kernels: Kernels | None, name: str) -> Iterator[Mistake]:
+        if kernels is not None:
+            known = self.files.index.content.components
+            if kernels.of not in known:
+                yield at.at("of").mistake(unknown(kernels.of, "component", known))
+            yield from self.rows.cited(at, kernels.source, f"`kernels` of `{name}`")
+
+    def _rule(self, at: KeyPosition, rule: Rule, name: str) -> Iterator[Mistake]:
         if rule.name in self._rules:
             yield at.at("name").mistake(f"rule `{rule.name}` is given twice", first=str(self._rules[rule.name]))
         self._rules.setdefault(rule.name, at.at("name"))
@@ -192,6 +203,10 @@ class _Checker:
                     text = f"an override may depend on `rocm` only, not on `{need.component}`"
                     yield at.at("when", need.component).mistake(text)
             yield from self.rows.cited(at, override.source, f"override `{override.name}`")
+        yield from twice(at_top, "seen_to_run", content.seen_to_run, kind="row")
+        for at, row in at_top.each("seen_to_run", content.seen_to_run):
+            yield from self.rows.guards(at.at("on"), row.on)
+            yield from self.rows.cited(at, row.source, f"row `{row.name}`")
 
     def _images(self) -> Iterator[Mistake]:
         lines: dict[tuple[str, str], int] = {}
@@ -208,6 +223,10 @@ class _Checker:
             for key in ("glibc", "python", "apt_python", "cuda", "cudnn"):
                 if text := getattr(image, key):
                     yield from self.rows.version(at.at(key), read_version(text))
+            yield from self.rows.condition(at.at("requires"), image.requires)
+            for name in image.brings:
+                if name not in self.files.index.content.components:
+                    yield at.at("brings", name).mistake(unknown(name, "component", self.files.index.content.components))
             yield from self.rows.cited(at, image.source, f"image `{image.reference}`")
 
     def _python_builds(self) -> Iterator[Mistake]:
@@ -247,7 +266,7 @@ class _Checker:
             yield from self.rows.cited(at, package.source, f"driver package `{package.name}`")
 
 
-def _duplicate(at: Place, build: Build, first: dict[tuple[str, str, str], Place]) -> Iterator[Mistake]:
+def _duplicate(at: KeyPosition, build: Build, first: dict[tuple[str, str, str], KeyPosition]) -> Iterator[Mistake]:
     """Yield a mistake if a build in `first` has the name, a platform and a Python of `build`, and add `build` to `first`."""
     python = need_of(build.requires, "python")
     text = need_text(python) if python is not None else ""

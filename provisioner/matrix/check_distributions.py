@@ -12,11 +12,11 @@ from provisioner.matrix.check_rows import twice
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from provisioner.errors import Mistake
     from provisioner.matrix.check_rows import RowChecker
-    from provisioner.matrix.files import MatrixFiles, Place
+    from provisioner.matrix.files import KeyPosition, MatrixFiles
     from provisioner.matrix.model import Distribution, DistributionLimit, FileOwner, GpuWheel, ImpliedNeed, SharedFile
 
 PYTORCH = "pytorch"
@@ -42,27 +42,69 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
     for number, (at, wheel) in enumerate(files.wheels.at().each("wheels", wheels)):
         yield from _wheel(at, wheel, wheels[:number])
         yield from rows.cited(at, wheel.source, f"GPU wheel `{wheel.distribution}` {wheel.versions}")
+    yield from _system(files, rows)
+
+
+def _system(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistake]:
+    """Yield every inconsistency in what wheels need of the system, and in the packages that have it."""
+    top, content = files.system_packages.at(), files.system_packages.content
+    known = {row.soname for row in content.libraries}
+    tools = {row.name for row in content.tools}
+    first: set[str] = set()
+    for at, library in top.each("libraries", content.libraries):
+        if library.soname in first:
+            yield at.at("soname").mistake(f"library `{library.soname}` is given twice")
+        first.add(library.soname)
+        yield from rows.cited(at, library.source, f"library `{library.soname}`")
+    yield from twice(top, "tools", content.tools, kind="tool")
+    for at, tool in top.each("tools", content.tools):
+        yield from rows.cited(at, tool.source, f"tool `{tool.name}`")
+    for at, need in top.each("needs", content.needs):
+        yield from _normalized(at.at("distribution"), need.distribution)
+        yield from _specifier(at.at("versions"), need.versions)
+        if not (need.libraries or need.tools):
+            yield at.mistake(f"`{need.distribution}` {need.versions} needs nothing; give `libraries` or `tools`")
+        yield from _unknown_names(at.at("libraries"), need.libraries, known, kind="library")
+        yield from _unknown_names(at.at("tools"), need.tools, tools, kind="tool")
+        yield from rows.cited(at, need.source, f"what `{need.distribution}` {need.versions} needs of the system")
+    for at, wheel in files.system_wheels.at().each("wheels", files.system_wheels.content.wheels):
+        yield from _normalized(at.at("distribution"), wheel.distribution)
+        yield from _specifier(at.at("versions"), wheel.versions)
+        for artefact in wheel.artefacts:
+            yield from _artefact(at.at("artefacts", artefact), artefact, wheel.distribution)
+        yield from _unknown_names(at.at("links"), wheel.links, known, kind="library")
+        yield from rows.cited(at, wheel.source, f"wheel `{wheel.distribution}` {wheel.versions}")
+
+
+def _unknown_names(at: KeyPosition, names: Iterable[str], known: Collection[str], *, kind: str) -> Iterator[Mistake]:
+    for index, name in enumerate(names):
+        if name not in known:
+            yield at.at(index).mistake(f"there is no {kind} `{name}` among the system's packages")
 
 
 class _Checker:
     def __init__(self, rows: RowChecker) -> None:
         self._rows = rows
 
-    def distribution(self, at: Place, row: Distribution) -> Iterator[Mistake]:
+    def distribution(self, at: KeyPosition, row: Distribution) -> Iterator[Mistake]:
         yield from _ordinary(at.at("name"), row.name)
         yield from _specifier(at.at("versions"), row.versions)
         if row.compiled_against:
             yield from self._framework(at.at("compiled_against"), row.compiled_against)
         if row.gpu_twin:
             yield from _normalized(at.at("gpu_twin"), row.gpu_twin)
-        if not (row.compiled_against or row.implies or row.gpu_twin):
-            yield at.mistake(f"distribution `{row.name}` says nothing; give `compiled_against`, `implies` or `gpu_twin`")
+        if not (row.compiled_against or row.implies or row.loads or row.gpu_twin):
+            text = f"distribution `{row.name}` says nothing; give `compiled_against`, `implies`, `loads` or `gpu_twin`"
+            yield at.mistake(text)
         if row.compiled_against or row.source:
             yield from self._rows.cited(at, row.source, f"distribution `{row.name}`")
         for below, implied in at.each("implies", row.implies):
             yield from self._implied(below, row.name, implied)
+        for below, loading in at.each("loads", row.loads):
+            yield from _specifier(below.at("versions"), loading.versions)
+            yield from self._rows.cited(below, loading.source, f"what `{row.name}` {loading.versions} loads")
 
-    def _implied(self, at: Place, name: str, row: ImpliedNeed) -> Iterator[Mistake]:
+    def _implied(self, at: KeyPosition, name: str, row: ImpliedNeed) -> Iterator[Mistake]:
         yield from _specifier(at.at("versions"), row.versions)
         if not (row.require or row.packages or row.brings or row.cxx11_abi is not None):
             yield at.at("require").mistake(f"`{name}` {row.versions} implies nothing")
@@ -85,7 +127,7 @@ class _Checker:
         yield from self._rows.needs(at.at("brings"), row.brings)
         yield from self._rows.cited(at, row.source, f"what `{name}` {row.versions} implies")
 
-    def limit(self, at: Place, limit: DistributionLimit) -> Iterator[Mistake]:
+    def limit(self, at: KeyPosition, limit: DistributionLimit) -> Iterator[Mistake]:
         subject = limit.when.component
         wrong = tuple(self._framework(at.at("when", subject), subject))
         yield from wrong or self._rows.condition(at.at("when"), [limit.when])
@@ -103,7 +145,7 @@ class _Checker:
             yield from _specifier(at.at("allow", name), specifier, is_needed=True)
         yield from self._rows.cited(at, limit.source, f"limit `{limit.name}`")
 
-    def _framework(self, at: Place, component: str) -> Iterator[Mistake]:
+    def _framework(self, at: KeyPosition, component: str) -> Iterator[Mistake]:
         if component not in DISTRIBUTION_OF_COMPONENT:
             known = ", ".join(sorted(DISTRIBUTION_OF_COMPONENT))
             yield at.mistake(f"`{component}` is not installed from a wheel of its own; known are {known}")
@@ -111,7 +153,7 @@ class _Checker:
             yield at.mistake(f"`{component}` is not in this matrix")
 
 
-def _shared_file(at: Place, shared: SharedFile) -> Iterator[Mistake]:
+def _shared_file(at: KeyPosition, shared: SharedFile) -> Iterator[Mistake]:
     names = [owner.distribution for owner in shared.owners]
     if len(set(names)) < 2:
         yield at.at("owners").mistake(f"shared file `{shared.name}` must have two owners or more")
@@ -124,7 +166,7 @@ def _shared_file(at: Place, shared: SharedFile) -> Iterator[Mistake]:
         yield from _owner(below, owner)
 
 
-def _owner(at: Place, owner: FileOwner) -> Iterator[Mistake]:
+def _owner(at: KeyPosition, owner: FileOwner) -> Iterator[Mistake]:
     yield from _normalized(at.at("distribution"), owner.distribution)
     yield from _artefact(at.at("artefact"), owner.artefact, owner.distribution)
     if not owner.sha256:
@@ -132,7 +174,7 @@ def _owner(at: Place, owner: FileOwner) -> Iterator[Mistake]:
     yield from _specifier(at.at("versions"), owner.versions)
 
 
-def _wheel(at: Place, wheel: GpuWheel, before: Sequence[GpuWheel]) -> Iterator[Mistake]:
+def _wheel(at: KeyPosition, wheel: GpuWheel, before: Sequence[GpuWheel]) -> Iterator[Mistake]:
     """Yield the mistakes of a row of GPU code; `before` are the rows above it, which may not be on the same artefact."""
     yield from _normalized(at.at("distribution"), wheel.distribution)
     yield from _specifier(at.at("versions"), wheel.versions)
@@ -152,24 +194,24 @@ def _wheel(at: Place, wheel: GpuWheel, before: Sequence[GpuWheel]) -> Iterator[M
                 yield below.mistake(f"`{artefact}` is of none of the releases {wheel.versions}")
 
 
-def _artefact(at: Place, artefact: str, distribution: str) -> Iterator[Mistake]:
+def _artefact(at: KeyPosition, artefact: str, distribution: str) -> Iterator[Mistake]:
     is_its_own = canonicalize_name(artefact.partition("-")[0]) == canonicalize_name(distribution)
     if not is_its_own or not artefact.endswith(".whl"):
         yield at.mistake(f"`{artefact}` is not a wheel of `{distribution}`")
 
 
-def _normalized(at: Place, name: str) -> Iterator[Mistake]:
+def _normalized(at: KeyPosition, name: str) -> Iterator[Mistake]:
     if canonicalize_name(name) != name:
         yield at.mistake(f"`{name}` is spelled `{canonicalize_name(name)}` by indexes")
 
 
-def _ordinary(at: Place, name: str) -> Iterator[Mistake]:
+def _ordinary(at: KeyPosition, name: str) -> Iterator[Mistake]:
     yield from _normalized(at, name)
     if name in DISTRIBUTION_OF_COMPONENT.values():
         yield at.mistake(f"`{name}` is a component of the matrix; write a rule about the component")
 
 
-def _specifier(at: Place, text: str, *, is_needed: bool = False) -> Iterator[Mistake]:
+def _specifier(at: KeyPosition, text: str, *, is_needed: bool = False) -> Iterator[Mistake]:
     try:
         found = SpecifierSet(text)
     except InvalidSpecifier:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator
 
     from provisioner.errors import Mistake
-    from provisioner.matrix.files import MatrixFiles, Place
+    from provisioner.matrix.files import KeyPosition, MatrixFiles
     from provisioner.matrix.need import Need
 
 
@@ -39,7 +39,7 @@ class RowChecker:
         # a file that could not be read may hold the source that looks missing, so absence proves nothing then
         self._sources = None if files.mistakes else {key for file in files.all_files for key in file.content.sources}
 
-    def cited(self, at: Place, source: Collection[str], subject: str) -> Iterator[Mistake]:
+    def cited(self, at: KeyPosition, source: Collection[str], subject: str) -> Iterator[Mistake]:
         """Yield mistakes in the `source` of a row: no citation at all, or keys that are in no file's `sources`."""
         if not source:
             yield at.mistake(f"{subject} cites no source; add `source: [...]`")
@@ -47,12 +47,14 @@ class RowChecker:
             if self._sources is not None and key not in self._sources:
                 yield below.mistake(unknown(key, "source", self._sources))
 
-    def version(self, at: Place, version: Version | None) -> Iterator[Mistake]:
+    def version(self, at: KeyPosition, version: Version | None) -> Iterator[Mistake]:
         """Yield a mistake when a version does not start with a number."""
         if version is not None and not version.release:
             yield from _unread(at, version, Version.parse)
 
-    def needs(self, at: Place, needs: Iterable[Need], *, subject: str = "", is_expected: bool = False) -> Iterator[Mistake]:
+    def needs(
+        self, at: KeyPosition, needs: Iterable[Need], *, subject: str = "", is_expected: bool = False
+    ) -> Iterator[Mistake]:
         """Yield mistakes in the needs of `subject`, which may only need components after it in the order of the matrix.
 
         With the subject "", as for distributions, the position in the order is not checked. With `is_expected`, a need that no
@@ -70,7 +72,7 @@ class RowChecker:
             if not is_expected:
                 yield from self._need(below, need)
 
-    def condition(self, at: Place, needs: Iterable[Need]) -> Iterator[Mistake]:
+    def condition(self, at: KeyPosition, needs: Iterable[Need]) -> Iterator[Mistake]:
         """Yield mistakes in the `when` of a row: unknown components, `same`, or versions that no release has."""
         for need in needs:
             below = at.at(need.component)
@@ -79,7 +81,7 @@ class RowChecker:
             else:
                 yield from self._condition(below, need)
 
-    def guards(self, at: Place, guards: Iterable[Need]) -> Iterator[Mistake]:
+    def guards(self, at: KeyPosition, guards: Iterable[Need]) -> Iterator[Mistake]:
         """Yield mistakes in the `on` of a row, which may name only facts of the host or request known before solving starts."""
         for need in guards:
             below, entry = at.at(need.component), self.components.get(need.component)
@@ -95,13 +97,13 @@ class RowChecker:
         advice = f"did you mean `{near}`?" if near else f"known are {', '.join(sorted(self.components))}"
         return f"there is no component `{name}`; {advice}"
 
-    def _condition(self, at: Place, need: Need) -> Iterator[Mistake]:
+    def _condition(self, at: KeyPosition, need: Need) -> Iterator[Mistake]:
         if need.is_same:
             yield at.mistake("`same` goes only with `require`: a condition has no subject to be the same as")
         else:
             yield from self._need(at, need)
 
-    def _need(self, at: Place, need: Need) -> Iterator[Mistake]:
+    def _need(self, at: KeyPosition, need: Need) -> Iterator[Mistake]:
         if need.is_same:
             return
         if need.component in NAMED_GUARDS or need.component in self._names:
@@ -111,10 +113,15 @@ class RowChecker:
         releases = self._releases.get(need.component)
         if names:
             yield from _unread(at, names[0], Version.parse if at.text is None else Range.parse)
-        elif releases is not None and not any(need.allows(version) for version in releases):
+        elif releases is not None and not any(need.allows(version) or self._is_within(need, version) for version in releases):
             yield at.mistake(f"no release of `{need.component}` in this matrix is {at.text or need}, so this can never be met")
 
-    def _named(self, at: Place, need: Need) -> Iterator[Mistake]:
+    def _is_within(self, need: Need, release: Version) -> bool:
+        """Return whether a need has a bound within the series that a release stands for, such as a build of kernel 5.15."""
+        numbers = self.components[need.component].series
+        return numbers > 0 and any(one.version.release[:numbers] == release.release[:numbers] for one in need.range.clauses)
+
+    def _named(self, at: KeyPosition, need: Need) -> Iterator[Mistake]:
         known = NAMED_GUARDS.get(need.component) or self._names[need.component]
         for name in [version.text for version in need.one_of] or [at.text or str(need)]:
             # an operating system is also named without its version: `ubuntu` is every Ubuntu
@@ -124,7 +131,7 @@ class RowChecker:
                 yield at.mistake(f"`{name}` is no value of `{need.component}`; {advice}")
 
 
-def _unread(at: Place, name: Version, parse: Callable[[str], object]) -> Iterator[Mistake]:
+def _unread(at: KeyPosition, name: Version, parse: Callable[[str], object]) -> Iterator[Mistake]:
     """Yield the parser's error as a mistake, for a text that was read as a name because it is no valid version or range."""
     try:
         parse(name.text)
@@ -139,7 +146,7 @@ class Named(Protocol):
     def name(self) -> str: ...
 
 
-def twice(top: Place, key: str, rows: Iterable[Named], *, kind: str) -> Iterator[Mistake]:
+def twice(top: KeyPosition, key: str, rows: Iterable[Named], *, kind: str) -> Iterator[Mistake]:
     """Yield a mistake for each row of the list `key` with the name of an earlier row; `kind` is the noun for messages.
 
     `top` is the position of the mapping that contains the list.

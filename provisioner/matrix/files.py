@@ -23,10 +23,19 @@ from provisioner.matrix.model import (
     Gpu,
     GpuWheel,
     ImageFacts,
+    ImageSurvey,
+    Kernels,
     PythonBuild,
     Release,
     Rule,
+    SeenToRun,
     SharedFile,
+    Sonames,
+    SystemLibrary,
+    SystemNeed,
+    SystemSurvey,
+    SystemTool,
+    SystemWheel,
     Variables,
     WheelSurvey,
 )
@@ -83,12 +92,20 @@ class MatrixFile(SourcedFile, frozen=True, kw_only=True):
     knowledge: str = ""
     driver_packages: str = ""
     wheels: str = ""
+    system_packages: str = ""
+    system_wheels: str = ""
     families: tuple[Family, ...] = ()
 
 
 class ComponentFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of one component: its releases and rules; the driver's file also has the driver branches."""
+    """The file of one component: its releases and rules; the driver's file also has the driver branches.
 
+    The file of a library also says what the lack of kernels for a GPU means (`kernels`), that of a runtime which libraries its
+    releases contain (`sonames`).
+    """
+
+    kernels: Kernels | None = None
+    sonames: tuple[Sonames, ...] = ()
     branches: tuple[DriverBranch, ...] = ()
     releases: tuple[Release, ...] = ()
     rules: tuple[Rule, ...] = ()
@@ -100,23 +117,32 @@ class ComponentFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class GpuFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of GPU products, of the chips on them, and of AMD targets that can run code of other targets (`overrides`)."""
+    """The file of GPU products, of the chips on them, and of GPUs that can run code of other targets.
+
+    `overrides` are those of AMD, `seen_to_run` those of NVIDIA.
+    """
 
     gpus: tuple[Gpu, ...] = ()
     chips: tuple[Chip, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
+    seen_to_run: tuple[SeenToRun, ...] = ()
 
 
 class ImageFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of base images; `gates` are `NVIDIA_REQUIRE_CUDA` values that several images share, by name."""
+    """The file of base images; `gates` are `NVIDIA_REQUIRE_CUDA` values that several images share, by name.
 
+    `surveys` lists the repositories whose new tags are proposed.
+    """
+
+    surveys: tuple[ImageSurvey, ...] = ()
     gates: dict[str, str] = field(default_factory=dict)
     images: tuple[ImageFacts, ...] = ()
 
 
 class PythonBuildFile(SourcedFile, frozen=True, kw_only=True):
-    """The file of archives of CPython."""
+    """The file of archives of CPython; `latest` is the address of the document that names their newest release."""
 
+    latest: str = ""
     builds: tuple[PythonBuild, ...] = ()
 
 
@@ -153,6 +179,21 @@ class WheelFile(SourcedFile, frozen=True, kw_only=True):
     wheels: tuple[GpuWheel, ...] = ()
 
 
+class SystemPackageFile(SourcedFile, frozen=True, kw_only=True):
+    """The file of the packages of Linux distributions with the libraries and tools that wheels take from the system."""
+
+    libraries: tuple[SystemLibrary, ...] = ()
+    tools: tuple[SystemTool, ...] = ()
+    needs: tuple[SystemNeed, ...] = ()
+
+
+class SystemWheelFile(SourcedFile, frozen=True, kw_only=True):
+    """The file of the libraries of the system that wheels link to; `surveys` lists the distributions to measure."""
+
+    surveys: tuple[SystemSurvey, ...] = ()
+    wheels: tuple[SystemWheel, ...] = ()
+
+
 Content = TypeVar("Content", bound=SourcedFile, covariant=True)  # noqa: PLC0105 - named after what it stands for
 Model = TypeVar("Model", bound=SourcedFile)
 Row = TypeVar("Row")
@@ -166,22 +207,22 @@ class Parsed(Struct, Generic[Content], frozen=True):
     document: Document
     content: Content
 
-    def at(self, *path: str | int) -> Place:
+    def at(self, *path: str | int) -> KeyPosition:
         """Return the position of the key at a path in this file; that of the file itself for an empty path."""
-        return Place(self, path)
+        return KeyPosition(self, path)
 
 
-class Place(Struct, frozen=True):
-    """A position in a matrix file, given by the path of keys and list indices that lead to it."""
+class KeyPosition(Struct, frozen=True):
+    """A position in a matrix file: the path of keys and list indices that lead to it."""
 
     file: Parsed[SourcedFile]
     path: KeyPath = ()
 
-    def at(self, *path: str | int) -> Place:
+    def at(self, *path: str | int) -> KeyPosition:
         """Return the position at a path below this one."""
-        return Place(self.file, (*self.path, *path))
+        return KeyPosition(self.file, (*self.path, *path))
 
-    def each(self, key: str, rows: Iterable[Row]) -> Iterator[tuple[Place, Row]]:
+    def each(self, key: str, rows: Iterable[Row]) -> Iterator[tuple[KeyPosition, Row]]:
         """Yield each of `rows`, the list under `key`, with its own position."""
         return ((self.at(key, index), row) for index, row in enumerate(rows))
 
@@ -218,6 +259,8 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     knowledge: Parsed[KnowledgeFile]
     driver_packages: Parsed[DriverPackageFile]
     wheels: Parsed[WheelFile]
+    system_packages: Parsed[SystemPackageFile]
+    system_wheels: Parsed[SystemWheelFile]
     mistakes: tuple[Mistake, ...]
 
     @property
@@ -229,7 +272,8 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     def all_files(self) -> tuple[Parsed[SourcedFile], ...]:
         """Every file, in a fixed order."""
         rest = (self.distributions, self.hazards, self.knowledge, self.driver_packages, self.wheels)
-        return (self.index, *self.component_files, self.gpus, self.images, self.python_builds, *rest)
+        system = (self.system_packages, self.system_wheels)
+        return (self.index, *self.component_files, self.gpus, self.images, self.python_builds, *rest, *system)
 
 
 def read_files(directory: Path) -> MatrixFiles:
@@ -267,6 +311,8 @@ def read_files(directory: Path) -> MatrixFiles:
         knowledge=read_one(KnowledgeFile, "knowledge", content.knowledge),
         driver_packages=read_one(DriverPackageFile, "driver_packages", content.driver_packages),
         wheels=read_one(WheelFile, "wheels", content.wheels),
+        system_packages=read_one(SystemPackageFile, "system_packages", content.system_packages),
+        system_wheels=read_one(SystemWheelFile, "system_wheels", content.system_wheels),
         mistakes=tuple(mistakes),
     )
 

@@ -178,20 +178,28 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
                 yield component.name, release.source
             yield from ((component.name, build.source) for build in release.builds)
             yield from (("driver patches", patch.source) for patch in release.patched)
+    yield from (("kernels", one.source) for one in matrix.kernels.values())
+    yield from (("sonames", row.source) for found in matrix.sonames.values() for row in found)
     yield from (("rules", rule.source) for rule in matrix.rules)
     yield from (("driver branches", branch.source) for branch in matrix.branches)
     yield from (("gpus", gpu.source) for gpu in matrix.gpus)
     yield from (("gpu chips", chip.source) for chip in matrix.chips)
     yield from (("gfx overrides", override.source) for override in matrix.overrides)
+    yield from (("seen to run", row.source) for row in matrix.seen_to_run)
     yield from (("images", image.source) for image in matrix.images)
     yield from (("Python builds", one.source) for one in matrix.python_builds)
     for distribution in matrix.distributions:
         if distribution.source:
             yield "distributions", distribution.source
         yield from (("distributions", implied.source) for implied in distribution.implies)
+        yield from (("distributions", loading.source) for loading in distribution.loads)
     yield from (("limits", limit.source) for limit in matrix.limits)
     yield from (("shared files", shared.source) for shared in matrix.shared_files)
     yield from (("variables", one.source) for one in matrix.variables)
     yield from (("failures", one.source) for one in matrix.failures)
     yield from (("driver packages", one.source) for one in matrix.driver_packages)
     yield from (("GPU wheels", one.source) for one in matrix.wheels)
+    yield from (("system wheels", one.source) for one in matrix.system_wheels)
+    yield from (("system packages", one.source) for one in matrix.system_libraries)
+    yield from (("system packages", one.source) for one in matrix.system_tools)
+    yield from (("system needs", one.source) for one in matrix.system_needs)

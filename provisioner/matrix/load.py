@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.matrix.files import MatrixFiles
-    from provisioner.matrix.files import Place as FilePlace
+    from provisioner.matrix.files import KeyPosition, MatrixFiles
 
 
 def load_matrix(directory: Path | None = None) -> Matrix:
@@ -48,13 +47,29 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         limits=files.distributions.content.limits,
         shared_files=files.hazards.content.shared_files,
         overrides=files.gpus.content.overrides,
+        seen_to_run=files.gpus.content.seen_to_run,
         chips=files.gpus.content.chips,
         variables=files.knowledge.content.variables,
         failures=files.knowledge.content.failures,
         driver_packages=files.driver_packages.content.packages,
         wheels=files.wheels.content.wheels,
+        system_wheels=files.system_wheels.content.wheels,
+        system_libraries=files.system_packages.content.libraries,
+        system_tools=files.system_packages.content.tools,
+        system_needs=files.system_packages.content.needs,
         families=files.index.content.families,
         python_builds=files.python_builds.content.builds,
+        kernels={
+            name: file.content.kernels
+            for name, parts in files.components.items()
+            for file in parts
+            if file.content.kernels is not None
+        },
+        sonames={
+            name: found
+            for name, parts in files.components.items()
+            if (found := tuple(row for file in parts for row in file.content.sonames))
+        },
     )
 
 
@@ -88,7 +103,7 @@ def _positions(files: MatrixFiles) -> dict[str, Place]:
     return found
 
 
-def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, FilePlace]]:
+def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, KeyPosition]]:
     for component, parts in files.components.items():
         for at, release in (row for part in parts for row in part.at().each("releases", part.content.releases)):
             yield f"{component}=={release.version}", at
@@ -107,5 +122,11 @@ def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, FilePlace]]:
     top, known = files.knowledge.at(), files.knowledge.content
     yield from ((f"variables:{variables.name}", at) for at, variables in top.each("variables", known.variables))
     yield from ((f"failure:{failure.name}", at) for at, failure in top.each("failures", known.failures))
+    packages = files.driver_packages.at().each("packages", files.driver_packages.content.packages)
+    yield from ((f"driver-package:{package.os} {package.name}", at) for at, package in packages)
     rows = files.wheels.at().each("wheels", files.wheels.content.wheels)
     yield from ((f"wheel:{wheel.distribution} {wheel.versions}", at) for at, wheel in rows)
+    of_wheels = files.system_wheels.at().each("wheels", files.system_wheels.content.wheels)
+    yield from ((f"system-wheel:{row.distribution} {row.versions}", at) for at, row in of_wheels)
+    needs = files.system_packages.at().each("needs", files.system_packages.content.needs)
+    yield from ((f"system-need:{row.distribution} {row.versions}", at) for at, row in needs)

@@ -16,7 +16,7 @@ from provisioner.matrix.need import GpuKind, WrittenNeed, WrittenNeeds, WrittenR
 from provisioner.places import Place
 from provisioner.platforms import PlatformName
 from provisioner.strict_model import SpelledModel, Spelling
-from provisioner.versions import Range, Version, series
+from provisioner.versions import Range, Version, kernel_flavour, series
 
 
 def like(example: str, pattern: str) -> Spelling:
@@ -40,11 +40,14 @@ Gfx = Annotated[str, like("gfx942", r"(gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?
 MaybeGfx = Annotated[str, like("gfx942", r"(gfx[0-9a-f]{3,5}(-generic)?|gfx\d+(-\d+)?-generic)?")]
 Capability = Annotated[str, like("9.0", r"(\d+\.\d+)?")]
 Sha256 = Annotated[str, like("a SHA-256 of 64 hexadecimal digits", r"([0-9a-f]{64})?")]
+ImageDigest = Annotated[str, like("sha256: and 64 hexadecimal digits", r"(sha256:[0-9a-f]{64})?")]
 Soname = Annotated[str, like("libcudart.so.12", r"lib[A-Za-z0-9_+.-]+?\.so(\.\d+)*")]
 CudaRelease = Annotated[str, like("12.8", r"(\d+\.\d+)?")]
 RecordHash = Annotated[str, like("sha256= and 43 characters, as a wheel's RECORD has it", r"sha256=[A-Za-z0-9_-]{43}")]
 DeviceId = Annotated[str, like("2330", r"[0-9A-F]{4}")]
+LinuxDistribution = Annotated[str, like("debian:13", r"[a-z]+:\d+(\.\d+)?")]
 ModuleFlavour = Literal["open", "proprietary"]
+Tool = Literal["c-compiler", "c++-compiler", "python-headers", "cuda-compiler"]
 Cited = tuple[str, ...]
 """The keys of the sources that a row cites."""
 
@@ -78,7 +81,8 @@ class Build(Row, frozen=True, kw_only=True):
     published, so that users compile it. `install` is the PEP 508 requirement that installs it (`jax[cuda12]`), "" for the
     component's own distribution. `index` is `pypi` or the index of this variant (`pytorch-cu126`). `local` is the local version
     label of its wheels on that index (`cu126`), "" when they have none. `artefact` is the filename of the measured wheel and
-    `sha256` its hash. An empty `source` means that the sources of the release apply.
+    `sha256` its hash. `expects` are needs beside `requires`, as of a release. An empty `source` means that the sources of the
+    release apply.
     """
 
     name: str
@@ -88,6 +92,7 @@ class Build(Row, frozen=True, kw_only=True):
     local: str = ""
     accelerator: AcceleratorName | Literal[""] = ""
     requires: WrittenNeeds = ()
+    expects: WrittenNeeds = ()
     sass: tuple[Sass, ...] | None = None
     ptx: tuple[Ptx, ...] | None = None
     gfx: tuple[Gfx, ...] | None = None
@@ -96,6 +101,28 @@ class Build(Row, frozen=True, kw_only=True):
     install: str = ""
     artefact: str = ""
     sha256: Sha256 = ""
+    source: Cited = ()
+
+
+class Kernels(Row, frozen=True, kw_only=True):
+    """What it means that a library, a component, has no kernels for a GPU; its releases list their targets in a build's `gfx`.
+
+    `of` is the runtime whose releases contain the library. `lack` is `refused` if nothing runs on such a GPU, `several-gpus` if
+    only programs on several GPUs need the kernels, and `slower` if something else does the same work. `because` says what
+    then happens, as text for users.
+    """
+
+    of: str
+    lack: Literal["refused", "several-gpus", "slower"]
+    because: str
+    source: Cited = ()
+
+
+class Sonames(Row, frozen=True, kw_only=True):
+    """The names by which libraries in some releases of a runtime are linked, if these names change between its releases."""
+
+    releases: WrittenRange
+    libraries: tuple[str, ...]
     source: Cited = ()
 
 
@@ -241,16 +268,33 @@ class GfxOverride(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class SeenToRun(Row, frozen=True, kw_only=True):
+    """A GPU that was seen to run code compiled for others (`runs`), which NVIDIA's documentation does not promise.
+
+    `on` are the facts of the hosts on which it was seen. `gpu` and `runs` are compute capabilities.
+    """
+
+    name: str
+    gpu: str
+    runs: tuple[str, ...]
+    on: WrittenNeeds
+    because: str
+    source: Cited = ()
+
+
 class ImageFacts(Row, frozen=True, kw_only=True):
     """One base image, identified by its full tag (`reference`), and the versions of the software in it.
 
     `python` is the Python in the image, `apt_python` the one that its Linux distribution packages. `require_cuda` is the value
     of the image's variable NVIDIA_REQUIRE_CUDA, with which the container runtime refuses too old drivers. In the YAML, the key
-    `gate` has a name from the file's `gates` instead, because many images share one long value.
+    `gate` has a name from the file's `gates` instead, because many images share one long value. `requires` are further needs of
+    the image: an image of kind `l4t` is for one series of Jetson Linux. `brings` are the versions of other components in the
+    image: an image of kind `ngc`, of NVIDIA's catalogue, brings a framework of its own. `digest` is that of the image that was
+    read, "" if the row was not read from a registry.
     """
 
     reference: str
-    kind: Literal["slim", "distribution", "cuda-base", "cuda-runtime", "cuda-devel", ""]
+    kind: Literal["slim", "distribution", "cuda-base", "cuda-runtime", "cuda-devel", "l4t", "ngc", ""]
     distribution: str = ""
     glibc: str
     python: str = ""
@@ -258,8 +302,11 @@ class ImageFacts(Row, frozen=True, kw_only=True):
     cuda: str = ""
     cudnn: str = ""
     require_cuda: str = field(default="", name="gate")
+    requires: WrittenNeeds = ()
+    brings: dict[str, str] = field(default_factory=dict)
     end_of_life: Date = ""
     platforms: tuple[PlatformName, ...] = ()
+    digest: ImageDigest = ""
     source: Cited = ()
 
 
@@ -309,6 +356,8 @@ class DriverPackage(Row, frozen=True, kw_only=True):
     `kind`: `precompiled` modules are built for certain kernels; `dkms` and `akmod` build on the host, which needs headers (the
     package `headers`), a compiler and, under Secure Boot, an enrolled key; `runfile` is NVIDIA's installer. `signed` is True
     when the kernel modules are signed for Secure Boot, None when undocumented. `note` is a remark for readers of the row.
+    `flavours` are the kernel flavours that it is built for, such as `generic` for `6.8.0-60-generic`, and `platforms` its
+    platforms; () when it is for all, or nobody listed them.
     """
 
     name: str
@@ -317,10 +366,18 @@ class DriverPackage(Row, frozen=True, kw_only=True):
     branches: tuple[str, ...] = ()
     modules: tuple[ModuleFlavour, ...] = ()
     kernel: str = ""
+    flavours: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
     signed: bool | None = None
     headers: str = ""
     note: str = ""
     source: Cited = ()
+
+    def is_for_kernel(self, kernel: str) -> bool:
+        """Return whether the package is for a kernel as `uname -r` prints it, by its series and its flavour."""
+        if self.kernel and not Range.parse(self.kernel).allows(Version.parse(kernel)):
+            return False
+        return not self.flavours or kernel_flavour(kernel) in self.flavours
 
 
 class ImpliedNeed(Row, frozen=True, kw_only=True):
@@ -344,13 +401,24 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class LibraryLoading(Row, frozen=True, kw_only=True):
+    """Versions of a distribution (a PEP 440 specifier, "" for all) whose Python code loads CUDA libraries before its own do.
+
+    The libraries are those of NVIDIA's wheels, or of PyTorch, which it imports. So it finds them without a run path.
+    """
+
+    versions: str
+    because: str
+    source: Cited = ()
+
+
 class Distribution(Row, frozen=True, kw_only=True):
     """Facts about a Python distribution that its metadata does not declare.
 
     `compiled_against` is a component such as `pytorch`: each wheel of the releases in `versions` (a PEP 440 specifier, "" for
     all) is compiled against one build of that component. `served_by` is `variant-index` when the framework's indexes have
     wheels of the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this
-    one never does. `implies` are its undeclared requirements.
+    one never does. `implies` are its undeclared requirements; `loads` are the versions that load CUDA libraries themselves.
     """
 
     name: str
@@ -359,6 +427,7 @@ class Distribution(Row, frozen=True, kw_only=True):
     served_by: Literal["default", "variant-index"] = "default"
     gpu_twin: str = ""
     implies: tuple[ImpliedNeed, ...] = ()
+    loads: tuple[LibraryLoading, ...] = ()
     source: Cited = ()
 
 
@@ -416,6 +485,18 @@ class SharedFile(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class ImageSurvey(Row, frozen=True, kw_only=True):
+    """A repository whose new tags `provision matrix refresh images` proposes as rows: those that `tags` matches as a whole.
+
+    `tags` is a regular expression with the groups `version` and `system`, and `flavour` if the repository has images of several
+    kinds. A tag is new if its `version` is not older than that of every row. Its distribution, C library and Python of the
+    distribution are those of a row with the same `system`, its kind is that of a row with the same `flavour`.
+    """
+
+    repository: str
+    tags: str
+
+
 class WheelSurvey(Row, frozen=True, kw_only=True):
     """A distribution whose wheels `provision matrix refresh wheels --measure` measures: its newest release and older ones.
 
@@ -445,7 +526,10 @@ class GpuWheel(Row, frozen=True, kw_only=True):
     `links` are the shared libraries of CUDA, ROCm and PyTorch that the wheel's libraries need to load (DT_NEEDED) and that it
     does not contain; of several versions of one library it needs any one, because it has a library of its own for each. `opens`
     are the libraries of these kinds that the wheel loads only on use (dlopen), found by their names in its libraries.
-    `provides` are those that the wheel itself contains, under the names with which other libraries link to them. `numpy` is the
+    `provides` are those that the wheel itself contains, under the names with which other libraries link to them, and `folders`
+    the folders with them. `runpath` are the folders outside of the wheel where its libraries have the loader look for those
+    that they need (DT_RPATH, DT_RUNPATH), None when not measured, as in a wheel that links to PyTorch, which loads them before.
+    Folders are relative to that of the packages (`site-packages`). `numpy` is the
     specifier of the NumPy releases with which its compiled modules can be imported, "" when no limit was found. `artefacts` are
     the measured wheels of the oldest and newest release in `versions`, newest first, with their SHA-256.
     """
@@ -462,7 +546,86 @@ class GpuWheel(Row, frozen=True, kw_only=True):
     links: tuple[Soname, ...] = ()
     opens: tuple[Soname, ...] = ()
     provides: tuple[Soname, ...] = ()
+    runpath: tuple[str, ...] | None = None
+    folders: tuple[str, ...] = ()
     numpy: str = ""
+    artefacts: dict[str, Sha256]
+    source: Cited = ()
+
+
+class SystemLibrary(Row, frozen=True, kw_only=True):
+    """A shared library by its soname, and the packages of Linux distributions that contain it.
+
+    `packages` maps the name of a package to distributions, spelled as those of images (`debian:13`).
+    """
+
+    soname: Soname
+    packages: dict[str, tuple[LinuxDistribution, ...]]
+    source: Cited = ()
+
+    def package_in(self, distribution: str) -> str:
+        """Return the package with the library in a Linux distribution; "" when the matrix knows none."""
+        return next((name for name, some in self.packages.items() if distribution in some), "")
+
+
+class SystemTool(Row, frozen=True, kw_only=True):
+    """Programs or headers with which code is compiled at run time, and the packages of Debian and Ubuntu that contain them.
+
+    In a name of `packages`, `{python}` stands for the series of a Python that the distribution packages; another Python brings
+    its headers itself. `packages` is () when no distribution has them. `kinds` are the kinds of base images that contain them.
+    `title` is the name for messages.
+    """
+
+    name: Tool
+    title: str
+    packages: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+    source: Cited = ()
+
+
+class SystemNeed(Row, frozen=True, kw_only=True):
+    """What some `versions` of a distribution (a PEP 440 specifier, "" for all) take from the system, and no wheel shows.
+
+    `libraries` are shared libraries by soname that Python code opens; of several versions of one library it needs any one.
+    `tools` are programs by their name in the matrix (`c-compiler`), with which code is compiled at run time. With `optional`,
+    only a part of the distribution needs them, and the rest works without. `accelerators` restricts the row, () for all.
+    """
+
+    distribution: str
+    versions: str = ""
+    libraries: tuple[Soname, ...] = ()
+    tools: tuple[Tool, ...] = ()
+    optional: bool = False
+    accelerators: tuple[AcceleratorName, ...] = ()
+    because: str
+    source: Cited = ()
+
+
+class SystemSurvey(Row, frozen=True, kw_only=True):
+    """A distribution whose wheels `provision matrix refresh system-wheels --measure` measures.
+
+    `versions` and `most` are as in `WheelSurvey`. `on_use` are parts of the paths of libraries that only some uses of the
+    distribution load, with the reason in `because`.
+    """
+
+    distribution: str
+    versions: str = ""
+    most: int = 2
+    on_use: tuple[str, ...] = ()
+    because: str = ""
+
+
+class SystemWheel(Row, frozen=True, kw_only=True):
+    """The libraries of the system that the wheels of a Python distribution link to and do not contain.
+
+    `versions`, `platforms` and `artefacts` are as in `GpuWheel`. `links` has the libraries that some distribution packages, and
+    not every base image has; of several versions of one library a wheel needs any one. It is () when a wheel needs none.
+    """
+
+    distribution: str
+    versions: str
+    platforms: tuple[PlatformName, ...] = ()
+    links: tuple[Soname, ...] = ()
     artefacts: dict[str, Sha256]
     source: Cited = ()
 
@@ -509,8 +672,8 @@ class Matrix(Struct, frozen=True, kw_only=True):
     `order` are the names of the components; each may only require later ones. `digest` is the hash of the files. `positions`
     has the file and line of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
     (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`), failure (`failure:NAME`),
-    distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply) and GPU wheel
-    (`wheel:DISTRIBUTION VERSIONS`).
+    distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply), GPU wheel
+    (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the system (`system-wheel:`, `system-need:` likewise).
     """
 
     order: tuple[str, ...]
@@ -526,13 +689,20 @@ class Matrix(Struct, frozen=True, kw_only=True):
     limits: tuple[DistributionLimit, ...] = ()
     shared_files: tuple[SharedFile, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
+    seen_to_run: tuple[SeenToRun, ...] = ()
     chips: tuple[Chip, ...] = ()
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()
     driver_packages: tuple[DriverPackage, ...] = ()
     wheels: tuple[GpuWheel, ...] = ()
+    system_wheels: tuple[SystemWheel, ...] = ()
+    system_libraries: tuple[SystemLibrary, ...] = ()
+    system_tools: tuple[SystemTool, ...] = ()
+    system_needs: tuple[SystemNeed, ...] = ()
     families: tuple[Family, ...] = ()
     python_builds: tuple[PythonBuild, ...] = ()
+    kernels: dict[str, Kernels] = field(default_factory=dict)
+    sonames: dict[str, tuple[Sonames, ...]] = field(default_factory=dict)
 
     def python_build(self, python: str, platform: str) -> PythonBuild | None:
         """Return the archive of a Python series (`3.12`) for a platform; None when there is none."""

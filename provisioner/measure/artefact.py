@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from provisioner.measure.wheel import RemoteWheel
 
-VERSION = 5
+VERSION = 6
 """The version of the measuring code, a part of the cache key: a wheel measured by another version is measured again."""
 
 MEBIBYTE = 1 << 20
@@ -53,10 +53,11 @@ class Library(Struct, frozen=True, kw_only=True):
     `is_whole` is True if the library was read to its end, so that the numbers of targets are complete. `glibc` and `glibcxx`
     are the newest symbol versions that the library needs, "" if it needs none. `needed` are the libraries that it links to; for
     a library that was read piece by piece, only those of CUDA, PyTorch and ROCm. `named` are all libraries of these three that
-    it names, because it links to them or loads them at run time. `has_runtime` is True if it contains a CUDA runtime, whose
-    CUDA release is `runtime`, "" if unknown. `compiler` is the CUDA release of the compiler that it contains, "" if it contains
-    none; `tools` are the CUDA releases of the compilers named in its GPU code. `ptx_isa` maps each target in `ptx` to the
-    newest PTX ISA of its code.
+    it names, because it links to them or loads them at run time. `searched` are the directories where it has the loader look
+    for them, mostly relative to its own (`$ORIGIN/../nvidia/cublas/lib`). `has_runtime` is True if it contains a CUDA runtime,
+    whose CUDA release is `runtime`, "" if unknown. `compiler` is the CUDA release of the compiler that it contains, "" if it
+    contains none; `tools` are the CUDA releases of the compilers named in its GPU code. `ptx_isa` maps each target in `ptx` to
+    the newest PTX ISA of its code.
 
     `sass` and `ptx` map each target to its number of entries in fat binaries (`sm_90` -> 476), `gfx` to its number of offload
     bundles; `packed_bundles` is the number of bundles that could not be unpacked.
@@ -70,6 +71,7 @@ class Library(Struct, frozen=True, kw_only=True):
     has_executable_stack: bool = False
     needed: tuple[str, ...] = ()
     soname: str = ""
+    searched: tuple[str, ...] = ()
     sass: Mapping[str, int] = field(default_factory=dict)
     ptx: Mapping[str, int] = field(default_factory=dict)
     gfx: Mapping[str, int] = field(default_factory=dict)
@@ -87,15 +89,17 @@ class Measurement(Struct, frozen=True, kw_only=True):
     """The measurement of one wheel.
 
     `versions` are the versions recorded in the wheel's files (`cuda`, `cudnn`, `nccl`, `nccl_cuda`, `torch`), `arch_flags` the
-    targets recorded there that the wheel was compiled for, and `compilers` maps each host compiler that its headers check to
-    the first major version that they refuse. `requires` are the wheel's Requires-Dist texts. `rsqrt_noexcept` is the result of
-    `declares_rsqrt_noexcept` for its headers, None without them. `fetched` is the number of bytes read.
+    targets recorded there that the wheel was compiled for, `assembled` the targets that its ptxas compiles for, and `compilers`
+    maps each host compiler that its headers check to the first major version that they refuse. `requires` are the wheel's
+    Requires-Dist texts. `rsqrt_noexcept` is the result of `declares_rsqrt_noexcept` for its headers, None without them.
+    `fetched` is the number of bytes read.
     """
 
     filename: str
     libraries: tuple[Library, ...] = ()
     versions: Mapping[str, str] = field(default_factory=dict)
     arch_flags: tuple[str, ...] = ()
+    assembled: tuple[str, ...] = ()
     compilers: Mapping[str, int] = field(default_factory=dict)
     requires: tuple[str, ...] = ()
     rsqrt_noexcept: bool | None = None
@@ -125,6 +129,7 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
     """
     versions: dict[str, str] = {}
     flags: tuple[str, ...] = ()
+    assembled: tuple[str, ...] = ()
     compilers: dict[str, int] = {}
     requires: tuple[str, ...] = ()
     rsqrt: bool | None = None
@@ -137,6 +142,7 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
             libraries += [read.library] if read.library is not None else []
             versions |= read.versions
             flags = flags or read.arch_flags
+            assembled = assembled or read.assembled
         elif wheel.size(path) <= LARGEST_TEXT:
             if path == "torch/version.py":
                 versions |= texts.torch_versions(_text(wheel, path))
@@ -156,6 +162,7 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
         libraries=tuple(libraries),
         versions={key: value for key, value in versions.items() if value},
         arch_flags=flags,
+        assembled=assembled,
         compilers=compilers,
         requires=requires,
         rsqrt_noexcept=rsqrt,
@@ -166,12 +173,14 @@ def measure(wheel: RemoteWheel, *, is_full: bool, progress: Callable[[str], None
 class _ReadLibrary(NamedTuple):
     """The result of reading a member of a wheel as a library; `library` is None if the member is no ELF file.
 
-    `versions` are what `nccl_versions` found in the member, `arch_flags` the targets listed in PyTorch's libtorch_python.so.
+    `versions` are what `nccl_versions` found in the member, `arch_flags` the targets listed in PyTorch's libtorch_python.so,
+    `assembled` those that ptxas compiles for.
     """
 
     library: Library | None = None
     versions: Mapping[str, str] = MappingProxyType({})
     arch_flags: tuple[str, ...] = ()
+    assembled: tuple[str, ...] = ()
 
 
 def _text(wheel: RemoteWheel, path: str) -> str:
@@ -179,14 +188,16 @@ def _text(wheel: RemoteWheel, path: str) -> str:
 
 
 def _read_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadLibrary:
-    """Read a member of a wheel as a library: whole if it is small, else piece by piece."""
-    if wheel.packed_size(path) > SMALL or wheel.size(path) > IN_MEMORY:
+    """Read a member of a wheel as a library: whole if it is small or a compiler, else piece by piece."""
+    is_compiler = path.rpartition("/")[2] in COMPILERS
+    if not is_compiler and (wheel.packed_size(path) > SMALL or wheel.size(path) > IN_MEMORY):
         return _streamed_library(wheel, path, is_full=is_full)
     content = wheel.read(path)
     if not content.startswith(MAGIC):
         return _ReadLibrary()
     flags = texts.arch_flags(content) if path.endswith("libtorch_python.so") else ()
-    return _ReadLibrary(_whole_library(content, path), texts.nccl_versions(content), flags)
+    assembled = texts.ptxas_targets(content) if is_compiler else ()
+    return _ReadLibrary(_whole_library(content, path), texts.nccl_versions(content), flags, assembled)
 
 
 def _whole_library(content: bytes, path: str) -> Library:
@@ -203,6 +214,7 @@ def _whole_library(content: bytes, path: str) -> Library:
         has_executable_stack=found.has_executable_stack,
         needed=found.needed,
         soname=found.soname,
+        searched=found.searched,
     )
     return _with_targets(library, reader, bundles, scanner)
 
@@ -237,6 +249,7 @@ def _streamed_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadL
         glibc=versions_scanner.glibc,
         glibcxx=versions_scanner.glibcxx,
         needed=scanner.linked,
+        searched=scanner.searched,
     )
     return _ReadLibrary(_with_targets(library, reader, bundles, scanner), versions)
 

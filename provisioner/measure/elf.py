@@ -38,6 +38,7 @@ Source: Itanium C++ ABI, "Compression", abbreviations.
 """
 
 _GLIBC_NAME = re.compile(rb"(?:GLIBC|GLIBCXX)_(\d+(?:\.\d+)+)\0")
+_PATHS = frozenset({"DT_RPATH", "DT_RUNPATH"})
 _OVERLAP = 64
 
 
@@ -45,7 +46,8 @@ class SharedLibrary(Struct, frozen=True, kw_only=True):
     """The requirements of one ELF shared library.
 
     `glibc` and `glibcxx` are the newest symbol versions that it needs, "" when it needs none. `needed` are the libraries that
-    it links to (DT_NEEDED). If `has_executable_stack` is True, newer glibc refuses to load the library into a running program.
+    it links to (DT_NEEDED), `searched` the directories where it has the loader look for them (DT_RPATH, DT_RUNPATH). If
+    `has_executable_stack` is True, newer glibc refuses to load the library into a running program.
     `cxx11_abi` is True for the C++11 ABI of libstdc++, False for the older ABI, None when the symbols show neither or both.
     """
 
@@ -53,6 +55,7 @@ class SharedLibrary(Struct, frozen=True, kw_only=True):
     glibcxx: str = ""
     needed: tuple[str, ...] = ()
     soname: str = ""
+    searched: tuple[str, ...] = ()
     has_executable_stack: bool = False
     cxx11_abi: bool | None = None
 
@@ -63,13 +66,14 @@ def read_library(content: bytes, *, name: str) -> SharedLibrary:
         file = ELFFile(BytesIO(content))
         sections = list(file.iter_sections())
         versions = dict(_needed_versions(sections))
-        needed, soname = _dynamic(file, sections)
+        needed, soname, searched = _dynamic(file, sections)
         stacks = [segment for segment in file.iter_segments() if segment["p_type"] == "PT_GNU_STACK"]
         return SharedLibrary(
             glibc=newest(versions.get("GLIBC", ())),
             glibcxx=newest(versions.get("GLIBCXX", ())),
             needed=needed,
             soname=soname,
+            searched=searched,
             # A library without the mark is given an executable stack on x86. Source: ld(1), "-z execstack".
             has_executable_stack=any(segment["p_flags"] & PF_X for segment in stacks),
             cxx11_abi=_cxx11_abi(sections),
@@ -130,15 +134,16 @@ def _needed_versions(sections: list[Section]) -> Iterator[tuple[str, set[str]]]:
     yield from found.items()
 
 
-def _dynamic(file: ELFFile, sections: list[Section]) -> tuple[tuple[str, ...], str]:
+def _dynamic(file: ELFFile, sections: list[Section]) -> tuple[tuple[str, ...], str, tuple[str, ...]]:
     places: list[Dynamic] = [one for one in sections if isinstance(one, DynamicSection)]
     places += [one for one in file.iter_segments() if isinstance(one, DynamicSegment)]
     if not places:
-        return (), ""
-    tags: list[Any] = list(places[0].iter_tags())  # pyelftools adds `needed` and `soname` to tags at run time
+        return (), "", ()
+    tags: list[Any] = list(places[0].iter_tags())  # pyelftools adds `needed`, `soname` and others to tags at run time
     needed = tuple(str(tag.needed) for tag in tags if tag.entry.d_tag == "DT_NEEDED")
     soname = next((str(tag.soname) for tag in tags if tag.entry.d_tag == "DT_SONAME"), "")
-    return needed, soname
+    paths = [str(tag.rpath if tag.entry.d_tag == "DT_RPATH" else tag.runpath) for tag in tags if tag.entry.d_tag in _PATHS]
+    return needed, soname, tuple(one for path in paths for one in path.split(":") if one)
 
 
 def _cxx11_abi(sections: list[Section]) -> bool | None:

@@ -135,6 +135,10 @@ def _suffix(flags: int) -> str:
     return "a" if flags & ARCHITECTURE_ONLY else "f" if flags & FAMILY_ONLY else ""
 
 
+RARE_BELOW = 0.5
+"""The fraction of the kernels of a library's most frequent target below which another target of the library is ignored."""
+
+
 def target_key(name: str) -> tuple[str, int, str]:
     """Return a sort key that groups machine code and PTX, and sorts `sm_90` before `sm_90a` before `sm_100`."""
     kind, _, number = name.partition("_")

@@ -10,6 +10,7 @@ import re
 import struct
 import zlib
 from collections import Counter
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class OffloadReader:
         self._buffer = b""
         self._counts: Counter[str] = Counter()
         self.unread = 0
-        """The number of bundles compressed with zstd, which the standard library cannot decompress."""
+        """The number of bundles compressed with zstd that were not read; zstandard reads them if it is installed."""
 
     @property
     def targets(self) -> Mapping[str, int]:
@@ -85,12 +86,25 @@ class OffloadReader:
         head = _PACKED_HEADS.get(version)
         if head is None:
             return
-        if method == ZSTD:
+        plain = _decompressed(bundle[head:], method)
+        if plain is None:
             self.unread += 1
-        elif method == ZLIB:
-            try:
-                plain = zlib.decompressobj().decompress(bundle[head:], WINDOW)
-            except zlib.error:
-                return
-            if plain.startswith(PLAIN_MAGIC):
-                self._plain(plain)
+        elif plain.startswith(PLAIN_MAGIC):
+            self._plain(plain)
+
+
+def _decompressed(packed: bytes, method: int) -> bytes | None:
+    """Return the beginning of a compressed bundle, b"" for bytes that are none; None for what zstandard cannot decompress."""
+    if method == ZLIB:
+        with suppress(zlib.error):
+            return zlib.decompressobj().decompress(packed, WINDOW)
+    elif method == ZSTD:
+        try:
+            import zstandard
+        except ImportError:
+            return None
+        try:
+            return zstandard.ZstdDecompressor().decompressobj().decompress(packed)[:WINDOW]
+        except zstandard.ZstdError:
+            return None
+    return b""

@@ -33,7 +33,7 @@ COMPILER_MARK = b"is not defined for option"
 SONAME = re.compile(
     r"lib(?:cudart|cublas|cudnn|cufft|curand|cusolver|cusparse|cutensor|cupti|cufile|nvrtc|nvJitLink|nvToolsExt|nvinfer|nvonnxparser"
     r"|nvshmem|nvjpeg|npp|nccl|torch|c10|caffe2|amdhip64|hiprtc|hipblas|hipfft|hipsparse|hipsolver|hiprand|rocblas|rocfft|rocsolver"
-    r"|rocsparse|rocrand|MIOpen|rccl|hsa-runtime64|roctx64|roctracer64)[A-Za-z0-9_]*\.so(?:\.\d+)*"
+    r"|rocsparse|rocrand|MIOpen|migraphx|rccl|hsa-runtime64|roctx64|roctracer64)[A-Za-z0-9_]*\.so(?:\.\d+)*"
 )
 """The name by which a library of CUDA, PyTorch or ROCm is linked or loaded, except libraries of the driver.
 
@@ -49,6 +49,7 @@ Linkers put the names of linked libraries, and of versions, together at the end 
 SYSTEM = frozenset({"libc.so.6", "libstdc++.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "libgcc_s.so.1"})
 """Libraries of the system; every library of a wheel links to at least one of these."""
 
+_PATH = re.compile(rb"\0([!-~]*\$(?:ORIGIN|\{ORIGIN\})[!-~]*)(?=\0)")
 _NAME = re.compile(rb"\0(lib[A-Za-z0-9_+-]+\.so(?:\.\d+)*)(?=\0)")
 _TOOLS = re.compile(rb"release (\d+\.\d+), V\d+\.\d+\.\d+")
 # cudaRuntimeGetVersion stores the runtime's version, 12080 for 12.8, at the address that it is given.
@@ -56,6 +57,7 @@ _STORED_X86 = re.compile(rb"\xc7\x07(..)\x00\x00", re.DOTALL)
 _STORED_ARM = re.compile(rb"[\x80-\x87]\x52(?:.{4})?.[\x00-\x03]\x00\xb9", re.DOTALL)
 _NUMPY_1, _NUMPY_2 = b"numpy.core._multiarray_umath", b"numpy._core._multiarray_umath"
 _OVERLAP = 160
+_LONGEST_PATHS = 2048
 _AARCH64 = 183
 """The machine number of 64-bit Arm in the header of an ELF file. Source: ELF for the Arm 64-bit Architecture, "ELF Header"."""
 
@@ -71,6 +73,8 @@ class Scanner:
         self._stored: Counter[int] = Counter()
         self._names: dict[str, set[int]] = {}
         self._system: list[int] = []
+        self._paths: set[str] = set()
+        self._tail = b""
         self._has_numpy_1 = False
         self._has_numpy_2 = False
         self._is_compiler = False
@@ -87,6 +91,10 @@ class Scanner:
         self._has_numpy_2 = self._has_numpy_2 or _NUMPY_2 in window
         self._has_numpy_1 = self._has_numpy_1 or _NUMPY_1 in window
         self._tools.update(match[1].decode() for match in _TOOLS.finditer(window))
+        wider = self._tail + piece
+        if b"$" in wider:
+            self._paths.update(one for match in _PATH.finditer(wider) for one in match[1].decode().split(":"))
+        self._tail = wider[-_LONGEST_PATHS:]
         for match in _NAME.finditer(window):
             name = match[1].decode()
             if name in SYSTEM:
@@ -111,6 +119,11 @@ class Scanner:
         These are the libraries named in the table of dynamic strings.
         """
         return tuple(sorted(name for name, places in self._names.items() if self._is_linked(places)))
+
+    @property
+    def searched(self) -> tuple[str, ...]:
+        """The directories relative to that of the library (`$ORIGIN`) that are named in it, as in DT_RPATH and DT_RUNPATH."""
+        return tuple(sorted(self._paths - {""}))
 
     @property
     def named(self) -> tuple[str, ...]:

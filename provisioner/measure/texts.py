@@ -6,6 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
+from provisioner.measure.fatbin import target_key
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -13,6 +15,7 @@ _ASSIGNED = re.compile(r"^(\w+)(?:\s*:[^=\n]+)?\s*=\s*['\"]([^'\"\n]+)['\"]", re
 _DEFINED = re.compile(r"^#define\s+(CUDNN_MAJOR|CUDNN_MINOR|CUDNN_PATCHLEVEL)\s+(\d+)\s*$", re.MULTILINE)
 _NCCL = re.compile(rb"NCCL version (\d+\.\d+\.\d+)\+cuda(\d+\.\d+)")
 _ARCH_FLAGS = re.compile(rb"((?:sm|compute)_\d+[af]?(?: (?:sm|compute)_\d+[af]?)*)\0")
+_PTXAS = re.compile(rb"(lto|compute)_(\d+[af]?)\0")
 _RECORD = re.compile(
     r"build_info\s*=\s*(?:collections\.)?(?:OrderedDict|dict)?\(?(\{.*?\}|\[.*?\])\)?\s*$", re.DOTALL | re.MULTILINE
 )
@@ -53,6 +56,23 @@ def arch_flags(content: bytes) -> tuple[str, ...]:
     # The list may stand inside a longer text (2.8.0), and single names occur elsewhere: the longest match is the list.
     lists = [tuple(match[1].decode().split(" ")) for match in _ARCH_FLAGS.finditer(content)]
     return max(lists, key=len) if lists else ()
+
+
+def ptxas_targets(content: bytes) -> tuple[str, ...]:
+    """Return the targets that a ptxas compiles for, machine code first (`sm_90a`, `compute_90a`); () when it names none.
+
+    They are those of which it names both `compute_` and `lto_`: it names more `sm_`, GPUs that it no longer compiles for.
+    Measured: these are the targets in `ptxas --help` of all 36 versions from 11.7.99 to 13.5.37.
+    """
+    found: dict[bytes, set[bytes]] = {b"compute": set(), b"lto": set()}
+    for kind, number in _PTXAS.findall(content):
+        found[kind].add(number)
+    numbers = [number.decode() for number in found[b"compute"] & found[b"lto"]]
+    return tuple(sorted((f"{kind}_{number}" for kind in ("sm", "compute") for number in numbers), key=_machine_code_first))
+
+
+def _machine_code_first(target: str) -> tuple[bool, tuple[str, int, str]]:
+    return target.startswith("compute_"), target_key(target)
 
 
 def tensorflow_build(text: str) -> tuple[Mapping[str, str], tuple[str, ...]]:

@@ -27,7 +27,7 @@ from provisioner.plan.machine import INSTALLED_WITH_DRIVER
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.requirement import is_of_system
 from provisioner.resolver.rules.lifecycle import has_ended
-from provisioner.versions import Range, Version
+from provisioner.versions import kernel_flavour
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -114,8 +114,9 @@ class ActionFinder:
 
     def _packages(self, after: Mapping[str, str]) -> Iterator[UsePackage]:
         branch = after["driver"].partition(".")[0]
+        flavour = kernel_flavour(after.get("kernel", "")) or "<flavour>"
         for row in self._rows(after)[:MOST_PACKAGES]:
-            name = row.name.replace("<branch>", branch)
+            name = row.name.replace("<branch>", branch).replace("<flavour>", flavour)
             yield UsePackage(name=name, kind=row.kind, is_signed=row.signed, headers=row.headers)
 
     def _rows(self, after: Mapping[str, str]) -> list[DriverPackage]:
@@ -132,7 +133,8 @@ class ActionFinder:
             if is_of_system(after.get("os", ""), [row.os])
             and (not row.branches or branch in row.branches)
             and (not row.modules or not module or module in row.modules)
-            and (not row.kernel or kernel is None or Range.parse(row.kernel).allows(Version.parse(kernel)))
+            and (not row.platforms or self._machine.host.platform in {None, *row.platforms})
+            and (kernel is None or row.is_for_kernel(kernel))
             and not (secure == "enforced" and row.signed is False)
         ]
         return sorted(found, key=lambda row: ("container" in row.name, row.kind != "precompiled", row.signed is not True))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Leads = tuple[Candidate, ...]
     Labels = tuple[str, ...]
 
-FEW = 20
+FEW_MACHINES = 20
 """The most machines for which `_bound` is computed; for more machines, trying every stack is faster."""
 
 
@@ -87,7 +87,7 @@ class StackChoice:
         if unchanged is not None:
             return unchanged
         least = self._least(machines)
-        is_sure = len(machines) > FEW
+        is_sure = len(machines) > FEW_MACHINES
         best: tuple[tuple[int, ...], ChosenStack] | None = None
         count = sum(one.count for one in machines)
         for attempt in self._attempts(machines):

@@ -1,7 +1,7 @@
 """Render a lock as text, from the lock alone.
 
 Each format in `provisioner.outputs` has a module of its name here, with one public function `render(lock, lock_file_name)` that
-returns the text. Every rendered file begins with the line of `header`.
+returns the text. One of the first lines of every rendered file has the sentence of `origin`.
 """
 
 from __future__ import annotations

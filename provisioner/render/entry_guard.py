@@ -1,16 +1,14 @@
 """The entry point of CUDA images: a guard script that checks the host against NVIDIA_REQUIRE_* and then runs the command.
 
-The Dockerfile writes the script, `scripts/guard.py`, into the image line by line. So a review of the Dockerfile includes the
-script, and builders without heredocs or a build context can write it.
+The script, `scripts/guard.py`, is a helper file beside the lock, which the image recipe copies into the image.
 """
 
 from __future__ import annotations
 
 import re
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from provisioner.render.instruction import Comment, Entrypoint, Run
+from provisioner.render.instruction import Entrypoint
 
 if TYPE_CHECKING:
     from provisioner.lock.format.model import LockedStack
@@ -21,19 +19,8 @@ GUARD = "/opt/provision/guard.py"
 REFUSED = 78
 """The exit code of the script when the host does not meet the requirement: EX_CONFIG of sysexits.h."""
 
-_REVIEW = f"""The image starts through this script: it holds the host against NVIDIA_REQUIRE_*, which container runtimes that
-hand over GPUs by CDI do not, says which clause fails (exit code {REFUSED}), and else becomes the command. It is plain Python
-and here in full, for whoever reviews this file. NVIDIA_DISABLE_REQUIRE=true turns the check off."""
-
-_FOR_TOOLS = re.compile(r"^# (?:ruff|mypy): .*\n|  # fmt: .*", re.MULTILINE)
 _REFUSAL = re.compile(r"^provision: (this image cannot run on .*)$", re.MULTILINE)
 """The line that the script prints to stderr when it refuses a host; a container has no other channel for a reason."""
-
-
-def guard_script() -> str:
-    """Return the source of the script, without the comments for this package's linters."""
-    text = (files("provisioner.render") / "scripts" / "guard.py").read_text(encoding="utf-8")
-    return _FOR_TOOLS.sub("", text)
 
 
 def refusal(exit_code: int, stderr: str) -> str:
@@ -45,19 +32,6 @@ def refusal(exit_code: int, stderr: str) -> str:
 def has_guard(stack: LockedStack) -> bool:
     """Return whether a stack's image contains the guard script (`GUARD`): if the stack is for CUDA and restricts its hosts."""
     return stack.accelerator == "cuda" and bool(stack.require_cuda)
-
-
-def install_guard() -> tuple[Comment, Run]:
-    """Return the instruction that writes the script into the image, and a comment that explains it.
-
-    The script has no single quotes, so its lines are quoted with them. The instruction comes after the large layer, which a new
-    version of the script then does not invalidate.
-    """
-    lines = [f"'{line}'" for line in guard_script().splitlines()]
-    printed = " \\\n      ".join(("printf '%s\\n'", *lines, f"> {GUARD}"))
-    folder = GUARD.rpartition("/")[0]
-    # ShellCheck takes the `$` of the script for the shell's.
-    return Comment(f"{_REVIEW}\nhadolint ignore=SC2016"), Run((f"mkdir -p {folder}", printed, f"chmod 0644 {GUARD}"))
 
 
 def entrypoint(environment: str) -> Entrypoint:

@@ -1,7 +1,7 @@
 """The instructions of a Dockerfile as frozen structs; `str()` returns the text.
 
 They use only syntax that BuildKit of a Docker 20.10 engine and newer, and Podman 4.3 build without downloading a frontend: no
-heredoc, no `COPY --link`, no `RUN --network`; mounts of type bind, cache and secret.
+heredoc, no `COPY --link`, no `RUN --network`; mounts of type bind, cache, secret and tmpfs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from msgspec import Struct
 from provisioner.errors import ProvisionError
 
 _CONTINUATION = " \\\n    "
+_WIDTH = 120
+"""The width of a line, in characters, up to which mounts share it."""
 
 
 class UnwritableValueError(ProvisionError):
@@ -43,8 +45,17 @@ class From(Struct, frozen=True):
         return f"FROM {reference} AS {self.stage}"
 
 
+class Arg(Struct, frozen=True):
+    """Build arguments, which are empty unless the caller sets them."""
+
+    names: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(f'ARG {name}=""' for name in self.names)
+
+
 class Env(Struct, frozen=True):
-    """Environment variables, one per line, in the order given.
+    """Environment variables in the order given.
 
     With `expands`, `$NAME` in a value is replaced by the value that the variable had before.
     """
@@ -57,16 +68,17 @@ class Env(Struct, frozen=True):
 
 
 class Label(Struct, frozen=True):
-    """Labels, one per line, in the order given."""
+    """Labels in the order given; with `expands`, `$NAME` in a value is replaced by that build argument."""
 
     labels: tuple[tuple[str, str], ...]
+    expands: bool = False
 
     def __str__(self) -> str:
-        return "LABEL " + _assignments(self.labels)
+        return "LABEL " + _assignments(self.labels, expands=self.expands)
 
 
 class Mount(Struct, frozen=True):
-    """A mount of a `RUN` instruction; `kind` is `bind` (from the build context), `cache` or `secret`.
+    """A mount of a `RUN` instruction; `kind` is `bind`, `cache`, `secret` or `tmpfs`.
 
     `options` are its further options as names and values, such as `target` and a path.
     """
@@ -79,6 +91,17 @@ class Mount(Struct, frozen=True):
         return f"--mount=type={self.kind}{options}"
 
 
+def fill(words: tuple[str, ...], width: int, separator: str = " ") -> tuple[str, ...]:
+    """Return words as lines of at most `width` characters; a longer word has a line of its own."""
+    lines: list[str] = []
+    for word in words:
+        if lines and len(lines[-1]) + len(separator) + len(word) <= width:
+            lines[-1] += separator + word
+        else:
+            lines.append(word)
+    return tuple(lines)
+
+
 class Run(Struct, frozen=True):
     """Shell commands joined by `&&`, and their mounts."""
 
@@ -89,19 +112,21 @@ class Run(Struct, frozen=True):
         # After a line break without a backslash, even in quotes, the rest of the command would be an instruction.
         for command in self.commands:
             _require_plain(command.replace("\\\n", ""))
-        parts = [str(mount) for mount in self.mounts]
-        parts.append(f"{_CONTINUATION}&& ".join(self.commands))
-        return "RUN " + _CONTINUATION.join(parts)
+        mounts = (_filled(tuple(map(str, self.mounts))),) if self.mounts else ()
+        return "RUN " + _CONTINUATION.join((*mounts, f"{_CONTINUATION}&& ".join(self.commands)))
 
 
-class Copy(Struct, frozen=True):
-    """A copy of `path` in the earlier stage `stage` to the same path of the current stage."""
+class CopyContext(Struct, frozen=True):
+    """A copy of files of the build context, named by paths and patterns, into the folder `target` of the current stage.
 
-    path: str
-    stage: str
+    A pattern may match nothing where a path does.
+    """
+
+    sources: tuple[str, ...]
+    target: str
 
     def __str__(self) -> str:
-        return f"COPY --from={self.stage} {self.path} {self.path}"
+        return f"COPY {' '.join(self.sources)} {self.target}"
 
 
 class User(Struct, frozen=True):
@@ -140,11 +165,16 @@ class Entrypoint(Struct, frozen=True):
         return f"ENTRYPOINT {json.dumps(list(self.arguments))}"
 
 
-Instruction = Cmd | Comment | Copy | Entrypoint | Env | From | Label | Run | User | Workdir
+Instruction = Arg | Cmd | Comment | CopyContext | Entrypoint | Env | From | Label | Run | User | Workdir
 
 
 def _assignments(pairs: tuple[tuple[str, str], ...], *, expands: bool = False) -> str:
-    return _CONTINUATION.join(f"{name}={quote(value, expands=expands)}" for name, value in pairs)
+    return _filled(tuple(f"{name}={quote(value, expands=expands)}" for name, value in pairs))
+
+
+def _filled(words: tuple[str, ...]) -> str:
+    """Return words on lines of at most `_WIDTH` characters, with their backslashes."""
+    return _CONTINUATION.join(fill(words, _WIDTH - len(_CONTINUATION)))
 
 
 def quote(value: str, *, expands: bool = False) -> str:

@@ -1,48 +1,69 @@
-"""Render a lock as a requirements file for pip and uv: every file by URL and hash, so that no index is used."""
+"""Render a lock as a requirements file for pip and uv: versions and hashes, for whatever index the installer asks.
+
+A package of another index than the installer's own is looked up on the page of its project there (`--find-links`), so that this
+index answers for no other name (docs/decisions/186-requirements-name-versions.md).
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
-from urllib.parse import quote
 
-from provisioner.lock.format.artifact import fits
-from provisioner.platforms import package_marker
+from provisioner.render.chosen_files import HOW_TO_INSTALL, chosen_files, condition, lines_by_file
 from provisioner.render.header import header
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
+    from provisioner.lock.format.model import Lock, LockedPackage
+
+_PYPI = "https://pypi.org/simple"
+_INSTALLERS_OWN = frozenset({"pypi", "main"})
+"""The names of the default index of the installer's own configuration."""
 
 
 def render(lock: Lock, lock_file_name: str) -> str:
     """Return the requirements file of a lock; the paths of local wheels are relative to the working directory of pip."""
-    how = "Install with: pip install --require-hashes --no-deps --requirement requirements.txt"
-    lines = [line for package in lock.packages for line in _lines(package, lock)]
-    return "\n".join([str(header(lock, lock_file_name, how)), *lines]) + "\n"
+    main = _main_index(lock)
+    own = next((package.index_url for package in lock.packages if package.index == main), "")
+    options = [f"--index-url {own}"] if own not in {"", _PYPI} and f"indexes.{main}" in lock.asked else []
+    pages = {page: None for package in lock.packages if (page := _page(package, lock, main))}
+    lines = [line for package in lock.packages for line in _lines(package, lock, main)]
+    start = [str(header(lock, lock_file_name, HOW_TO_INSTALL)), *options, *(f"--find-links {page}" for page in pages)]
+    return "\n".join([*start, *lines]) + "\n"
 
 
-def _lines(package: LockedPackage, lock: Lock) -> Iterator[str]:
-    """Yield one requirement per file of a package, with a marker if the file is not for all platforms of the lock."""
-    for file, platforms in _choices(package).items():
-        marker = package_marker(platforms, lock.platforms)
-        address = quote(file.url, safe=":/?&=%~+,;@!$()*")
-        requirement = f"./{file.path}" if file.path else f"{package.name} @ {address}"
-        condition = f" ; {marker}" if marker else ""
-        yield f"{requirement}{condition} \\\n    --hash=sha256:{file.sha256}"
+def _main_index(lock: Lock) -> str:
+    """Return the name of the index that needs no page: of those that the spec lists, the one with most packages.
 
-
-def _choices(package: LockedPackage) -> dict[LockedFile, tuple[str, ...]]:
-    """Return the files of a package with the platforms to use each on.
-
-    A wheel for the machine is preferred, then a wheel for any machine, then the source distribution.
+    Where the spec lists none, it is the default index of the installer's own configuration.
     """
-    chosen: dict[LockedFile, tuple[str, ...]] = {}
-    for platform in package.platforms:
-        fitting = [file for file in package.files if fits(file.filename, platform)]
-        if fitting:
-            best = min(
-                fitting, key=lambda file: (not file.filename.endswith(".whl"), "-any.whl" in file.filename, file.filename)
-            )
-            chosen[best] = (*chosen.get(best, ()), platform)
-    return chosen
+    counts = Counter(package.index for package in lock.packages if f"indexes.{package.index}" in lock.asked)
+    if counts:
+        return min(counts, key=lambda name: (-counts[name], name))
+    return next((package.index for package in lock.packages if package.index in _INSTALLERS_OWN), "")
+
+
+def _page(package: LockedPackage, lock: Lock, main: str) -> str:
+    """Return the page that lists the files of a package; "" where its line names the file, or the main index has it."""
+    if package.index == main or _is_named_by_file(package, main):
+        return ""
+    is_page = lock.asked.get(f"indexes.{package.index}.kind") == "find-links"
+    return package.index_url if is_page else f"{package.index_url}/{package.name}/"
+
+
+def _is_named_by_file(package: LockedPackage, main: str) -> bool:
+    """Return whether only the file of a package can be named: it was requested by URL or path, or its index is unknown."""
+    is_known = bool(package.index) and (package.index == main or bool(package.index_url))
+    return not is_known or package.archive is not None or any(file.path for file in package.files)
+
+
+def _lines(package: LockedPackage, lock: Lock, main: str) -> Iterator[str]:
+    if _is_named_by_file(package, main):
+        yield from lines_by_file(package, lock.platforms)
+        return
+    chosen = chosen_files(package)
+    fitting = tuple(platform for platform in lock.platforms if any(platform in found for found in chosen.values()))
+    hashes = sorted({file.sha256 for file in chosen})
+    requirement = f"{package.name}=={package.version}{condition(fitting, lock.platforms)}"
+    yield " \\\n    ".join([requirement, *(f"--hash=sha256:{sha256}" for sha256 in hashes)])

@@ -51,9 +51,9 @@ from provisioner.resolver.requirement import (
     Within,
     build_of,
 )
-from provisioner.resolver.rules.facts import is_used
+from provisioner.resolver.rules.facts import is_jetson, is_used
 from provisioner.resolver.rules.guards import Guards
-from provisioner.resolver.rules.images import image_candidates, own_pythons, realises_toolkit
+from provisioner.resolver.rules.images import image_candidates, images_with_libraries, own_pythons, realises_toolkit
 from provisioner.resolver.rules.needs import Needs
 from provisioner.resolver.rules.policy import arranged
 from provisioner.resolver.rules.shared_files import shared_file_domains
@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
     from provisioner.grounds.doubt import Doubt
-    from provisioner.grounds.requirement import Constrains, Ground
+    from provisioner.grounds.requirement import Constrains, Ground, Group
     from provisioner.matrix.model import Component, Matrix
     from provisioner.request import Request
     from provisioner.resolver.requirement import ReleaseCandidate
@@ -154,6 +154,18 @@ class Problem(Struct, frozen=True, kw_only=True):
         """
         return replace(self, needs=self.needs.lenient())
 
+    def dropping(self, groups: Collection[Group]) -> Problem:
+        """Return the problem without the root requirements and constraints of some groups, and otherwise unchanged.
+
+        Every answer of the whole problem is one of this problem, too.
+        """
+        return replace(
+            self,
+            roots=tuple(root for root in self.roots if root.ground.group not in groups),
+            packages=tuple(pair for pair in self.packages if pair[1].group not in groups),
+            constraints=tuple(pair for pair in self.constraints if pair[1].group not in groups),
+        )
+
     def without(self, names: Collection[str]) -> Problem:
         """Return the problem without the requirements on the distributions in `names`, or on components that represent them.
 
@@ -170,6 +182,30 @@ class Problem(Struct, frozen=True, kw_only=True):
     def with_candidate(self, key: Key, candidate: Candidate) -> Problem:
         """Return the problem with one more candidate of a key, less preferred than all others."""
         return replace(self, domains=ChainMap({key: (*self.domains.get(key, ()), candidate)}, self.domains))  # type: ignore[arg-type]
+
+    def in_image_with_libraries(self) -> Problem | None:
+        """Return the problem with a base image that has CUDA's libraries; None if the spec names another base image.
+
+        None also if the base images of this problem have them already.
+        """
+        key = Key("image")
+        if any(isinstance(one, ImageCandidate) and one.image.cuda for one in self.domains.get(key, ())):
+            return None
+        found = arranged(images_with_libraries(self.matrix, self.request, key), self.request, "image")
+        if not found:
+            return None
+        labels = Labelled(frozenset(one.label for one in found))
+        roots = tuple(
+            Requirement(key, labels, replace(one.ground, has_libraries=True)) if isinstance(one.ground, AsksImage) else one
+            for one in self.roots
+        )
+        return replace(self, domains=ChainMap({key: found}, self.domains), roots=roots)  # type: ignore[arg-type]
+
+    def with_image(self, label: str) -> Problem:
+        """Return the problem in which a base image of an answer is a candidate: this one, or `in_image_with_libraries`."""
+        key = Key("image")
+        other = None if any(one.label == label for one in self.domains.get(key, ())) else self.in_image_with_libraries()
+        return other if other is not None and any(one.label == label for one in other.domains[key]) else self
 
     def is_virtual(self, name: str) -> bool:
         """Return whether a component is provided by hosts, or is not in the matrix."""
@@ -195,6 +231,7 @@ class _Joiner:
         self.matrix = matrix
         self.request = request
         self.silence = Silence(matrix, request)
+        self._is_on_jetson = any(is_jetson(matrix, target.host) for target in request.hosts)
         self.domains = Domains()
         self.roots: list[Requirement] = []
         self.doubts: list[Doubt] = []
@@ -267,7 +304,7 @@ class _Joiner:
         Pythons that a base image has or its Linux distribution offers come first, unless the spec or an earlier lock prefers a
         Python.
         """
-        found = candidates_of(component, self.request, silence=self.silence)
+        found = candidates_of(component, self.request, silence=self.silence, is_on_jetson=self._is_on_jetson)
         is_wanted = "python" in self.request.spec.policy.prefer or "python" in self.request.preferred
         images = self.domains.get(Key("image"), ()) if component.name == "python" and not is_wanted else ()
         if realises_toolkit(self.request):

@@ -378,6 +378,11 @@ class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
     def has_no_file(self) -> bool:
         return self.release.file is None
 
+    @property
+    def is_source(self) -> bool:
+        """Whether the file is a source distribution."""
+        return self.release.file is not None and not self.release.file.filename.endswith(".whl")
+
 
 class WheelCandidate(Candidate, frozen=True, eq=False, gc=False):
     """The wheel of a PyTorch build, a candidate of the key `TORCH`; `build` is the same build as a candidate of `PYTORCH`."""

@@ -55,6 +55,13 @@ class ManagedPython(StrictModel, frozen=True, kw_only=True):
     sha256: Annotated[str, spelled(r"^[0-9a-f]{64}$")]
 
 
+class SystemPackage(Struct, frozen=True, kw_only=True):
+    """A package of the base image's Linux distribution that is installed in the image; `name` may end in `=VERSION`."""
+
+    name: str
+    reasons: tuple[Ground, ...] = ()
+
+
 class BaseImage(Struct, frozen=True, kw_only=True):
     """The base image of a container.
 
@@ -78,14 +85,15 @@ class Stack(Struct, frozen=True, kw_only=True):
 
     `components` maps each component's name to its version as shown in reports (host facts and `pytorch_build` included).
     `basis` is the way in which the driver supports CUDA, such as `native`, "" without CUDA. `host_requirements` are the ranges
-    that a host must meet (`driver`: `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`); `require_cuda` is the value of
-    NVIDIA_REQUIRE_CUDA that demands the same. `arch_list` has the GPU targets that the framework's build is compiled for;
-    `environment` the variables that the stack needs at run time. `doubts` are the unverified facts, which decide the verdict;
-    `assumes` those that the request assumes; `accepts` those that the spec's `policy.accept` names. `relaxations` are the
+    that a host must meet (`driver`: `>=525.60.13`, `gpu`: `7.5, 8.0, 9.0`, `kernel`, `glibc`), `gpus` the GPUs that each reason
+    for `gpu` allows, and `require_cuda` is the value of NVIDIA_REQUIRE_CUDA that demands the same. `arch_list` has the GPU
+    targets that the framework's build is compiled for; `environment` the variables that the stack needs at run time. `doubts`
+    are the unverified facts, which decide the verdict; `assumes` those that the request assumes; `accepts` those that the
+    spec's `policy.accept` names. `system_packages` are installed in the image beside the `packages`. `relaxations` are the
     features in use that the policy allows and could forbid.
 
     Not written to a lock: `warnings`, requests without effect and indexes out of reach; `moves`, the version changes of an
-    upgrade by name; `held_back`, the frameworks of which a package excludes a newer release; `shown`, the facts that running
+    upgrade by name; `held_back`, frameworks and packages whose newest release is excluded; `shown`, the facts that running
     drivers prove; `unread`, the stated facts of hosts on which nothing in the stack depends.
     """
 
@@ -95,6 +103,7 @@ class Stack(Struct, frozen=True, kw_only=True):
     pins: tuple[Pin, ...]
     basis: str = ""
     host_requirements: Mapping[str, str] = field(default_factory=dict)
+    gpus: Mapping[Ground, tuple[str, ...]] = field(default_factory=dict)
     require_cuda: str = ""
     arch_list: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
@@ -102,6 +111,7 @@ class Stack(Struct, frozen=True, kw_only=True):
     assumes: tuple[Doubt, ...] = ()
     accepts: tuple[Doubt, ...] = ()
     image: BaseImage | None = None
+    system_packages: tuple[SystemPackage, ...] = ()
     packages: tuple[PackagePin, ...] = ()
     runs: str = "container"
     relaxations: tuple[Relaxation, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -23,21 +24,24 @@ from provisioner.grounds.choice import (
 )
 from provisioner.grounds.conflict import Conclusion, Conflict, member_of
 from provisioner.grounds.edit import LEFT_OUT, DropBound, SetComponent, SetDistribution
-from provisioner.grounds.requirement import PYTHON_ATTEMPT, AsksWhyNot, Constrains, RequiresComponent, RequiresDistribution
+from provisioner.grounds.requirement import PYTHON_ATTEMPT, Constrains, RequiresComponent, RequiresDistribution
+from provisioner.grounds.series import Instead
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.resolver.explain.fixes import fix_of, gives, rejoined
 from provisioner.resolver.joint import NoStackError, choose
+from provisioner.resolver.refutation import Refutation, decided
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, TORCH, FileCandidate, Key, Labelled, Requirement
 from provisioner.resolver.search.bundled import bundling_distribution
-from provisioner.versions import without_local
+from provisioner.resolver.series import newer_series, question_about, release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from provisioner.grounds.choice import PassedOver
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Ground
-    from provisioner.resolver.joint import Chosen, SourceFor
+    from provisioner.grounds.series import NewerSeries
+    from provisioner.resolver.attempts import Chosen, SourceFor
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
@@ -80,8 +84,9 @@ class Why(Struct, frozen=True, kw_only=True):
     for, such as `jax`; both "" for most. `newer` is the newest release, None if that one was chosen or the host states the
     version. Why the newest release was not chosen: `held_by` are the grounds of requirements on the component that exclude it;
     `order` is the reason why another answer is preferred; `conflict` is the contradiction that it would cause; `counterfactual`
-    is the result without the lines of the spec that exclude it. `is_fact` is True if the host states the version, so that
-    nothing was chosen; `is_unknown` if an index that the newest release needs cannot be reached.
+    is the result without the lines of the spec that exclude it. `series` says what excludes each newer series, newest first.
+    `is_fact` is True if the host states the version, so that nothing was chosen; `is_unknown` if an index that the newest
+    release needs cannot be reached.
     """
 
     component: str
@@ -98,17 +103,66 @@ class Why(Struct, frozen=True, kw_only=True):
     is_fact: bool = False
     is_unknown: bool = False
     is_package: bool = False
+    series: tuple[NewerSeries, ...] = ()
 
 
 def why(problem: Problem, component: str, source_for: SourceFor | None = None) -> tuple[Why, ...]:
     """Return the explanation of a component or distribution, one for each host or slot that has it.
 
     `source_for` opens the indexes; it is needed for specs with packages. Raises `NoStackError` when there is no answer to
-    explain, `UsageError` when the component is not part of the answer, `UnavailableError` when an index cannot be reached.
+    explain: its `instead` is what there would be without the lines of the spec about the component. Raises `UsageError` when
+    the component is not part of the answer, `UnavailableError` when an index cannot be reached.
     """
     name = COMPONENT_OF_DISTRIBUTION.get(component, component)
-    chosen = choose(problem, source_for)
+    try:
+        chosen = choose(problem, source_for)
+    except NoStackError as error:
+        error.instead = _instead(problem, name, source_for)
+        raise
+    problem = _with_image_of(problem, chosen)
     return tuple(_why(problem, chosen, key, source_for) for key in _keys(chosen, name))
+
+
+def _with_image_of(problem: Problem, chosen: Chosen) -> Problem:
+    image = chosen[1].get(Key("image"))
+    return problem.with_image(image.label) if image is not None else problem
+
+
+def _instead(problem: Problem, name: str, source_for: SourceFor | None) -> Instead | None:
+    """Return what would be chosen for a component or distribution if the lines of the spec about it allowed any version.
+
+    `problem` has no answer. None when the spec has no such lines, or when there is no answer without them either.
+    """
+    grounds = [root.ground for root in problem.roots if not root.key.is_package and root.key.component == name]
+    for requirement, ground in (*problem.packages, *problem.constraints):
+        distribution = canonicalize_name(requirement.name)
+        if COMPONENT_OF_DISTRIBUTION.get(distribution, distribution) in (name, canonicalize_name(name)):
+            grounds.append(ground)
+    lines = tuple(one for one in dict.fromkeys(grounds) if _names_version(one))
+    opened = _open_to_versions(problem, frozenset(lines))
+    if opened is None:
+        return None
+    with suppress(UnavailableError, UsageError):
+        chosen = decided(opened, cache(source_for) if source_for is not None else None)
+        if isinstance(chosen, Refutation):
+            chosen.close()
+            return None
+        key = _keys(chosen, name)[0]
+        newer = _newer(chosen[0], chosen[1][key])
+        opened = _with_image_of(opened, chosen)
+        return Instead(
+            component=key.shown_name,
+            chosen=release(chosen[1][key]),
+            lines=lines,
+            series=newer_series(opened, chosen, newer, source_for=source_for),
+        )
+    return None
+
+
+def _names_version(ground: Ground) -> bool:
+    if isinstance(ground, RequiresComponent):
+        return ground.range != ANY_VERSION
+    return not isinstance(ground, RequiresDistribution) or bool(Pep508(ground.requirement).specifier)
 
 
 def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | None) -> Why:
@@ -127,17 +181,18 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     newer = [] if found.is_fact else _newer(instance, pins[key])
     if not newer:
         return found
-    best = _release(newer[0])
-    some = [one for one in newer if _release(one) == best]
+    best = release(newer[0])
+    some = [one for one in newer if release(one) == best]
     holding = [one for one in wanted if not any(one.allows(candidate) for candidate in some)]
     held_by = _reasons(holding)
     found = replace(found, newer=best, held_by=held_by)
-    question = _question(key, found.component, some)
     bundling = bundling_distribution(problem, key, chosen[1])
     if bundling is not None and str(bundling.pep440) == found.chosen:
         return replace(found, order=BundledVersion(distribution=bundling.key.name, version=found.chosen))
+    with suppress(UnavailableError):
+        found = replace(found, series=newer_series(problem, chosen, newer, source_for=source_for))
     try:
-        return _with_obstacle(found, problem, chosen, question, holding=holding, source_for=source_for)
+        return _with_obstacle(found, problem, chosen, question_about(some), holding=holding, source_for=source_for)
     except UnavailableError as error:
         return replace(found, order=CannotTell(problem=error.message), is_unknown=True)
 
@@ -248,15 +303,6 @@ def _newer(instance: ProblemInstance, chosen: Candidate) -> list[Candidate]:
     return sorted(found, key=lambda one: one.age, reverse=True)
 
 
-def _release(candidate: Candidate) -> str:
-    return candidate.label if candidate.key.is_package else without_local(candidate.label)
-
-
-def _question(key: Key, name: str, some: Sequence[Candidate]) -> Requirement:
-    ground = AsksWhyNot(name=name, release=_release(some[0]))
-    return Requirement(key, Labelled(frozenset(one.label for one in some)), ground)
-
-
 def _keys(chosen: Chosen, name: str) -> list[Key]:
     instance, pins = chosen
     package = canonicalize_name(name)
@@ -278,7 +324,10 @@ def without_versions(problem: Problem, holding: Sequence[Requirement]) -> Proble
     None when `holding` is empty, or has a requirement that comes from anything but `requires`, `packages` or `constraints`. An
     override is not opened: without its version, it would replace requirements with one that the user did not write.
     """
-    grounds = {one.ground for one in holding}
+    return _open_to_versions(problem, frozenset(one.ground for one in holding))
+
+
+def _open_to_versions(problem: Problem, grounds: Collection[Ground]) -> Problem | None:
     if not grounds or not all(isinstance(one, RequiresComponent | RequiresDistribution | Constrains) for one in grounds):
         return None
     spec = problem.request.spec

@@ -76,7 +76,9 @@ def spec_mistakes(document: Document) -> Iterator[Mistake]:
     yield from _architectures(document)
     yield from _image(document)
     yield from _outputs(document)
-    for path in (("outputs",), ("policy", "allow"), ("policy", "forbid"), ("build", "arch_list")):
+    if _at(document, "runs") == ():
+        yield document.mistake(("runs",), "the list is empty; write `container`, `host`, or both")
+    for path in (("runs",), ("policy", "allow"), ("policy", "forbid"), ("build", "arch_list")):
         yield from _repeated(document, path)
 
 
@@ -222,7 +224,19 @@ def _architectures(document: Document) -> Iterator[Mistake]:
 
 
 def _image(document: Document) -> Iterator[Mistake]:
-    for key in ("cuda", "cuda_compat"):
+    base = _at(document, "image", "base")
+    for key in ("distribution", "glibc", "python"):
+        if _at(document, "image", key) is not None and (base is None or base in IMAGE_KINDS):
+            yield document.mistake(("image", key), "is about a base image that `base` names; this one is chosen")
+    first: dict[str, str] = {}
+    for path, text in _texts(document, "image", "apt"):
+        name = text.partition("=")[0]
+        if name in first:
+            yield document.mistake(path, f"package `{name}` is listed twice")
+        first[name] = text
+    if first and _at(document, "runs") == "host":
+        yield document.mistake(("image", "apt"), "are packages of an image, and this environment runs on the host")
+    for key in ("cuda", "cuda_compat", "glibc", "python"):
         text = _at(document, "image", key)
         if isinstance(text, str):
             try:
@@ -247,10 +261,37 @@ def _gate(document: Document) -> Iterator[Mistake]:
 
 
 def _outputs(document: Document) -> Iterator[Mistake]:
-    """Find the names under `outputs` that no output format has."""
-    for path, name in _texts(document, "outputs"):
+    """Find the names under `outputs` that no output format has, paths outside of the lock's folder, and files given twice."""
+    outputs = _at(document, "outputs")
+    written: dict[str, int] = {}
+    for index, item in enumerate(outputs if isinstance(outputs, tuple) else ()):
+        path: KeyPath = ("outputs", index)
+        table = item if isinstance(item, dict) else {"format": item}
+        name, file = table.get("format"), table.get("path")
+        if not isinstance(name, str):
+            continue
         if name not in OUTPUTS:
-            yield document.mistake(path, f"`{name}` is not an output format; {output_advice(name)}")
+            place = (*path, "format") if isinstance(item, dict) else path
+            yield document.mistake(place, f"`{name}` is not an output format; {output_advice(name)}")
+            continue
+        if file is None:
+            file = OUTPUTS[name].file_name
+        elif not isinstance(file, str):
+            continue
+        elif not _is_below(file):
+            text = f"`{file}` is not the path of a file below the lock's folder, such as docker/{OUTPUTS[name].file_name}"
+            yield document.mistake((*path, "path"), text)
+        if file in written:
+            text = f"`{name if isinstance(item, str) else file}` is given twice; the first is on line {written[file]}"
+            yield document.mistake((*path, "path") if "path" in table else path, text)
+        written.setdefault(file, document.position(path).line)
+
+
+def _is_below(file: str) -> bool:
+    """Return whether a text is the path of a file below a folder, with forward slashes, and not that of a lock."""
+    parts = file.split("/")
+    is_lock = parts[-1].startswith("pylock.") and parts[-1].endswith(".toml")
+    return file.isprintable() and "\\" not in file and not is_lock and not any(part in {"", ".", ".."} for part in parts)
 
 
 def _repeated(document: Document, path: tuple[str, ...]) -> Iterator[Mistake]:

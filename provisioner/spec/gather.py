@@ -17,13 +17,14 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.document import Position
+from provisioner.errors import Mistake
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.document import Document, KeyPath
-    from provisioner.errors import Mistake
     from provisioner.spec.pyproject import OtherSource, ProjectRequirements
+    from provisioner.spec.requirement_file import IndexLine, ProjectLine
 
 LISTS = ("packages", "constraints", "overrides")
 PATH_LISTS = ("constraints", "overrides")
@@ -47,7 +48,8 @@ class Gathered(Struct, frozen=True):
     `hashes` has the sha256 digests that requirement files allow for a distribution, `requires_python` the Python ranges of
     projects. `document` has their positions under the keys of `Spec`: `("hashes", name)`, `("requires-python", index)`.
     `files` are the files that were read, with links resolved; `other_sources` the sources that tables of uv, PDM and Poetry
-    name for distributions that the projects require.
+    name for distributions that the projects require. `indexes` and `projects` are the lines of requirement files that name
+    indexes, and projects in folders, whose dependencies joined.
     """
 
     document: Document
@@ -55,6 +57,8 @@ class Gathered(Struct, frozen=True):
     requires_python: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
+    indexes: tuple[IndexLine, ...] = ()
+    projects: tuple[ProjectLine, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
 
 
@@ -91,6 +95,8 @@ class _Gatherer:
         self._mistakes: list[Mistake] = []
         self._files: list[Path] = []
         self._other_sources: list[OtherSource] = []
+        self._indexes: list[IndexLine] = []
+        self._projects: list[ProjectLine] = []
 
     def gather(self, project: Document | None) -> Gathered:
         """Return the lines of the spec itself, then those of the project around it, then file after file."""
@@ -114,6 +120,8 @@ class _Gatherer:
             requires_python=tuple(self._requires_python),
             files=tuple(dict.fromkeys(self._files)),
             other_sources=tuple(self._other_sources),
+            indexes=tuple(self._indexes),
+            projects=tuple(self._projects),
             mistakes=tuple(dict.fromkeys(self._mistakes)),
         )
 
@@ -160,12 +168,33 @@ class _Gatherer:
         read = read_requirement_file(self._folder / name, named_at=named_at, is_constraint=into == "constraints")
         self._mistakes.extend(read.mistakes)
         self._files.extend(file for file, _ in sorted(read.done))
+        self._indexes.extend(read.indexes)
+        for project in read.projects:
+            self._read_folder(project)
         for line in read.lines:
             # As in pip, `-r` inside a constraints file adds requirements, not constraints.
             joined = "constraints" if line.is_constraint else into if into != "constraints" else "packages"
             self._lists[joined].append((self._relative_to_spec(line.text, line.position), line.position))
             if line.hashes:
                 self._add_hashes(line.text, line.hashes, line.position)
+
+    def _read_folder(self, line: ProjectLine) -> None:
+        """Read the dependencies of a project that a requirement file names by its folder."""
+        from provisioner.spec.pyproject import read_project_requirements
+
+        if any(one.folder == line.folder and one.extras == line.extras for one in self._projects):
+            return
+        self._projects.append(line)
+        file, at = line.folder / "pyproject.toml", line.position
+        if not file.is_file():
+            text = (
+                f"`{line.text}` is not read: `{line.folder}` has no pyproject.toml, and only a build tells what it requires; "
+                "list the packages"
+            )
+            self._mistakes.append(Mistake(at.file, at.line, at.column, "", text))
+            return
+        self._files.append(Path(os.path.realpath(file)))
+        self._join(read_project_requirements(file, named_at=at, extras=line.extras, groups=(), with_dependencies=True))
 
     def _require_file_name(self, name: str, path: KeyPath) -> bool:
         """Return whether a text can be a path; if it cannot, record a mistake."""
@@ -210,6 +239,7 @@ class _Gatherer:
             self._requires_python.setdefault(text, position)
         self._other_sources.extend(one for one in found.other_sources if one not in self._other_sources)
         self._mistakes.extend(found.mistakes)
+        self._files.extend(found.files)
 
     def _joined_document(self) -> Document:
         joined = self._document

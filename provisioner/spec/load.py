@@ -1,4 +1,4 @@
-"""Load `provision.yaml`, or the spec in a `pyproject.toml`: read, join, validate, and select one of several targets."""
+"""Load a spec from `provision.yaml`, `pyproject.toml` or a requirement file: read, join, validate, select a target."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.document import FileError, load_document, parse_model
+from provisioner.document import Document, FileError, load_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
 from provisioner.names import nearest
 from provisioner.spec.check import KIND, spec_mistakes
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from provisioner.document import Document, KeyPath
+    from provisioner.document import KeyPath
     from provisioner.spec.pyproject import OtherSource
+    from provisioner.spec.requirement_file import IndexLine, ProjectLine
 
 AUTO = "auto"
 """The value of `target.host` for the machine that this program runs on."""
 
 _INIT = "`provision init` writes a commented one"
+_REQUIREMENTS = (".txt", ".in")
+"""The endings of requirement files, which are specs of nothing but packages."""
+
 _TABLE = "write the keys of a spec under [tool.provision], or name a provision.yaml"
 
 
@@ -33,31 +37,46 @@ class LoadedSpec(Struct, frozen=True, kw_only=True):
     """A validated spec, and the document with the position of each of its lines.
 
     `files` are the files that the spec names and whose lines joined it, with links resolved; `other_sources` are the sources
-    that tables of uv, PDM and Poetry in these files name for required distributions.
+    that tables of uv, PDM and Poetry in these files name for required distributions. `indexes` and `projects` are the lines of
+    requirement files that name indexes, and projects in folders.
     """
 
     spec: Spec
     document: Document
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
+    indexes: tuple[IndexLine, ...] = ()
+    projects: tuple[ProjectLine, ...] = ()
 
 
 def load_spec(path: Path, *, check: Callable[[Document], Iterable[Mistake]] | None = None) -> LoadedSpec:
     """Read a spec with the files it names.
 
     In a `pyproject.toml` the spec is the table `[tool.provision]`, with the same keys, and the dependencies of the project are
-    packages. `check` yields further mistakes, such as those in hosts within the spec and names that the matrix lacks. Raises
-    `FileError` when there is no such file, and `InvalidDocumentError` with every mistake at its line and column.
+    packages. A requirement file (`.txt`, `.in`) is a spec with its lines as packages and its name. `check`
+    yields further mistakes, such as those in hosts within the spec and names that the matrix lacks. Raises `FileError` when
+    there is no such file, and `InvalidDocumentError` with every mistake at its line and column.
     """
     if not path.exists():
         raise FileError(f"{KIND} `{path}` does not exist", hints=(_INIT,))
-    gathered = _gather_project(path) if path.suffix == ".toml" else gather(load_document(path, kind=KIND))
+    gathered = _gathered(path)
     return LoadedSpec(
         spec=parse_spec(gathered, besides=() if check is None else check(gathered.document)),
         document=without_paths(gathered.document),
         files=gathered.files,
         other_sources=gathered.other_sources,
+        indexes=gathered.indexes,
+        projects=gathered.projects,
     )
+
+
+def _gathered(path: Path) -> Gathered:
+    if path.suffix == ".toml":
+        return _gather_project(path)
+    if path.suffix in _REQUIREMENTS:
+        data = {"name": _as_name(path.stem) or "requirements", "packages-from": (path.name,)}
+        return gather(Document(str(path), data, {}, {}))
+    return gather(load_document(path, kind=KIND))
 
 
 def _gather_project(path: Path) -> Gathered:
@@ -84,7 +103,11 @@ def _named(document: Document, project: Document) -> Document:
     if not isinstance(document.data, dict) or "name" in document.data or not isinstance(name, str):
         return document
     keys = {**document.keys, ("name",): project.position(("project", "name"))}
-    return replace(document, data={**document.data, "name": re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-_")}, keys=keys)
+    return replace(document, data={**document.data, "name": _as_name(name)}, keys=keys)
+
+
+def _as_name(text: str) -> str:
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")
 
 
 def parse_spec(gathered: Gathered, *, besides: Iterable[Mistake] = ()) -> Spec:

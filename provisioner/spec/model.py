@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from msgspec import field, json, to_builtins
 
 from provisioner.accelerators import AcceleratorName
+from provisioner.outputs import OUTPUTS, OutputFile
 from provisioner.platforms import DEFAULT_PLATFORM, PlatformName
 from provisioner.strict_model import StrictModel, spelled
 
@@ -22,6 +23,10 @@ Allowance = Literal[
     "image-gate",
     "shared-files",
 ]
+
+
+Place = Literal["container", "host"]
+"""Where an environment runs."""
 
 
 class TargetSpec(StrictModel, frozen=True, kw_only=True):
@@ -82,14 +87,35 @@ class BuildSpec(StrictModel, frozen=True, kw_only=True):
     arch_list: tuple[str, ...] = ()
 
 
+class OutputSpec(StrictModel, frozen=True, kw_only=True):
+    """An output with the path of its file, relative to the lock; the format alone has the usual name of its file."""
+
+    format: str
+    path: str | None = None
+
+
 ANY_CUDA = "any"
 """The `cuda_compat` of a supposed image that has the cuda-compat of whichever CUDA release is chosen; no file states it."""
 
 
+SystemPackageName = Annotated[str, spelled(r"^[a-z0-9][a-z0-9+.-]+(=[0-9][A-Za-z0-9.+:~-]*)?$")]
+"""A package of Debian or Ubuntu as apt-get names it, with or without a version. Source: Debian Policy, 5.6.1 and 5.6.12."""
+
+
 class ImageSpec(StrictModel, frozen=True, kw_only=True):
-    """The base image, and for an image that the matrix does not list its CUDA, cuda-compat and `NVIDIA_REQUIRE_*`."""
+    """The base image, and what is in it besides.
+
+    For an image that the matrix does not list: its Linux `distribution` (`debian:12`), C library, `python`, CUDA, cuda-compat
+    and `NVIDIA_REQUIRE_*`. `apt` are packages of its distribution to install. With `compiler: none` none is installed for what
+    compiles at run time.
+    """
 
     base: str = "auto"
+    distribution: Annotated[str, spelled(r"^(debian|ubuntu):[0-9]+(\.[0-9]+)?$")] | None = None
+    glibc: str | None = None
+    python: str | None = None
+    apt: tuple[SystemPackageName, ...] = ()
+    compiler: Literal["auto", "none"] = "auto"
     cuda: str | None = None
     cuda_compat: str | None = None
     require: str | None = None
@@ -118,8 +144,8 @@ class SpecFile(StrictModel, frozen=True, kw_only=True):
     policy: Policy = Policy()
     build: BuildSpec | None = None
     image: ImageSpec = ImageSpec()
-    runs: Literal["container", "host"] | None = None
-    outputs: tuple[str, ...] = ("dockerfile",)
+    runs: Place | tuple[Place, ...] | None = None
+    outputs: tuple[str | OutputSpec, ...] = ("dockerfile",)
 
 
 class Spec(SpecFile, frozen=True, kw_only=True):
@@ -133,6 +159,17 @@ class Spec(SpecFile, frozen=True, kw_only=True):
     requires_python: tuple[str, ...] = field(default=(), name="requires-python")
 
     @property
+    def runs_in(self) -> str:
+        """The one place where the environment runs, as the spec states it; "" if it states none, or several."""
+        return self.runs if isinstance(self.runs, str) else ""
+
+    @property
+    def files(self) -> tuple[OutputFile, ...]:
+        """The files to render, in the order of `outputs`."""
+        found = (one if isinstance(one, OutputSpec) else OutputSpec(format=one) for one in self.outputs)
+        return tuple(OutputFile(one.format, one.path or OUTPUTS[one.format].file_name) for one in found)
+
+    @property
     def lists_indexes(self) -> bool:
         """Whether the spec lists the indexes to request; `find-links` pages do not count, because they add to any indexes."""
         return any(one.kind == "index" for one in self.indexes)
@@ -140,6 +177,9 @@ class Spec(SpecFile, frozen=True, kw_only=True):
 
 _LATER = ("targets", "constraints", "overrides", "hashes", "requires-python")
 """Keys that were added to the spec later; an empty one is left out of the digest, so that older specs have the same digest."""
+
+_LATER_IN_IMAGE = ("distribution", "glibc", "python", "apt", "compiler")
+"""Keys that were added to the image later; one with its default is left out of the digest, too."""
 
 _LATER_IN_POLICY = ("strict", "accept")
 """Keys that were added to the policy later; an empty one is left out of the digest, too."""
@@ -155,6 +195,10 @@ def canonical_text(spec: Spec) -> str:
     for key in _LATER_IN_POLICY:
         if not data["policy"][key]:
             del data["policy"][key]
+    default = to_builtins(ImageSpec())
+    for key in _LATER_IN_IMAGE:
+        if data["image"][key] == default[key]:
+            del data["image"][key]
     for index in data["indexes"]:
         if not index["packages"]:
             del index["packages"]

@@ -12,6 +12,7 @@ have registered its name.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
@@ -26,7 +27,6 @@ from provisioner.toml_document import parse_toml
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
-    from pathlib import Path
 
     from provisioner.document import Document, KeyPath
 
@@ -60,12 +60,16 @@ class OtherSource(Struct, frozen=True, kw_only=True):
 
 
 class ProjectRequirements(Struct):
-    """The requirements and Python ranges of a project with their positions, the mistakes in it, and its `OtherSource`s."""
+    """The requirements and Python ranges of a project with their positions, the mistakes in it, and its `OtherSource`s.
+
+    `files` are the requirement files that it takes its dependencies from.
+    """
 
     requirements: list[tuple[str, Position]] = field(default_factory=list)
     requires_python: list[tuple[str, Position]] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     other_sources: list[OtherSource] = field(default_factory=list)
+    files: list[Path] = field(default_factory=list)
 
 
 def load_project(path: Path) -> Document:
@@ -163,7 +167,7 @@ class _Project:
             return
         dynamic = self._project.get("dynamic", ())
         for key in ("dependencies", "requires-python"):
-            if isinstance(dynamic, tuple) and key in dynamic:
+            if isinstance(dynamic, tuple) and key in dynamic and not (key == "dependencies" and self._dependency_files()):
                 path: KeyPath = ("project", "dynamic", dynamic.index(key))
                 self._mistake(
                     path, f"`{key}` is dynamic, so that only a build tells it; state it in this file, or list the packages"
@@ -174,6 +178,25 @@ class _Project:
             self._python(python)
         elif python is not None:
             self._mistake(("project", "requires-python"), "must be text such as >=3.11")
+
+    def _dependency_files(self) -> bool:
+        """Read the files that `[tool.setuptools.dynamic]` names for the dependencies, and return whether it names any.
+
+        Source: setuptools documentation, "Dynamic Metadata", read 2026-11-23.
+        """
+        from provisioner.spec.requirement_file import read_requirement_file
+
+        tool = _as_table(_as_table(self._document.data).get("tool"))
+        named = _as_table(_as_table(_as_table(tool.get("setuptools")).get("dynamic")).get("dependencies")).get("file")
+        files = (named,) if isinstance(named, str) else named if isinstance(named, tuple) else ()
+        path: KeyPath = ("tool", "setuptools", "dynamic", "dependencies")
+        for name in files:
+            file = Path(self._document.file).parent / str(name)
+            reading = read_requirement_file(file, named_at=self._place(path))
+            self._found.mistakes.extend(reading.mistakes)
+            self._found.requirements.extend((line.text, line.position) for line in reading.lines)
+            self._found.files.extend(found for found, _ in sorted(reading.done))
+        return bool(files)
 
     def _python(self, text: str) -> None:
         path: KeyPath = ("project", "requires-python")

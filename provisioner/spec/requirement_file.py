@@ -1,7 +1,8 @@
-"""Read requirement files as pip does: requirements, constraints, hashes, and the files that name each other.
+"""Read requirement files as pip does: requirements, constraints, hashes, indexes, projects, and the files that name each other.
 
-Comments, continued lines, `-r`, `-c`, `--hash` and `${VARIABLES}` have the same meaning as in pip. Options that name indexes or
-request builds are refused with the key of the spec to use instead. Source: pip documentation, "Requirements File Format" and
+Comments, continued lines, `-r`, `-c`, `-i`, `--extra-index-url`, `-f`, `--hash` and `${VARIABLES}` have the same meaning as in
+pip. Of a project in a folder (`-e .`, `./path`) the dependencies are read. Options that request builds are refused with the key
+of the spec to use instead. Source: pip documentation, "Requirements File Format" and
 "Secure installs", read 2026-11-21.
 """
 
@@ -31,18 +32,23 @@ _OPTION = re.compile(r"\s-(?:-[a-z]|[a-zA-Z]\b)")
 _VCS = re.compile(r"(?:^|@\s*)(?:git|hg|svn|bzr)(?:\+\w+)?:")
 _LONG = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-i": "--index-url", "-f": "--find-links"}
 _FILE_OPTIONS = ("--requirement", "--constraint")
+_INDEX_OPTIONS = {
+    "--index-url": "index-url",
+    "--pypi-url": "index-url",
+    "--extra-index-url": "extra-index-url",
+    "--find-links": "find-links",
+}
+"""Options that name an index or a page of files, each with the option of pip's configuration that means the same."""
+
+_PROJECT = re.compile(r"(?P<folder>[^\s\[\];@<>=!~#]+)(?:\[(?P<extras>[\w\s.,-]*)\])?")
+_LOGIN = re.compile(r"://[^\s@]*@")
+_LOGIN_ADVICE = "and this file is shared; write it as ${VARIABLE}, or put it into ~/.netrc or the keyring"
+_COMMIT = re.compile(r"[0-9a-f]{40}")
 _IGNORED = {"--prefer-binary": (), "--only-binary": (":all:",)}
 """Options that ask for the default behaviour of provision and are ignored, with the values they may have."""
 
 _REFUSED = {
-    "--index-url": "indexes are named in the spec, under `indexes:`",
-    "--pypi-url": "indexes are named in the spec, under `indexes:`",
-    "--extra-index-url": "indexes are named in the spec, under `indexes:`, where each name belongs to one of them",
-    "--find-links": (
-        "name the page or folder in the spec, under `indexes:` with `kind: find-links`, or in pip's own configuration"
-    ),
     "--no-index": "name the only index in the spec, under `indexes:`",
-    "--editable": "what is installed from its source has no file to lock; build a wheel of it",
     "--pre": "say so in the spec: `policy: {allow: [prerelease]}`",
     "--no-binary": "source distributions are taken where the spec says `policy: {allow: [sdist]}` and there is no wheel",
     "--only-binary": "wheels are taken wherever there are any, of everything; leave it out",
@@ -63,13 +69,36 @@ class RequirementLine(Struct, frozen=True, kw_only=True):
     is_constraint: bool = False
 
 
+class IndexLine(Struct, frozen=True, kw_only=True):
+    """One line that names an index, or a page or folder of files.
+
+    `option` is the option as pip's configuration spells it: `index-url`, `extra-index-url` or `find-links`. A relative folder
+    starts from the folder of the file. The URL may carry a login.
+    """
+
+    option: str
+    url: str
+    position: Position
+
+
+class ProjectLine(Struct, frozen=True, kw_only=True):
+    """One line that names the folder of a project, with the extras wanted of it; `text` is the line as written."""
+
+    text: str
+    folder: Path
+    extras: tuple[str, ...]
+    position: Position
+
+
 class Reading(Struct):
-    """The result of reading requirement files: their lines, every mistake, and the files.
+    """The result of reading requirement files: their lines by kind, every mistake, and the files.
 
     `done` has each file with whether it was read as constraints.
     """
 
     lines: list[RequirementLine] = field(default_factory=list)
+    indexes: list[IndexLine] = field(default_factory=list)
+    projects: list[ProjectLine] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     done: set[tuple[Path, bool]] = field(default_factory=set)
 
@@ -152,12 +181,20 @@ def _read_line(
     if missing:
         reading.mistakes.append(_mistake(position, f"the environment variable {missing[0]} is not set"))
         return
+    login = _LOGIN.search(line)
     line = _VARIABLE.sub(lambda match: os.environ[match[1]], line)
     if line.startswith("-"):
+        name = next(_options(line))[0]
+        if login is not None and name in _INDEX_OPTIONS and "${" not in login[0]:
+            reading.mistakes.append(_mistake(position, f"the address of `{name}` carries a login, {_LOGIN_ADVICE}"))
+            return
         _read_option(line, position, reading, inside=inside)
         return
     cut = _OPTION.search(line)
     text = line[: cut.start()].strip() if cut else line
+    if not cut and _names_folder(text, position):
+        _read_project_line(text, text, position, reading)
+        return
     hashes, faults = _hashes(line[cut.start() :]) if cut else ((), ())
     if needs_hashes and not hashes and not faults:
         faults = (f"`{text}` has no `--hash`, though the file says --require-hashes",)
@@ -206,7 +243,15 @@ def _read_option(line: str, position: Position, reading: Reading, *, inside: tup
     for name, value in _options(line):
         if name == "--require-hashes" or (name in _IGNORED and (not value or value in _IGNORED[name])):
             continue
-        if name not in _FILE_OPTIONS:
+        if name in _INDEX_OPTIONS and value and "\0" not in value:
+            reading.indexes.append(IndexLine(option=_INDEX_OPTIONS[name], url=_address(value, position), position=position))
+        elif name == "--editable" and _VCS.search(value):
+            reading.mistakes.append(_mistake(position, _repository_mistake(value)))
+        elif name == "--editable" and value and "\0" not in value:
+            _read_project_line(line, value, position, reading)
+        elif name in _INDEX_OPTIONS or name == "--editable":
+            reading.mistakes.append(_mistake(position, f"`{name}` names nothing"))
+        elif name not in _FILE_OPTIONS:
             reading.mistakes.append(_mistake(position, _refusal(name, value)))
         elif not value or "\0" in value:
             reading.mistakes.append(_mistake(position, f"`{name}` names no file"))
@@ -216,6 +261,36 @@ def _read_option(line: str, position: Position, reading: Reading, *, inside: tup
             # As in pip: `-r` inside a constraints file adds requirements, `-c` inside any file adds constraints.
             path = Path(position.file).parent / value
             _read(path, position, reading, is_constraint=name == "--constraint", inside=inside)
+
+
+def _address(value: str, position: Position) -> str:
+    """Return the value of an index option as a URL; a path that exists from the folder of the file starts from there."""
+    if "://" in value or value.startswith("file:"):
+        return value
+    path = Path(position.file).parent / value
+    return path.absolute().as_uri() if path.exists() else value
+
+
+def _names_folder(text: str, position: Position) -> bool:
+    """Return whether a line is the path of a folder, as pip decides: it starts with `.` or has a `/`, and the folder exists."""
+    match = _PROJECT.fullmatch(text)
+    if match is None or "://" in text:
+        return False
+    folder = match["folder"].removeprefix("file:")
+    return (folder.startswith(".") or "/" in folder) and (Path(position.file).parent / folder).is_dir()
+
+
+def _read_project_line(line: str, value: str, position: Position, reading: Reading) -> None:
+    """Add the project in a folder, named by `-e` or alone, to the reading."""
+    match = _PROJECT.fullmatch(value)
+    folder = Path(position.file).parent / match["folder"].removeprefix("file://").removeprefix("file:") if match else None
+    if match is None or folder is None:
+        reading.mistakes.append(_mistake(position, f"`{value}` is not the folder of a project such as `.` or `./path[extra]`"))
+    elif not folder.is_dir():
+        reading.mistakes.append(_mistake(position, f"`{value}` is not read: there is no folder `{match['folder']}`"))
+    else:
+        extras = tuple(extra.strip() for extra in (match["extras"] or "").split(",") if extra.strip())
+        reading.projects.append(ProjectLine(text=line, folder=folder, extras=extras, position=position))
 
 
 def _refusal(name: str, value: str) -> str:
@@ -238,10 +313,38 @@ def _with_wheel_name(text: str) -> str:
     return f"{name} @ {'file:' if is_local else ''}{place}{' ;' if semicolon else ''}{marker}"
 
 
+_FORGES = {"github.com": "/archive/{commit}.tar.gz", "gitlab.com": "/-/archive/{commit}/{name}-{commit}.tar.gz"}
+"""Hosts of repositories that offer each commit as an archive, with the path of the archive below that of the repository."""
+
+
+def _repository_mistake(text: str) -> str:
+    """Return the message about a line that names a repository: how to name the same source as a file that can be locked."""
+    address, _, fragment = text.partition("#")
+    url = re.sub(r"^.*?(?:git|hg|svn|bzr)\+", "", address).strip()
+    place, _, revision = url.rpartition("@")
+    place, revision = (place, revision) if "://" in place else (url, "")
+    host, _, path = place.partition("://")[2].partition("/")
+    name = path.removesuffix(".git").rpartition("/")[2]
+    asked = re.search(r"(?:^|&)egg=([\w.-]+)", fragment)
+    project = asked[1] if asked else text.partition("@")[0].strip() if " @ " in text else name
+    wheel = "build a wheel of it (`pip wheel --no-deps`), and write `name @ file:…` or `name @ https://…`"
+    if host not in _FORGES or "subdirectory=" in fragment:
+        return f"a repository is not a file that can be locked: {wheel}"
+    archive = f"`{project} @ https://{host}/{path.removesuffix('.git')}{_FORGES[host]}`"
+    if _COMMIT.fullmatch(revision):
+        shown = archive.format(commit=revision, name=name)
+        return f"a repository is not a file that can be locked, and its archive is one: write {shown}"
+    which = f"`{revision}` may move" if revision else "its default branch moves"
+    shown = archive.format(commit="COMMIT", name=name)
+    return (
+        f"a repository is not a file that can be locked, and {which}: write {shown} with the commit that `git ls-remote` tells"
+    )
+
+
 def _source_mistake(text: str) -> str:
     """Return a message about a requirement that names a repository, or a file without a name; "" for any other requirement."""
     if _VCS.search(text):
-        return "a repository is not a file that can be locked: build a wheel of it, and write `name @ file:…` or `name @ https://…`"
+        return _repository_mistake(text)
     head = re.split(r"[;@\[<>=!~\s]", text, maxsplit=1)[0]
     is_file = "/" in head or "\\" in head or head.startswith(".") or head.endswith((".whl", ".tar.gz", ".zip"))
     if is_file:

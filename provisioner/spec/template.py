@@ -59,7 +59,7 @@ def spec_template(*, name: str, platform: str, subject: str, host: str) -> str:
     spelled = name if is_word else f'"{name}"'
     is_mac = platform.startswith("macos/")  # no container runs on it
     own = "requirements" if is_mac else "dockerfile"
-    others = ", ".join(name for name, output in OUTPUTS.items() if name != own and not (is_mac and output.is_image_recipe))
+    others = ", ".join(name for name, output in OUTPUTS.items() if name != own and not (is_mac and output.is_for_containers))
     return _TEMPLATE.format(
         name=name,
         spelled=spelled,

@@ -31,10 +31,22 @@ _OUT_OF_REACH = re.compile(
     r"Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Could not resolve|dial tcp"
     r"|i/o timeout|Failed to establish a new connection|ConnectTimeoutError|ReadTimeoutError|Connection refused"
     r"|Connection reset|dns error|error sending request|tcp connect error|TLS handshake|CERTIFICATE_VERIFY_FAILED"
-    r"|invalid peer certificate|No space left on device|Cannot connect to the Docker daemon",
+    r"|invalid peer certificate|No space left on device|Cannot connect to the Docker daemon"
+    # A login that is missing, and an index or registry that answers nobody now: of uv, of pip, and of registries.
+    r"|(?:401|403|407|429|50[0-4]) (?:Client Error|Server Error|Unauthorized|Forbidden|Proxy Authentication|Too Many Requests"
+    r"|Internal Server|Bad Gateway|Service Unavailable|Gateway Time)|Missing credentials|pull access denied"
+    r"|unauthorized: |authentication required|insufficient_scope|toomanyrequests",
     re.IGNORECASE,
 )
-"""Error messages of builds that lack network, trusted certificates, disk or engine, which says nothing about the lock."""
+"""Error messages of builds that lack network, a login, trusted certificates, disk or engine: nothing is said about the lock."""
+
+_CAUSES = (
+    re.compile(r"(?:[\d.]+ )?\s*╰─▶ (.+)"),
+    re.compile(r"(?:[\d.]+ )?\s*(?:Caused by|cause): (.+)"),
+    re.compile(r"(?:[\d.]+ )?(?:error|E|fatal): (.+)"),
+    re.compile(r"(?:[\d.]+ )?ERROR: (?!executor failed running|process )(.+)"),
+)
+"""How the programs of a build state why they failed, the deepest cause first: uv's last arrow, its causes; apt, git; pip."""
 
 
 class CommandBuilder(Struct, frozen=True):
@@ -81,9 +93,20 @@ def build_failure(tag: str, lines: list[str]) -> ProvisionError:
         hints = (
             "a build does not see this machine's loopback addresses or proxies: --build-network host lends it this network",
             "certificates are taken from SSL_CERT_FILE, REQUESTS_CA_BUNDLE or PIP_CERT, where one of them is set",
+            "logins are taken from the file that NETRC names, or ~/.netrc; those of registries from the engine's client",
         )
         return EngineError(f"the build of `{tag}` could not reach what it needs: {sign[0]}", causes=last, hints=hints)
-    return BuildFailedError(f"the image `{tag}` does not build from its lock", causes=last)
+    reason = reason_of(failed_step(printed))
+    return BuildFailedError(f"the image `{tag}` does not build from its lock", causes=((reason,) if reason else ()) + last)
+
+
+def reason_of(lines: tuple[str, ...]) -> str:
+    """Return the one line of a failed step that says why it failed, "" if none is known to."""
+    for pattern in _CAUSES:
+        found = [match[1].strip() for line in lines if (match := pattern.fullmatch(line))]
+        if found:
+            return found[-1]
+    return ""
 
 
 def failed_step(lines: list[str]) -> tuple[str, ...]:

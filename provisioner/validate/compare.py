@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.validate.report import FieldReport
+from provisioner.validate.compare_files import compare_files
+from provisioner.validate.compare_frameworks import compare_framework_devices, compare_frameworks
+from provisioner.validate.local_engine import ARCHITECTURES
+from provisioner.validate.report import FieldReport, agreement, at_level, outcome, unverified
 from provisioner.versions import Range, Version, series, without_local
 
 if TYPE_CHECKING:
@@ -16,7 +19,6 @@ if TYPE_CHECKING:
 
     from provisioner.lock.format.model import Lock
     from provisioner.validate.measurement import Device, Measurement, Torch
-    from provisioner.validate.report import Verdict
 
 ALWAYS_ALLOWED = frozenset({"pip", "setuptools", "wheel"})
 """Distributions that `venv` and `ensurepip` install; an environment may contain them even if its lock does not."""
@@ -27,37 +29,34 @@ def compare(lock: Lock, measurement: Measurement, *, no_device: str = "") -> tup
 
     `no_device` is the engine's message if it could not provide the requested GPUs, else "".
     """
-    fields = [_python(lock, measurement), *_glibc(lock, measurement)]
-    if "torch" in {package.name for package in lock.packages}:
-        fields += _torch(lock, measurement)
-    fields += compare_packages(lock, measurement.distributions)
-    if measurement.level >= 1:
-        fields += [_cpu_matmul(measurement)] if measurement.torch is not None else []
-        fields += _devices(lock, measurement, no_device=no_device)
-    return tuple(fields)
-
-
-def _agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str = "") -> FieldReport:
-    """Return the field of a fact with a known locked and a known measured value."""
-    verdict: Verdict = "yes" if agrees else "no"
-    return FieldReport(name=name, locked=locked, measured=measured, verdict=verdict, note=note)
-
-
-def _unverified(name: str, locked: str, note: str) -> FieldReport:
-    """Return the field of a fact that could not be measured; `note` is the reason."""
-    return FieldReport(name=name, locked=locked, measured="", verdict="unverified", note=note)
+    fields = (_python(lock, measurement), _machine(lock, measurement), *_glibc(lock, measurement))
+    found = at_level(2, (*fields, *compare_packages(lock, measurement.distributions), *compare_files(measurement)))
+    if measurement.level >= 3:
+        torch = _torch(lock, measurement) if "torch" in {package.name for package in lock.packages} else ()
+        found += at_level(3, (*torch, *compare_frameworks(lock, measurement)))
+    if measurement.level >= 4:
+        found += at_level(4, _devices(lock, measurement, no_device=no_device))
+    return found
 
 
 def _python(lock: Lock, measurement: Measurement) -> FieldReport:
     locked = lock.stack.components.get("python", lock.requires_python)
-    return _agreement("python", locked, measurement.python, agrees=_allows(locked, measurement.python))
+    return agreement("python", locked, measurement.python, agrees=_allows(locked, measurement.python))
+
+
+def _machine(lock: Lock, measurement: Measurement) -> FieldReport:
+    """Compare the architecture; where another one is emulated, a process sees the emulated one."""
+    locked = lock.stack.platform.partition("/")[2]
+    machine = measurement.machine.lower()
+    measured = ARCHITECTURES.get(machine, machine)
+    return agreement("architecture", locked, measured, agrees=measured == ARCHITECTURES.get(locked, locked))
 
 
 def _glibc(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
     locked = lock.stack.image.glibc if lock.stack.image is not None and lock.stack.runs == "container" else ""
     if locked:
         measured = measurement.glibc or ""
-        yield _agreement("glibc", locked, measured, agrees=measured == locked)
+        yield agreement("glibc", locked, measured, agrees=measured == locked)
 
 
 def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
@@ -66,19 +65,20 @@ def _torch(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:
     torch = measurement.torch
     if torch is None:
         note = measurement.error("import torch", "torch") or "torch is not installed"
-        yield _agreement("pytorch", locked, "", agrees=False, note=note)
+        yield agreement("pytorch", locked, "", agrees=False, note=note)
         return
     public, _, local = torch.version.partition("+")
-    yield _agreement("pytorch", locked, torch.version, agrees=public == without_local(locked))
+    yield agreement("pytorch", locked, torch.version, agrees=public == without_local(locked))
     if build := lock.stack.components.get("pytorch_build", ""):
         measured = local or build_of(torch)
-        yield _agreement("pytorch_build", build, measured, agrees=measured == build)
+        yield agreement("pytorch_build", build, measured, agrees=measured == build)
     # PyTorch reports the first two numbers alone.
     if cuda := lock.stack.components.get("cuda", ""):
-        yield _agreement("cuda", cuda, torch.cuda or "", agrees=series(cuda) == series(torch.cuda or ""))
+        yield agreement("cuda", cuda, torch.cuda or "", agrees=series(cuda) == series(torch.cuda or ""))
     if rocm := lock.stack.components.get("rocm", ""):
-        yield _agreement("rocm", rocm, torch.hip or "", agrees=series(rocm) == series(torch.hip or ""))
+        yield agreement("rocm", rocm, torch.hip or "", agrees=series(rocm) == series(torch.hip or ""))
     yield from _libraries(lock, measurement, torch)
+    yield _cpu_matmul(measurement)
 
 
 def _libraries(lock: Lock, measurement: Measurement, torch: Torch) -> Iterator[FieldReport]:
@@ -86,26 +86,26 @@ def _libraries(lock: Lock, measurement: Measurement, torch: Torch) -> Iterator[F
         measured = library_version(torch.cudnn) if torch.cudnn is not None else ""
         agrees = bool(measured) and cudnn.split(".")[:3] == measured.split(".")
         note = "" if measured else measurement.error("cudnn") or "this build of PyTorch loads no cuDNN"
-        yield _agreement("cudnn", cudnn, measured, agrees=agrees, note=note)
+        yield agreement("cudnn", cudnn, measured, agrees=agrees, note=note)
     if nccl := lock.stack.components.get("nccl", ""):
         yield _nccl(nccl, measurement, torch)
     if lock.stack.arch_list:
         yield _arch_list(lock.stack.arch_list, measurement, torch)
     if torch.unresolved is None:
         note = measurement.error("unresolved") or "looked for on Linux only"
-        yield _unverified("libraries", "all found", note)
+        yield unverified("libraries", "all found", note)
     else:
         measured = ", ".join(torch.unresolved) or "all found"
-        yield _agreement("libraries", "all found", measured, agrees=not torch.unresolved)
+        yield agreement("libraries", "all found", measured, agrees=not torch.unresolved)
 
 
 def _nccl(locked: str, measurement: Measurement, torch: Torch) -> FieldReport:
     """Compare the version of NCCL; unverified if NCCL is linked statically, as PyTorch's constant for it is no measurement."""
     if torch.nccl is None:
         note = measurement.error("nccl") or "libnccl.so is not loaded by this build, so its version cannot be read"
-        return _unverified("nccl", locked, note)
+        return unverified("nccl", locked, note)
     measured = library_version(torch.nccl)
-    return _agreement("nccl", locked, measured, agrees=locked.split("+", maxsplit=1)[0].split(".")[:3] == measured.split("."))
+    return agreement("nccl", locked, measured, agrees=locked.split("+", maxsplit=1)[0].split(".")[:3] == measured.split("."))
 
 
 def _arch_list(locked: tuple[str, ...], measurement: Measurement, torch: Torch) -> FieldReport:
@@ -116,12 +116,12 @@ def _arch_list(locked: tuple[str, ...], measurement: Measurement, torch: Torch) 
     shown = " ".join(locked)
     if not torch.arch_flags:
         note = measurement.error("arch_flags") or "this build does not say what it was compiled for"
-        return _unverified("arch_list", shown, note)
+        return unverified("arch_list", shown, note)
     compiled = {_without_suffix(flag) for flag in torch.arch_flags}
     wanted = {_without_suffix(target) for target in locked if not target.startswith("compute_")}
     missing = ", ".join(sorted(wanted - compiled))
     note = f"not compiled in: {missing}" if missing else ""
-    return _agreement("arch_list", shown, " ".join(torch.arch_flags), agrees=not missing, note=note)
+    return agreement("arch_list", shown, " ".join(torch.arch_flags), agrees=not missing, note=note)
 
 
 def _without_suffix(target: str) -> str:
@@ -137,17 +137,17 @@ def compare_packages(lock: Lock, installed: dict[str, str] | None) -> list[Field
     total = f"{len(locked)} packages"
     if installed is None:
         note = "the list of installed packages could not be read"
-        return [_unverified("packages", total, note)]
+        return [unverified("packages", total, note)]
     extra = sorted(set(installed) - set(locked) - ALWAYS_ALLOWED)
     different = []
     for name, version in sorted(locked.items()):
         if not _same_version(version, installed.get(name, "")):
             note = "" if name in installed else "not installed"
-            different.append(_agreement(f"package {name}", version, installed.get(name, ""), agrees=False, note=note))
-    different += [_agreement(f"package {name}", "", installed[name], agrees=False, note="not in the lock") for name in extra]
+            different.append(agreement(f"package {name}", version, installed.get(name, ""), agrees=False, note=note))
+    different += [agreement(f"package {name}", "", installed[name], agrees=False, note="not in the lock") for name in extra]
     matching = len(locked) - sum(1 for field in different if field.locked)
     measured = f"{matching} as locked" + (f", {len(extra)} more" if extra else "")
-    return [_agreement("packages", total, measured, agrees=not different), *different]
+    return [agreement("packages", total, measured, agrees=not different), *different]
 
 
 def _same_version(locked: str, installed: str) -> bool:
@@ -162,7 +162,7 @@ def _same_version(locked: str, installed: str) -> bool:
 def _cpu_matmul(measurement: Measurement) -> FieldReport:
     measured = {True: "exact", False: "wrong", None: ""}[measurement.cpu_matmul]
     note = measurement.error("cpu_matmul")
-    return _agreement("cpu compute", "exact", measured, agrees=bool(measurement.cpu_matmul), note=note)
+    return agreement("cpu compute", "exact", measured, agrees=bool(measurement.cpu_matmul), note=note)
 
 
 def library_version(number: int) -> str:
@@ -189,7 +189,7 @@ def _allows(locked: str, measured: str) -> bool:
 
 
 def _devices(lock: Lock, measurement: Measurement, *, no_device: str) -> Iterator[FieldReport]:
-    """Yield the fields about driver, devices, and the computations of the measured level; none if the lock needs no GPU.
+    """Yield the fields about driver, devices, and the computations on them; none if the lock needs no GPU.
 
     If no device is visible, the fields of computations are unverified.
     """
@@ -197,17 +197,18 @@ def _devices(lock: Lock, measurement: Measurement, *, no_device: str) -> Iterato
         return
     yield from _driver(lock, measurement, no_device)
     yield _visible_devices(lock, measurement, no_device)
-    has_torch = measurement.torch is not None or "torch" in {package.name for package in lock.packages}
-    no_torch = "the lock holds no PyTorch, and nothing else in it was asked to compute"
-    reason = "no device to run it on" if has_torch else no_torch
-    for name, level in (("compute", 2), ("convolution", 3), ("collective", 3), ("sustained load", 4)):
-        is_included = measurement.level >= level and (level == 2 or lock.stack.accelerator != "mps")
-        if is_included and not measurement.devices:
-            yield _unverified(name, "correct", reason)
+    if not measurement.devices and "torch" in {package.name for package in lock.packages}:
+        is_mps = lock.stack.accelerator == "mps"
+        for name in ("compute",) if is_mps else ("compute", "convolution", "collective", "sustained load"):
+            yield unverified(name, "correct", "no device to run it on")
+    on_frameworks = tuple(compare_framework_devices(lock, measurement))
+    yield from on_frameworks
+    if "torch" not in {package.name for package in lock.packages} and not on_frameworks:
+        yield unverified("compute", "correct", "no check of the lock's packages computes on a device")
     for device in measurement.devices:
         yield from _device(lock, measurement, device)
-    if measurement.level >= 3 and measurement.devices and lock.stack.accelerator != "mps":
-        yield _outcome("collective", measurement.all_reduce, measurement.error("all_reduce"))
+    if measurement.devices and lock.stack.accelerator != "mps":
+        yield outcome("collective", measurement.all_reduce, measurement.error("all_reduce"))
 
 
 def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[FieldReport]:
@@ -215,7 +216,7 @@ def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[Fi
     if lock.stack.accelerator != "cuda" or not locked:
         return
     if measurement.nvml is None:
-        yield _unverified("driver", locked, no_device or measurement.error("nvml"))
+        yield unverified("driver", locked, no_device or measurement.error("nvml"))
         return
     found = measurement.nvml.driver
     try:
@@ -243,7 +244,7 @@ def _visible_devices(lock: Lock, measurement: Measurement, no_device: str) -> Fi
     if measurement.nvml is not None and measurement.nvml.names:
         found = f"{', '.join(measurement.nvml.names)} (listed by NVML, not usable)"
         return FieldReport(name="devices", locked=locked, measured=found, verdict="no", note=reason)
-    return _unverified("devices", locked, no_device or reason or "no device is visible")
+    return unverified("devices", locked, no_device or reason or "no device is visible")
 
 
 def _described(device: Device) -> str:
@@ -253,27 +254,14 @@ def _described(device: Device) -> str:
 
 def _device(lock: Lock, measurement: Measurement, device: Device) -> Iterator[FieldReport]:
     name = device.device
-    if measurement.level >= 2:
-        yield _outcome(f"compute {name}", device.matmul, measurement.error(f"{name} matmul", f"{name} synchronize"))
-        yield _outcome(f"float16 {name}", device.float16, measurement.error(f"{name} float16"))
-        # Devices without bfloat16 units are skipped by the script, so there is no field about it.
-        if device.bfloat16 is not None or f"{name} bfloat16" in measurement.errors:
-            yield _outcome(f"bfloat16 {name}", device.bfloat16, measurement.error(f"{name} bfloat16"))
+    yield outcome(f"compute {name}", device.matmul, measurement.error(f"{name} matmul", f"{name} synchronize"))
+    yield outcome(f"float16 {name}", device.float16, measurement.error(f"{name} float16"))
+    # Devices without bfloat16 units are skipped by the script, so there is no field about it.
+    if device.bfloat16 is not None or f"{name} bfloat16" in measurement.errors:
+        yield outcome(f"bfloat16 {name}", device.bfloat16, measurement.error(f"{name} bfloat16"))
     if lock.stack.accelerator == "mps":
         return
-    if measurement.level >= 3:
-        yield _outcome(f"convolution {name}", device.convolution, measurement.error(f"{name} convolution"))
-    if measurement.level >= 4:
-        load = device.sustained
-        is_correct = None if load is None else load.stable and load.memory_held
-        yield _outcome(f"sustained load {name}", is_correct, measurement.error(f"{name} sustained"))
-
-
-def _outcome(name: str, is_correct: bool | None, error: str) -> FieldReport:  # noqa: FBT001 - a measured value, not a switch
-    """Return the field of a computation on an existing device; a failure there is a "no", not "unverified".
-
-    `is_correct` is None if the computation has no result.
-    """
-    verdict: Verdict = "yes" if is_correct and not error else "no"
-    measured = "correct" if is_correct else "failed" if error or is_correct is None else "wrong"
-    return FieldReport(name=name, locked="correct", measured=measured, verdict=verdict, note=error)
+    yield outcome(f"convolution {name}", device.convolution, measurement.error(f"{name} convolution"))
+    load = device.sustained
+    is_correct = None if load is None else load.stable and load.memory_held
+    yield outcome(f"sustained load {name}", is_correct, measurement.error(f"{name} sustained"))

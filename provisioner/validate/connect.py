@@ -14,14 +14,19 @@ if TYPE_CHECKING:
 ENGINES = ("docker", "podman", "local")
 
 
-def connect(name: str, *, python: Path | None = None) -> Engine:
+def connect(name: str, *, python: Path | None = None, is_needed: bool = True) -> Engine:
     """Connect to the engine called `name`, and return it after it has answered.
 
-    `python` is the interpreter of the engine `local` (default: that of this program). Raises `UsageError` for an unknown name,
-    and `EngineError` for an engine that does not answer.
+    Where it is not needed, a stand-in that runs nothing is returned. `python` is the interpreter of the engine `local`
+    (default: that of this program). Raises `UsageError` for an unknown name, and `EngineError` for an engine that does not
+    answer.
     """
     if python is not None and name != "local":
         raise UsageError(f"--python names the interpreter of --engine local, not of --engine {name}")
+    if not is_needed and name in ENGINES:
+        from provisioner.validate.local_engine import NoEngine
+
+        return NoEngine(Path(sys.executable), "")
     if name == "docker":
         from provisioner.validate.docker_engine import DockerEngine
 

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.builder import docker_builder
-from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError, Finished, HostRefusedError, NoDeviceError
+from provisioner.validate.engine import (
+    WITH_DEVICE_FILES,
+    EngineError,
+    Finished,
+    HostRefusedError,
+    NoDeviceError,
+    image_of,
+    pull_failure,
+)
 from provisioner.validate.process import TIMED_OUT
 
 if TYPE_CHECKING:
@@ -18,7 +26,7 @@ if TYPE_CHECKING:
     from docker.types import DeviceRequest
 
     from provisioner.errors import ProvisionError
-    from provisioner.validate.engine import BuildRequest, Built, Log, RunRequest
+    from provisioner.validate.engine import BuildRequest, Built, Image, Log, RunRequest
 
 _SHARED_MEMORY = "1g"
 """The size of `/dev/shm`: NCCL and data loaders share memory there, and Docker's default of 64 MB is too small for either."""
@@ -112,6 +120,26 @@ class DockerEngine:
         information = self._client.info()
         found = (str(device.get("ID", "")) for device in information.get("DiscoveredDevices") or ())
         return "nvidia" not in information.get("Runtimes", {}) and any(one.startswith(_CDI_KIND) for one in found)
+
+    def inspect(self, image: str) -> Image | None:
+        """Return the configuration of an image, None if it is not there; raises `EngineError`."""
+        from docker.errors import DockerException, ImageNotFound
+
+        try:
+            return image_of(self._client.images.get(image).attrs)
+        except ImageNotFound:
+            return None
+        except (DockerException, OSError) as error:
+            raise EngineError(f"image `{image}` cannot be inspected: {_reason(error)}") from None
+
+    def pull(self, reference: str) -> None:
+        """Pull an image, with the logins of the Docker client; raises `EngineError` with the registry's answer."""
+        from docker.errors import DockerException
+
+        try:
+            self._client.images.pull(reference)
+        except (DockerException, OSError) as error:
+            raise pull_failure(reference, _reason(error)) from None
 
     def remove(self, image: str) -> None:
         """Remove an image and its tags.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 
@@ -44,6 +44,12 @@ class BuildFailedError(RefusedError):
     code = "build-failed"
 
 
+def pull_failure(reference: str, reason: str) -> EngineError:
+    """Return the error of an image that cannot be had, which says nothing about its lock; `reason` is the engine's message."""
+    hints = ("log in to its registry, as `docker login` or `podman login` does, or build the image: leave out --image",)
+    return EngineError(f"image `{reference}` is not here and cannot be pulled", causes=(reason,), hints=hints)
+
+
 class BuildRequest(Struct, frozen=True, kw_only=True):
     """A request to build the image of the file `dockerfile` with the folder `context`, and to tag it as `tag`.
 
@@ -66,6 +72,30 @@ class Built(Struct, frozen=True, kw_only=True):
     image: str = ""
     tag: str = ""
     method: str = ""
+
+
+class Image(Struct, frozen=True, kw_only=True):
+    """The configuration of an image in an engine. `platform` is such as `linux/amd64`, `user` "" for root."""
+
+    identity: str
+    platform: str
+    user: str = ""
+    entrypoint: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def image_of(answer: Mapping[str, Any]) -> Image:
+    """Return the image that an engine describes, in the JSON that `docker image inspect` and `podman image inspect` share."""
+    config = answer.get("Config") or {}
+    return Image(
+        identity=f"sha256:{str(answer['Id']).removeprefix('sha256:')}",
+        platform=f"{answer.get('Os') or 'linux'}/{answer.get('Architecture', '')}",
+        user=config.get("User") or "",
+        entrypoint=tuple(config.get("Entrypoint") or ()),
+        variables=dict(text.partition("=")[::2] for text in config.get("Env") or ()),
+        labels=dict(config.get("Labels") or {}),
+    )
 
 
 class RunRequest(Struct, frozen=True, kw_only=True):
@@ -118,6 +148,12 @@ class Engine(Protocol):
 
         Raises `NoDeviceError` when `gpus` are unavailable, and `HostRefusedError` when the container runtime rejects the host.
         """
+
+    def inspect(self, image: str) -> Image | None:
+        """Return the configuration of an image; None if it is not there, or if the engine has no images."""
+
+    def pull(self, reference: str) -> None:
+        """Pull an image from its registry."""
 
     def remove(self, image: str) -> None:
         """Remove an image; a missing image is no error."""

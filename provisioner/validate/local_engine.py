@@ -6,15 +6,17 @@ import platform
 import sys
 from typing import TYPE_CHECKING
 
+from provisioner.errors import UsageError
 from provisioner.validate.engine import Built, EngineError
 from provisioner.validate.process import stream
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from provisioner.validate.engine import BuildRequest, Finished, Log, RunRequest
+    from provisioner.validate.engine import BuildRequest, Finished, Image, Log, RunRequest
 
-_MACHINES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+"""The architectures of containers by what `uname -m` says, which is the last part of a platform's name elsewhere."""
 
 
 class LocalEngine:
@@ -42,7 +44,7 @@ class LocalEngine:
         machine = platform.machine().lower()
         if sys.platform == "darwin":
             return f"macos/{machine}"
-        return f"{sys.platform}/{_MACHINES.get(machine, machine)}"
+        return f"{sys.platform}/{ARCHITECTURES.get(machine, machine)}"
 
     def build(self, request: BuildRequest, log: Log) -> Built:
         """Return an empty result: the environment is installed already, so nothing is built."""
@@ -55,5 +57,22 @@ class LocalEngine:
             (str(self._python), *request.command[1:]), log, timeout=request.timeout, environment=dict(request.environment)
         )
 
+    def inspect(self, image: str) -> Image | None:
+        """Return None, because an environment has no configuration."""
+        del image
+        return None
+
+    def pull(self, reference: str) -> None:
+        """Raise `UsageError`: there are no images here."""
+        raise UsageError(
+            f"--engine local measures an environment, not image `{reference}`", hints=("name its interpreter: --python",)
+        )
+
     def remove(self, image: str) -> None:
         """Do nothing, because nothing was built."""
+
+
+class NoEngine(LocalEngine):
+    """What level 0 needs of an engine: nothing but the platform of this machine."""
+
+    name = "none"

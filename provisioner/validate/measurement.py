@@ -90,16 +90,69 @@ class Device(Measured, frozen=True, kw_only=True):
     sustained: Sustained | None = None
 
 
+class Libraries(Measured, frozen=True, kw_only=True):
+    """The libraries of the `modules` extension modules of an environment, as the loader finds them.
+
+    `unresolved`: those that the system lacks; `optional`: those of parts that need not be there; `shadowed`: those taken from
+    outside although the environment has them; `preloaded`: those that every program loads first.
+    """
+
+    modules: int
+    unresolved: tuple[str, ...]
+    optional: tuple[str, ...]
+    shadowed: tuple[str, ...]
+    preloaded: tuple[str, ...]
+
+
+class Files(Measured, frozen=True, kw_only=True):
+    """The files of an environment beside the RECORDs of its packages; paths are relative to `prefix`.
+
+    `unowned` and `stale` are files of no package and bytecode that is not that of its source; `unowned` is None outside of a
+    virtual environment. `unrecorded` are packages without a RECORD, `path` is the path of modules.
+    """
+
+    compared: int
+    changed: tuple[str, ...]
+    missing: tuple[str, ...]
+    unreadable: tuple[str, ...]
+    unrecorded: tuple[str, ...]
+    unowned: tuple[str, ...] | None
+    stale: tuple[str, ...]
+    prefix: str
+    path: tuple[str, ...]
+    libraries: Libraries | None = None
+
+
+class Framework(Measured, frozen=True, kw_only=True):
+    """The result of the check of one framework: the version and the facts that it states, and its computations.
+
+    An outcome is None for a computation that raised an error, which is in `errors`. `devices` are None below level 4, and if
+    the check has nothing for devices; `on_devices` are the outcomes on them. `shadowed` are the loaded libraries that the
+    environment has, too, and that come from elsewhere.
+    """
+
+    version: str | None
+    facts: dict[str, str]
+    outcomes: dict[str, bool | None]
+    errors: dict[str, str]
+    devices: tuple[str, ...] | None
+    on_devices: dict[str, bool | None]
+    shadowed: tuple[str, ...]
+    seconds: float
+
+
 class Measurement(Measured, frozen=True, kw_only=True):
     """All facts of one run. `errors` maps the name of a probe to the error it raised, `timing` to its duration in seconds."""
 
-    schema_version: Literal[1] = field(name="schema")
+    schema_version: Literal[2] = field(name="schema")
     level: int
     python: str
     machine: str
     glibc: str | None
     distributions: dict[str, str] | None
     torch: Torch | None
+    files: Files | None = None
+    frameworks: dict[str, Framework] = field(default_factory=dict)
     cpu_matmul: bool | None = None
     nvml: Management | None = None
     cuda_driver: DriverInterface | None = None
@@ -115,7 +168,12 @@ class Measurement(Measured, frozen=True, kw_only=True):
 
 def script() -> str:
     """Return the source of the smoke script, for `python -c`."""
-    return (files("provisioner.validate") / "checks" / "smoke.py").read_text(encoding="utf-8")
+    return check_source("smoke")
+
+
+def check_source(name: str) -> str:
+    """Return the source of a module of `provisioner/validate/checks`, such as `frameworks/jax`."""
+    return (files("provisioner.validate") / "checks" / f"{name}.py").read_text(encoding="utf-8")
 
 
 def parse_measurement(printed: str) -> Measurement:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.builder import CommandBuilder
 from provisioner.validate.docker_engine import run_failure
-from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError
+from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError, image_of, pull_failure
 from provisioner.validate.process import stream
 
 if TYPE_CHECKING:
-    from provisioner.validate.engine import BuildRequest, Built, Finished, Log, RunRequest
+    from provisioner.validate.engine import BuildRequest, Built, Finished, Image, Log, RunRequest
 
 _ENGINE_FAILED = 125
 """podman-run(1), EXIT STATUS: "125 The error is with Podman itself"."""
@@ -64,6 +64,17 @@ class PodmanEngine:
         if finished.exit_code == _ENGINE_FAILED or finished.exit_code in _NOT_STARTED:
             raise run_failure(request, " ".join(finished.stderr.split()))
         return finished
+
+    def inspect(self, image: str) -> Image | None:
+        """Return the configuration of an image, None if it is not there."""
+        finished = stream((self._program, "image", "inspect", image), timeout=120)
+        return image_of(json.loads(finished.stdout)[0]) if finished.exit_code == 0 else None
+
+    def pull(self, reference: str) -> None:
+        """Pull an image; raises `EngineError` with the last lines that Podman printed."""
+        finished = stream((self._program, "pull", "--quiet", reference))
+        if finished.exit_code != 0:
+            raise pull_failure(reference, " ".join(finished.stderr.strip().splitlines()[-1:]))
 
     def remove(self, image: str) -> None:
         """Remove an image; a missing image is no error."""

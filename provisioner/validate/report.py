@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, field, to_builtins
+from msgspec.structs import replace
 
 from provisioner.document import load_document, parse_model, write_text
 from provisioner.strict_model import StrictModel, spelled
@@ -19,13 +20,55 @@ Verdict = Literal["yes", "no", "unverified"]
 EXIT_CODES: dict[Verdict, int] = {"yes": 0, "no": 1, "unverified": 3}
 
 
+LEVELS = ("static", "build", "files", "imports", "devices")
+"""The checks of each level, from level 0 on; a validation has those of its level and of all below it."""
+
+
 class FieldReport(StrictModel, frozen=True, kw_only=True):
-    """One fact: its locked value, its measured value, and whether the two agree. `note` gives a further reason; "" for none."""
+    """One fact: its locked value, its measured value, and whether the two agree.
+
+    `note` gives a further reason; "" for none. `level` is the lowest level that measures the fact.
+    """
 
     name: str
     locked: str
     measured: str
     verdict: Verdict
+    note: str = ""
+    level: Annotated[int, Meta(ge=0, le=4)] = 0
+
+
+def agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str = "") -> FieldReport:
+    """Return the field of a fact with a known locked and a known measured value."""
+    verdict: Verdict = "yes" if agrees else "no"
+    return FieldReport(name=name, locked=locked, measured=measured, verdict=verdict, note=note)
+
+
+def unverified(name: str, locked: str, note: str) -> FieldReport:
+    """Return the field of a fact that could not be measured; `note` is the reason."""
+    return FieldReport(name=name, locked=locked, measured="", verdict="unverified", note=note)
+
+
+def outcome(name: str, is_correct: bool | None, error: str) -> FieldReport:  # noqa: FBT001 - a measured value, not a switch
+    """Return the field of a computation that could run; a failure there is a "no", not "unverified".
+
+    `is_correct` is None if the computation has no result.
+    """
+    measured = "correct" if is_correct and not error else "failed" if error or is_correct is None else "wrong"
+    return agreement(name, "correct", measured, agrees=measured == "correct", note=error)
+
+
+def at_level(level: int, fields: Iterable[FieldReport]) -> tuple[FieldReport, ...]:
+    """Return fields as those of a level."""
+    return tuple(replace(field, level=level) for field in fields)
+
+
+class LevelReport(StrictModel, frozen=True, kw_only=True):
+    """What one level says of a lock: the verdict of its fields, or `nothing to do`, with the reason as `note`."""
+
+    level: Annotated[int, Meta(ge=0, le=4)]
+    name: str
+    verdict: Literal["yes", "no", "unverified", "nothing to do"]
     note: str = ""
 
 
@@ -52,9 +95,10 @@ class Report(StrictModel, frozen=True, kw_only=True):
     """One validation of one lock on one platform.
 
     `lock_digest` identifies the lock. Only `timing` (seconds) and `load` differ between two runs with equal results.
+    `schema_version` is 2 since levels are those of `LEVELS`.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     name: str
     lock_file: str
     lock_digest: Annotated[str, spelled(r"^sha256:[0-9a-f]{64}$")]
@@ -63,6 +107,7 @@ class Report(StrictModel, frozen=True, kw_only=True):
     image: str
     level: Annotated[int, Meta(ge=0, le=4)]
     verdict: Verdict
+    levels: tuple[LevelReport, ...]
     fields: tuple[FieldReport, ...]
     load: tuple[LoadReport, ...] = ()
     timing: dict[str, float] = field(default_factory=dict)

@@ -1,53 +1,57 @@
-"""Validate one lock: build its image, run the smoke test in it, compare the measurement with the lock, report."""
+"""Validate one lock: build its image, run the checks in it, compare what they measure with the lock, report."""
 
 from __future__ import annotations
 
-import os
-import shutil
-import tempfile
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.document import FileError
 from provisioner.errors import UsageError
 from provisioner.lock.format.file import lock_digest
-from provisioner.render import render
-from provisioner.render.dockerfile import ENVIRONMENT
 from provisioner.render.entry_guard import entrypoint, has_guard, refusal
+from provisioner.render.stages import ENVIRONMENT
 from provisioner.validate.compare import compare
-from provisioner.validate.engine import (
-    BuildFailedError,
-    BuildRequest,
-    Built,
-    EngineError,
-    HostRefusedError,
-    NoDeviceError,
-    RunRequest,
-)
+from provisioner.validate.engine import BuildFailedError, Built, EngineError, HostRefusedError, NoDeviceError, RunRequest
+from provisioner.validate.image import build, compare_image, compare_static, find, source_of
 from provisioner.validate.measurement import parse_measurement, script
 from provisioner.validate.process import TIMED_OUT
-from provisioner.validate.report import EngineReport, FieldReport, LoadReport, Report, overall
+from provisioner.validate.programs import IN_THE_SMOKE_SCRIPT, checked_packages, programs_for
+from provisioner.validate.report import (
+    LEVELS,
+    EngineReport,
+    FieldReport,
+    LevelReport,
+    LoadReport,
+    Report,
+    at_level,
+    overall,
+)
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from provisioner.lock.format.model import Lock
     from provisioner.validate.engine import Engine, Finished, Log
+    from provisioner.validate.image import Source
     from provisioner.validate.measurement import Measurement
 
-LEVELS = ("import", "devices", "compute", "libraries", "sustained load")
-"""The checks that each level adds to the levels below it, from level 0 on."""
+STATIC, BUILD, FILES, IMPORTS, DEVICES = range(len(LEVELS))
 
-_CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
 _KILLED = 128 + 9
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """The options of a validation. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` of the run is in seconds."""
+    """The options of a validation. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` of the run is in seconds.
 
-    level: int = 2
+    `level` is None for the highest level that has something to do for the lock. `image` is the image to measure, "" for one to
+    build.
+    """
+
+    level: int | None = None
+    image: str = ""
     gpus: str = "auto"
     platform: str = ""
     build_network: str = ""
@@ -56,7 +60,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The result of running the smoke script: the fields of the report, and the measurement; None if none was printed."""
+    """The fields of a part of the report, and the measurement; None if none was printed."""
 
     fields: tuple[FieldReport, ...]
     measurement: Measurement | None = None
@@ -65,30 +69,33 @@ class Outcome(Struct, frozen=True, kw_only=True):
 def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Options, log: Log) -> Report:
     """Validate one lock and return the report; nothing is written.
 
-    An image that does not build gives the verdict `no`, with the last lines of the failed step as its note. Raises
-    `EngineError` when the engine has another platform or is out of reach, or when the build lacks network, certificates or
-    disk space, and `UsageError` for invalid options.
+    An image that does not build gives the verdict `no`, and a note whose first line is the reason. Raises `EngineError` when
+    the engine has another platform or is out of reach, when the build lacks network, a login, certificates or disk space, or
+    when an image cannot be pulled, and `UsageError` for invalid options.
     """
-    if not 0 <= options.level < len(LEVELS):
-        raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (import) to 4 (sustained load)",))
-    platform = _platform(lock, engine, options.platform)
+    if options.level is not None and not 0 <= options.level < len(LEVELS):
+        raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (static) to 4 (devices)",))
+    platform = _platform(lock, engine, options)
     narrowed = lock.on(platform)
+    idle = _idle_levels(narrowed, engine, options)
+    level = max(set(range(len(LEVELS))) - idle.keys()) if options.level is None else options.level
+    source = None if STATIC in idle else source_of(lock, lock_path)
+    fields = () if source is None else at_level(STATIC, compare_static(source, is_run=level >= FILES))
     started = time.monotonic()
-    try:
-        built = _build(lock, lock_path, engine, options, log)
-    except BuildFailedError as error:
-        note = "\n".join(error.causes) or error.message
-        field = FieldReport(name="build", locked="builds", measured="failed", verdict="no", note=note)
-        built, outcome = Built(), Outcome(fields=(field,))
-        build_seconds, run_seconds = time.monotonic() - started, 0.0
-    else:
-        build_seconds, started = time.monotonic() - started, time.monotonic()
+    built, failure = _image(source, engine, options, log) if level >= BUILD else (Built(), ())
+    build_seconds, started = time.monotonic() - started, time.monotonic()
+    outcome = Outcome(fields=failure)
+    if not failure:
         try:
-            outcome = _measure(narrowed, built.image, engine, options, log)
+            named = {"lock_file_name": lock_path.name, "platform": platform}
+            config = compare_image(lock, built, engine, **named) if level >= FILES else ()
+            fields += at_level(BUILD, [_BUILDS] if built.tag else []) + at_level(FILES, config)
+            if level >= FILES:
+                outcome = _measure(narrowed, built.image, engine, replace(options, level=level), log)
         finally:
             if built.tag and not options.keep_image:
                 engine.remove(built.tag)
-        run_seconds = time.monotonic() - started
+    fields += outcome.fields
     return Report(
         name=lock.name,
         lock_file=lock_path.name,
@@ -96,20 +103,26 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
         platform=platform,
         engine=EngineReport(name=engine.name, version=engine.version, builder=built.method),
         image=built.image,
-        level=options.level,
-        verdict=overall(outcome.fields),
-        fields=outcome.fields,
+        level=level,
+        verdict="unverified" if level in idle and overall(fields) == "yes" else overall(fields),
+        levels=_levels(level, fields, idle),
+        fields=fields,
         load=_load(outcome.measurement),
-        timing=_timing(build_seconds, run_seconds, outcome.measurement),
+        timing=_timing(build_seconds, time.monotonic() - started, outcome.measurement),
     )
 
 
-def _platform(lock: Lock, engine: Engine, requested: str) -> str:
+_BUILDS = FieldReport(name="build", locked="builds", measured="built", verdict="yes")
+
+
+def _platform(lock: Lock, engine: Engine, options: Options) -> str:
     """Return the requested platform, by default that of the engine; raises `EngineError` if the lock lacks the engine's."""
-    if requested:
-        return lock.on(requested).stack.platform
+    if options.platform:
+        return lock.on(options.platform).stack.platform
     if engine.platform in lock.platforms:
         return engine.platform
+    if options.level == STATIC:
+        return lock.platforms[0]
     known = ", ".join(lock.platforms)
     raise EngineError(
         f"lock `{lock.name}` is for {known}, and this {engine.name} engine runs {engine.platform}",
@@ -117,73 +130,62 @@ def _platform(lock: Lock, engine: Engine, requested: str) -> str:
     )
 
 
-def _tag(lock: Lock) -> str:
-    """Return the tag of the image, in a namespace of this program, so that no image of the user is replaced or removed."""
-    digest = lock_digest(lock).removeprefix("sha256:")[:12]
-    return f"provision-validate/{lock.name.lower()}:{digest}"
+def _idle_levels(lock: Lock, engine: Engine, options: Options) -> dict[int, str]:
+    """Return the levels that have nothing to do for a lock of one platform, with the reason."""
+    idle: dict[int, str] = {}
+    if options.image:
+        idle |= dict.fromkeys((STATIC, BUILD), f"{options.image} was built before")
+    elif engine.name == "local":
+        idle |= dict.fromkeys((STATIC, BUILD), "no image is built for an environment of this machine")
+    if not checked_packages(lock) and IN_THE_SMOKE_SCRIPT not in {package.name for package in lock.packages}:
+        idle[IMPORTS] = "the lock has no framework, and its spec names no package"
+    if not ACCELERATORS[lock.stack.accelerator].vendor:
+        idle[DEVICES] = f"the stack computes on the CPU (accelerator {lock.stack.accelerator})"
+    return idle
 
 
-def _build(lock: Lock, lock_path: Path, engine: Engine, options: Options, log: Log) -> Built:
-    """Build the Dockerfile of the lock with a context that contains only the files it mounts.
-
-    The engine `local` builds nothing.
-    """
-    if engine.name == "local":
-        return Built()
-    with tempfile.TemporaryDirectory(prefix="provision-context-") as scratch:
-        context = Path(scratch) / "context"
-        context.mkdir()
-        copy_context(lock, lock_path, context)
-        dockerfile = Path(scratch) / "Dockerfile"
-        text = render(lock, "dockerfile", lock_file_name=lock_path.name)
-        dockerfile.write_text(text, encoding="utf-8")
-        request = BuildRequest(
-            context=context,
-            dockerfile=dockerfile,
-            tag=_tag(lock),
-            platform=options.platform,
-            secrets=build_secrets(text),
-            network=options.build_network,
-        )
-        return engine.build(request, log)
+def _levels(level: int, fields: tuple[FieldReport, ...], idle: dict[int, str]) -> tuple[LevelReport, ...]:
+    """Return the verdict of each level up to `level`; a level that was not reached is unverified."""
+    reports = []
+    for number, name in enumerate(LEVELS[: level + 1]):
+        verdict = overall(field for field in fields if field.level == number)
+        note = idle.get(number, "")
+        reports.append(LevelReport(level=number, name=name, verdict="nothing to do" if note else verdict, note=note))
+    return tuple(reports)
 
 
-def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
-    """Copy the lock and the local files beside it that it names into a build context; raises `FileError` if one is missing."""
-    files = [file for package in lock.packages for file in package.files]
-    files += [stack.installer.file for stack in lock.stacks if stack.installer is not None]
-    for name in (lock_path.name, *sorted({file.path for file in files if file.path})):
-        target = context / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            shutil.copyfile(lock_path.parent / name, target)
-        except OSError as error:
-            raise FileError(f"`{name}`, which lock `{lock.name}` names, cannot be read: {error.strerror}") from None
-
-
-def build_secrets(dockerfile: str) -> dict[str, Path]:
-    """Return the files of this machine for the secrets that a Dockerfile mounts, by the id of the secret.
-
-    `ca` is the certificate bundle that the environment variables name, `netrc` the logins for private indexes. A secret without
-    a file is left out. Secrets are mounted in single steps of the build and never become part of the image.
-    """
-    candidates = {
-        "ca": [os.environ.get(name, "") for name in _CERTIFICATES],
-        "netrc": [os.environ.get("NETRC", ""), str(Path.home() / ".netrc")],
-    }
-    found = {name: [Path(path) for path in paths if path and Path(path).is_file()] for name, paths in candidates.items()}
-    return {name: paths[0] for name, paths in found.items() if paths and f"id={name}" in dockerfile}
+def _image(source: Source | None, engine: Engine, options: Options, log: Log) -> tuple[Built, tuple[FieldReport, ...]]:
+    """Return the image to measure, and the field of a build that failed; without one for an environment of this machine."""
+    if options.image:
+        return find(options.image, engine, log), ()
+    if source is None:
+        return Built(), ()
+    try:
+        return build(source, engine, log, platform=options.platform, network=options.build_network), ()
+    except BuildFailedError as error:
+        note = "\n".join(error.causes) or error.message
+        field = FieldReport(name="build", locked="builds", measured="failed", verdict="no", note=note)
+        return Built(), at_level(BUILD, [field])
 
 
 def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log) -> Outcome:
-    """Run the smoke script, with devices if the level needs them, and compare its measurement with the lock.
+    """Run the checks, with devices if the level needs them, and compare what they measure with the lock.
 
-    If the engine has no GPUs for the container, the script runs without any.
+    If the engine has no GPUs for the container, they run without any.
     """
+    level = options.level or FILES
+    command = (
+        *_entry(lock, engine),
+        "python",
+        "-c",
+        script(),
+        str(level),
+        str(programs_for(lock, level, is_image=engine.name != "local")),
+    )
     request = RunRequest(
         image=image,
-        command=(*_entry(lock, engine), "python", "-c", script(), str(options.level)),
-        gpus=_gpus(lock, options),
+        command=command,
+        gpus=_gpus(lock, options.gpus) if level >= DEVICES else "",
         environment=lock.stack.environment if engine.name == "local" else {},
         timeout=options.timeout,
     )
@@ -203,7 +205,7 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
         return _refused(lock, reason)
     ended = _ended_early(finished, options.timeout)
     if ended is not None:
-        return Outcome(fields=(ended,))
+        return Outcome(fields=at_level(FILES, [ended]))
     measurement = parse_measurement(finished.stdout)
     return Outcome(fields=compare(lock, measurement, no_device=no_device), measurement=measurement)
 
@@ -220,14 +222,13 @@ def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
 def _refused(lock: Lock, reason: str) -> Outcome:
     """Return the outcome `no` for a host that the container runtime, or the entry point of the image, has refused."""
     field = FieldReport(name="host", locked=lock.stack.require_cuda, measured="refused", verdict="no", note=reason)
-    return Outcome(fields=(field,))
+    return Outcome(fields=at_level(DEVICES, [field]))
 
 
-def _gpus(lock: Lock, options: Options) -> str:
-    if options.gpus == "none" or options.level == 0:
-        return ""
-    if options.gpus != "auto":
-        return options.gpus
+def _gpus(lock: Lock, requested: str) -> str:
+    """Return the GPUs that the container gets, as `RunRequest` has them."""
+    if requested != "auto":
+        return "" if requested == "none" else requested
     accelerator = ACCELERATORS[lock.stack.accelerator]
     return accelerator.name if accelerator.device_files else "all" if accelerator.cdi_kind else ""
 

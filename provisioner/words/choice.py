@@ -65,9 +65,10 @@ def install_driver_words(install: InstallDriver) -> str:
 
 
 def held_back_words(held: HeldBack) -> str:
-    """Return the requirement that holds a framework back."""
+    """Return the requirement that holds a framework or a package back."""
     also = f", and {held.more} more like it" if held.more else ""
-    return f"{held.component} {held.chosen} rather than {held.newest}: {say(held.by)}{also}"
+    why = f"; {say(held.because)}" if held.because is not None else ""
+    return f"{held.component} {held.chosen} rather than {held.newest}: {say(held.by)}{also}{why}"
 
 
 def passed_over_words(reason: PassedOver) -> str:
@@ -121,6 +122,8 @@ def caution_words(caution: Caution) -> str:
         case of.LoweredTarget(device=device, target=target, nvcc=nvcc):
             runs = "which its driver compiles at start" if target.endswith("+PTX") else "whose code runs there"
             return f"nvcc {nvcc} does not know gpu {device}: compile for {target}, {runs}"
+        case of.MissingKernels(subject=subject, devices=devices, because=because):
+            return f"{subject} has no kernels for {listed(devices)}: {because}"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
         case of.UnlistedRelease(component=component, versions=versions):

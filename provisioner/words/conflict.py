@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import COMPONENTS
 from provisioner.grounds import edit as edits
-from provisioner.grounds.conflict import NotOffered, Offered, Statement, Unlisted, Withdrawn
+from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, NotOffered, Offered, Statement, Unlisted, Withdrawn
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
-from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform, TriesPython
+from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
 from provisioner.words.notation import listed, sources_words
 from provisioner.words.predicate import predicate_words
@@ -37,7 +37,10 @@ NO_STACK = "no stack satisfies the spec on this target"
 FIRST_GIVEN = ("pytorch", "tensorflow", "jax", "cuda", "rocm", "driver", "amdgpu", "webdriver", "python")
 """Components that are listed first in the result of a fix."""
 
-NO_WAY = "no way out was found, however many of the spec's requests and the hosts' facts are changed together"
+NO_WAY = (
+    f"no way out was found: up to {MOST_TRIED} combinations of the spec's requests and the hosts' facts were changed, "
+    f"{AT_ONCE} at most together, and then up to {MOST_TRIED} of any size"
+)
 """The hint when no fix was found."""
 
 _MORE = {"rule": "rules", "fact": "facts", "request": "requests"}
@@ -114,7 +117,8 @@ def clause_words(clause: Ground | Statement) -> str:
     if own is not None:
         return own
     subjects = list(dict.fromkeys(_subjects(one, clause.name) for one in clause.subjects))
-    return f"{' and '.join(subjects)}{predicate_words(clause.predicate, plural=not clause.is_of_one)}"
+    pythons = f" with python {listed(clause.pythons)}" if clause.pythons else ""
+    return f"{' and '.join(subjects)}{predicate_words(clause.predicate, plural=not clause.is_of_one)}{pythons}"
 
 
 def _subjects(subjects: Subjects, name: str) -> str:
@@ -171,26 +175,25 @@ def contradiction_words(conflict: Conflict) -> str:
     return f"{names[0]} {'rules every stack out' if others[0].kind == 'fact' else 'cannot be had'}{where}"
 
 
-def exclusion_words(conflict: Conflict) -> str:
+def exclusion_words(conflict: Conflict, *, plural: bool = False) -> str:
     """Return a phrase naming the requests and facts that exclude the release asked about: `driver 470.256.02 excludes it`.
+
+    With `plural`, several releases are meant.
 
     If one of them has no short name, the result is `these cannot hold together:`.
     """
     names = list(dict.fromkeys(noun_words(one) for one in _stated(conflict) if not isinstance(one, AsksWhyNot)))
     if not names or "" in names:
         return "these cannot hold together:"
-    return f"{_few(names)} {'exclude' if len(names) > 1 else 'excludes'} it"
+    return f"{_few(names)} {'exclude' if len(names) > 1 else 'excludes'} {'them' if plural else 'it'}"
 
 
 def _stated(conflict: Conflict) -> list[Ground]:
-    """Return the requests and facts among the members of a conflict; [] when the conflict only counts some of them.
-
-    The Python of an attempt is left out, because the conflict is the same with all Pythons and nobody requested it.
-    """
+    """Return the requests and facts among the members of a conflict; [] when the conflict only counts some of them."""
     if any(member.more for member in conflict.members if member.kind != "rule"):
         return []
     grounds = [clause for member in conflict.members for clause in member.clauses if isinstance(clause, Ground)]
-    return [one for one in grounds if one.kind != "rule" and not isinstance(one, TriesPython)]
+    return [one for one in grounds if one.kind != "rule"]
 
 
 def conclusion_words(conclusion: Conclusion) -> str:
@@ -287,6 +290,8 @@ def edit_words(edit: Edit) -> str:
             return f"{distribution} {value}{_instead(requests)}"
         case edits.DropComponent(requests=requests) | edits.DropDistribution(requests=requests):
             return f"leaving out {_quoted(requests)}"
+        case edits.AddDistributions(names=names):
+            return f"{listed(names)} in packages"
         case edits.DropBound(key=key, requirement=requirement):
             return f"leaving out the {'constraint' if key == 'constraints' else 'override'} `{requirement}`"
         case edits.DropHashes(distribution=distribution):
@@ -381,6 +386,31 @@ def settles_glibc(conflict: Conflict) -> Iterator[str]:
     assumed = [member for member in conflict.members if member.assumed_glibc is not None]
     if assumed:
         yield SETTLES_IMAGE if any(member.is_assumed_of_image for member in assumed) else SETTLES
+
+
+def refusal_words(conflicts: Sequence[Conflict]) -> str:
+    """Return the conflicts of a problem without an answer in one sentence, each by what excludes each other."""
+    found = [contradiction_words(conflict) or NO_STACK for conflict in conflicts]
+    return found[0] if len(found) == 1 else f"{len(found)} conflicts: {'; '.join(found)}"
+
+
+def refusal_lines(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
+    """Return the lines of all conflicts; each of several conflicts begins with its number."""
+    if len(conflicts) == 1:
+        return conflict_lines(conflicts[0])
+    found: list[str] = []
+    for number, conflict in enumerate(conflicts, 1):
+        found.append(f"{number}. {contradiction_words(conflict) or NO_STACK}")
+        found.extend(f"  {line}" for line in conflict_lines(conflict))
+    return tuple(found)
+
+
+def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
+    """Return the hints on all conflicts; each on one of several conflicts begins with the number of the conflict."""
+    if len(conflicts) == 1:
+        return failure_hints(conflicts[0]) or (NO_WAY,)
+    found = [f"{number}. {hint}" for number, conflict in enumerate(conflicts, 1) for hint in failure_hints(conflict)]
+    return (*found, *(() if any(conflict.fixes for conflict in conflicts) else (NO_WAY,)))
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:

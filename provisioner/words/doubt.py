@@ -17,6 +17,10 @@ MOST_FAILING = 3
 """The most unusable releases that a doubt about a host's release series lists."""
 
 
+_OF_IMAGES = {"glibc": "glibc", "python": "Python"}
+"""Facts of a base image, as keys of the spec and as spelled in sentences."""
+
+
 def doubt_words(doubt: Doubt) -> str:
     """Return a doubt as one sentence that begins with its component."""
     return f"{doubt.component}: {_words(doubt)}"
@@ -32,7 +36,22 @@ def assumption_words(doubt: Doubt) -> str:
                 return f"{doubt.component}: no kernel is documented for driver {driver}, which {host} is taken to run"
             known = f"driver {driver} is documented on kernel {documented}"
             return f"{doubt.component}: {known}; {host} states {kernel}, and is taken to run it there"
+        case of.UnreachedLibraries(sonames=sonames):
+            return f"{doubt.component}: the program is taken to import torch before it, so that it finds {listed(sonames)}"
     return doubt_words(doubt)
+
+
+def _lacks_of_system(doubt: of.LacksOfSystem) -> str:
+    needs = f"{doubt.subject.label} needs {listed(doubt.names)}{f' ({doubt.because})' if doubt.because else ''}"
+    if doubt.packages:
+        return f"{needs}; the image is without, `image: {{apt: [{', '.join(doubt.packages)}]}}` adds it"
+    if not doubt.distribution:
+        return f"{needs}, which {doubt.image} is taken to have"
+    if doubt.bases:
+        return f"{needs}; {doubt.image} is without, `image: {{base: {doubt.bases[0]}}}` has it"
+    if doubt.is_of_tools:
+        return f"{needs}; neither {doubt.image} nor a package of its distribution has it"
+    return f"{needs}, and the matrix knows no package of {doubt.distribution} with it"
 
 
 def _words(doubt: Doubt) -> str:
@@ -46,8 +65,16 @@ def _words(doubt: Doubt) -> str:
             return f"{text}; state one in `gpus[{index}]` of its profile (`provision inspect` writes one)"
         case of.MissingToolkit(host=host):
             return f"{host} has none, without which no container is given a GPU; install it"
-        case of.UnknownImage(reference=reference):
-            return f"the matrix does not know base image {reference}, so its glibc and Python were not compared"
+        case of.UnknownImage(reference=reference, unknown=keys):
+            were = f"{listed([_OF_IMAGES[name] for name in keys])} {'was' if len(keys) == 1 else 'were'} not compared"
+            stated = ", ".join(f"{name}: …" for name in keys)
+            them = "it" if len(keys) == 1 else "them"
+            return f"the matrix does not know base image {reference}, so its {were}; `image: {{{stated}}}` states {them}"
+        case of.TakenForKnown(reference=reference, known=known):
+            return f"{reference} is taken to be {known}, by its name"
+        case of.OwnFramework(reference=reference, brought=brought, subject=subject):
+            own = f"{reference} brings {subject.name} {brought}, with its libraries on LD_LIBRARY_PATH"
+            return f"{own}; whether {subject} loads them or its own is not known; `image: {{base: auto}}` takes one without"
         case of.UnpinnedImage(reference=reference):
             return f"{reference} is not pinned by digest"
         case of.UnmeasuredTargets(subject=subject):
@@ -58,11 +85,20 @@ def _words(doubt: Doubt) -> str:
         case of.UnmeasuredWheel(subject=subject):
             settle = "`provision matrix refresh wheels --measure` reads it"
             return f"nobody has measured for which GPUs {subject} has code; {settle}"
-        case of.MissingLibraries(subject=subject, sonames=sonames, providers=providers, in_container=in_container):
-            where = "nor the image has" if in_container else "is known to have, unless the host has it"
-            lead = "neither the lock" if in_container else "nothing in the lock"
-            way = f"add {listed(providers)} to `packages`" + (", or take `image: {base: cuda-runtime}`" if in_container else "")
-            return f"{subject.label} needs {listed(sonames)}, which {lead} {where}; {way}"
+        case of.MissingLibraries():
+            return _missing_libraries(doubt)
+        case of.LacksOfSystem():
+            return _lacks_of_system(doubt)
+        case of.UnreadWheels(distributions=wheels):
+            link = f"{listed(wheels)} {'links' if len(wheels) == 1 else 'link'}"
+            read = f"nobody has read which libraries of the system {link} to"
+            return f"{read}; where an import lacks one, `image: {{apt: […]}}` adds its package"
+        case of.UnreachedLibraries(subject=subject, sonames=sonames, is_of_pytorch=True):
+            return f"{subject.label} finds {listed(sonames)} only in a program that imports torch before it"
+        case of.UnreachedLibraries(subject=subject, sonames=sonames, providers=providers, folders=folders):
+            where = f"{listed(providers)} {'has' if len(providers) == 1 else 'have'} in {listed(folders)}"
+            way = f"start the program with {'that folder' if len(folders) == 1 else 'these folders'} on LD_LIBRARY_PATH"
+            return f"{subject.label} needs {listed(sonames)}, which {where}, and looks elsewhere; {way}"
         case of.ShadowedLibrary(host=host, library=library, stated=stated, chosen=chosen, variables=variables):
             where = f"{host} has {library} {stated} in a directory of {listed(variables)}, which the loader searches"
             way = f"start the program without {'it' if len(variables) == 1 else 'them'}"
@@ -90,6 +126,8 @@ def _words(doubt: Doubt) -> str:
             return f"{', '.join(devices)} runs code for {runs_as} with {named}, which nobody supports: {because}"
         case of.UnsupportedGpu(device=device, rocm=rocm):
             return f"{device} has code in the build, but AMD does not list it as supported by ROCm {rocm}"
+        case of.ApartGpus(host=host, subject=subject, devices=devices, because=because):
+            return f"{host} has several GPUs, and {subject} has no kernels for {listed(devices)}: {because}"
         case of.UndocumentedKernel(host=host, driver=driver, documented=None):
             return f"no kernel is documented for driver {driver} of {host}"
         case of.UndocumentedKernel(host=host, driver=driver, kernel=kernel, documented=documented):
@@ -120,6 +158,10 @@ def _words(doubt: Doubt) -> str:
             return f"{host} has a driver and does not state its version; {version} was assumed{_settled_by(key)}"
         case of.NamelessForward(host=host, profile_key=key):
             return f"{host} does not name its GPUs, and forward compatibility is for data-centre GPUs only{_settled_by(key)}"
+        case of.UnlistedBranches(host=host, driver=driver, cuda=cuda, native=native):
+            older = f"driver {driver} of {host} is older than the cuda-compat {cuda} of the base image, which containers load"
+            unknown = "no source lists the driver branches that this supports; on others CUDA fails (error 803)"
+            return f"{older}, and {unknown}{f'; drivers from {native} on do not load it' if native else ''}"
         case of.SkippedClause(clause=clause, reference=reference):
             what = f"`{clause}` in the NVIDIA_REQUIRE_CUDA of {reference}"
             return f"{what} is about nothing that runtimes know: one runtime skips it, another refuses it"
@@ -134,6 +176,8 @@ def _words(doubt: Doubt) -> str:
             return f"no source says whether branch {branch} is a production branch or a feature branch"
         case of.BuiltMetadata(filename=filename):
             return f"what {filename} requires was found by building it on one machine; another may find something else"
+        case of.PackedMetadata(filename=filename):
+            return f"what {filename} requires is what it was packed with; it leaves the last word to its build"
     raise TypeError(f"no words for {type(doubt).__name__}")
 
 
@@ -150,3 +194,16 @@ def _reason(reason: of.NeededBy | of.Undecided | None) -> str:
 
 def _settled_by(profile_key: str) -> str:
     return f"; state `{profile_key}` in its profile (`provision inspect` writes one)" if profile_key else ""
+
+
+def _missing_libraries(doubt: of.MissingLibraries) -> str:
+    where = "nor the image has" if doubt.in_container else "is known to have, unless the host has it"
+    lead = "neither the lock" if doubt.in_container else "nothing in the lock"
+    if doubt.runtime:
+        there = f"install {doubt.runtime}, or state it as `libraries.rocm` if it is there"
+        way = f"take an `image` that has {doubt.runtime}" if doubt.in_container else there
+    else:
+        image = ", or take `image: {base: cuda-runtime}`" if doubt.in_container else ""
+        found = "" if doubt.is_reached else f" and {'its' if len(doubt.providers) == 1 else 'their'} folders to LD_LIBRARY_PATH"
+        way = f"add {listed(doubt.providers)} to `packages`{found}{image}"
+    return f"{doubt.subject.label} needs {listed(doubt.sonames)}, which {lead} {where}; {way}"

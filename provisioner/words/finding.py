@@ -56,12 +56,12 @@ def finding_hints(finding: Finding) -> tuple[str, ...]:
             return hints
         case of.EditedLock():
             return (f"change the spec and run {command}",)
-        case of.MissingTarget() | of.MissingOutput() if not isinstance(finding, of.EditedOutput):
+        case of.MissingTarget() | of.MissingPlace() | of.MissingOutput() if not isinstance(finding, of.EditedOutput):
             return (f"{command} writes it",)
         case of.EditedOutput(is_foreign=is_foreign):
             once = "; provision did not render what is there: move or delete that first" if is_foreign else ""
             return (f"{command} writes it again{once}",)
-        case of.OtherHostRequirement() | of.OtherVariable() | of.OtherGate():
+        case of.OtherHostRequirement() | of.OtherVariable() | of.OtherGate() | of.OtherSystemPackages():
             return (f"{command} writes it again; what is locked stays as it is where nothing else changed",)
         case of.OfUnstatedHosts():
             return (f"{command} asks about the hosts it was solved for",)
@@ -115,6 +115,8 @@ def _words(finding: Finding) -> str:
             return f"its spec `{file}` is not there, so nothing can be said about what was asked for"
         case of.MissingTarget(object=target):
             return f"the spec wants target {target}, which has no lock beside this one"
+        case of.MissingPlace(object=place):
+            return f"the spec says `runs: {place}`, too, which has no lock beside this one"
         case of.MissingPlatform(needed=needed, locked=locked):
             return f"the spec wants {needed}, the lock has {', '.join(locked)}"
         case of.OtherAccelerator(needed=needed, locked=has):
@@ -122,7 +124,8 @@ def _words(finding: Finding) -> str:
         case of.Unverified(doubt=doubt):
             return doubt_words(doubt)
         case of.EditedOutput(file=file, place=place):
-            return f"`{file}` is not what its lock renders; they differ from line {place.line if place is not None else 1}"
+            wanted = "what this version of provision writes" if finding.helped else "what its lock renders"
+            return f"`{file}` is not {wanted}; they differ from line {place.line if place is not None else 1}"
         case of.UnpinnedBase(reference=reference):
             return f"{reference} is not pinned by digest: another build of its tag may be another image"
         case of.MissingOutput(file=file):
@@ -155,6 +158,11 @@ def _words(finding: Finding) -> str:
                 "the image would start on other hosts than the stack runs on: NVIDIA_REQUIRE_CUDA should be "
                 f"{_or_empty(needed)}, the lock has {_or_empty(has)}"
             )
+        case of.OtherSystemPackages(needed=needed, locked=has):
+            lacking, beside = sorted(set(needed) - set(has)), sorted(set(has) - set(needed))
+            parts = [f"lacks {listed(lacking)}"] if lacking else []
+            parts += [f"has {listed(beside)}, which nothing needs"] if beside else []
+            return f"of the system's packages the lock {' and '.join(parts)}"
         case of.OtherRuns(needed=needed, locked=has):
             return f"the spec wants to run {_RUNS[needed]}, the lock is for running {_RUNS[has]}"
         case of.OtherIndex(subjects=subjects, difference=difference):
@@ -267,8 +275,8 @@ def _index(difference: IndexDifference) -> str:
     match difference:
         case of.UnlistedIndex(index=index):
             return f"index {index}, which the spec does not have"
-        case of.DedicatedIndex(index=index, dedicated=dedicated, is_by_pattern=is_by_pattern):
-            return f"index {index}, and the spec has index {dedicated} alone for {'it' if is_by_pattern else 'them'}"
+        case of.DedicatedIndex(index=index, dedicated=dedicated):
+            return f"index {index}, and the spec has index {dedicated} alone for it"
         case of.IndexOfOthers(index=index, patterns=patterns):
             return f"index {index}, which the spec has for {', '.join(patterns)} alone"
         case of.MovedIndex(index=index, locked=url, needed=needed):

@@ -75,8 +75,8 @@ def noun_words(ground: Ground) -> str:
             return f"accelerator {accelerator}"
         case of.FleetCallsFor(accelerators=accelerators):
             return f"accelerator {listed(accelerators)}"
-        case of.AsksImage(base=base):
-            return f"base image {base}" if base else "a base image"
+        case of.AsksImage(base=base, has_libraries=has_libraries):
+            return f"base image {base}" if base else f"a base image{' with the libraries of CUDA' if has_libraries else ''}"
         case of.Forbids(word=word, is_by_strategy=is_by_strategy):
             return "strategy stable" if is_by_strategy else f"a policy without {word}"
         case of.BuildNeeds(build=build):
@@ -97,8 +97,6 @@ def noun_words(ground: Ground) -> str:
             return "a host without GPU"
         case of.OtherDriver(driver=driver):
             return f"driver {driver}"
-        case of.TriesPython(python=python):
-            return f"python {python}"
     return ""
 
 
@@ -116,9 +114,8 @@ def own_subject_words(predicate: Predicate, name: str) -> str | None:
 
 def _request(ground: Ground) -> str:
     match ground:
-        case of.RequiresComponent(attempt=attempt, range=wanted):
-            tried = f" ({attempt} was tried)" if attempt and not wanted.endswith(attempt) else ""
-            return f"you require {request_words(ground)}{tried}"
+        case of.RequiresComponent():
+            return f"you require {request_words(ground)}"
         case of.RequiresDistribution(requirement=requirement, is_unlisted=is_unlisted):
             return f"you require {requirement}{', a build the matrix does not list' if is_unlisted else ''}"
         case of.Constrains(requirement=requirement):
@@ -135,8 +132,12 @@ def _request(ground: Ground) -> str:
             return f"the target is {platform}"
         case of.AsksAccelerator(accelerator=accelerator):
             return f"you ask for accelerator {accelerator}"
-        case of.AsksImage(base=base):
+        case of.AsksImage(base=base, has_libraries=has_libraries):
+            if has_libraries:
+                return "a base image with the libraries of CUDA is chosen, for packages need them and nothing else has them"
             return f"the base image is {base}" if base else "a base image is chosen"
+        case of.AsksSystemPackage(name=name):
+            return f"you ask for package {name} in the image"
         case of.Forbids(word=word, is_by_strategy=is_by_strategy, day=day):
             meaning = f"{MEANING[word]}{f' {day}' if day else ''}"
             return f"{'you ask for strategy stable' if is_by_strategy else f'you forbid {word}'}: {meaning}"
@@ -189,13 +190,4 @@ def _fact(ground: Ground) -> str:
             return f"the fleet's GPUs call for {' and '.join(accelerators)}"
         case of.OtherDriver(driver=driver):
             return f"the host's GPU driver is {driver}"
-        case of.TriesPython(python=python, is_reported=False):
-            return f"python {python} was tried"
-        case of.TriesPython(python=python, others=others):
-            also = (
-                f"; nor does anything work with python {listed(others, 'or')}"
-                if others
-                else ", the only one the system half allows"
-            )
-            return f"python {python} was tried first{also}"
     raise TypeError(f"no words for {type(ground).__name__}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds.bound import Bound, Drivers, Kernels, Names, SameVersion, Specifier, Versions
-from provisioner.grounds.source import Attempts, Documents, Hazard, Index, MatrixRow, Metadata, Question, Source
+from provisioner.grounds.source import Documents, Hazard, Index, MatrixRow, Metadata, Question, Source
 from provisioner.places import HostPlace, Place
 
 if TYPE_CHECKING:
@@ -77,8 +77,6 @@ def source_words(source: Source | None) -> str:
             return f"index {name}" if name else "the package index"
         case Question():
             return "your question"
-        case Attempts():
-            return "the Pythons that go with the rest"
 
 
 def sources_words(sources: Sequence[Source]) -> str:

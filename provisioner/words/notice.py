@@ -39,7 +39,22 @@ def notice_words(notice: Notice) -> str:
             return f"the lock goes without the {_DETAILS[detail]} of {counted(files, 'file')}: {why}"
         case IndexSkipped(package=package, problem=problem):
             return f"{problem}; `{package}` is taken from find-links alone"
+        case of.IndexOfFile():
+            return _index_line_words(notice)
+        case of.ProjectNotLocked(line=line, place=place):
+            also = f"install it beside the lock: pip install --no-deps {line}"
+            return f"`{line}` ({place}): what the project requires is locked, and the project itself is not; {also}"
     return source_notice_words(notice) if isinstance(notice, of.SourceNotice) else remark_words(notice)
+
+
+def _index_line_words(notice: of.IndexOfFile) -> str:
+    line = f"`--{notice.option} {notice.url}` ({notice.place})"
+    if notice.use == "needless":
+        build = f"; `torch==VERSION+{notice.variant}` asks for a build" if notice.variant else ""
+        return f"{line} is not needed: the build of PyTorch is chosen for the target, and taken from where it is{build}"
+    if notice.use == "other":
+        return f"{line} is not asked, since the spec lists the indexes to ask under `indexes:`"
+    return f"{line} is asked, as pip would; a spec says under `indexes:` whose names belong to it, by `packages:`"
 
 
 def source_notice_words(notice: SourceNotice) -> str:

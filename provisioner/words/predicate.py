@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 LONGEST_EXPRESSION = 60
 """The longest NVIDIA_REQUIRE_CUDA in characters that is printed whole rather than as its first alternative."""
 
+MOST_SONAMES = 2
+"""The number of libraries that a wheel links to which are named."""
+
 
 def predicate_words(predicate: Predicate, *, plural: bool = False) -> str:
     """Return a predicate, beginning with a space or colon: ` needs cuda ==12.6.*`, `: no wheel for cp313 on linux/amd64`."""
@@ -40,6 +43,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NeedsNativeDriver(gpus=gpus, cuda=cuda):
             reach = "reach" if plural else "reaches"
             return f"{reach} gpu {', '.join(gpus)} only through PTX, so the driver must know CUDA {cuda}"
+        case of.NeedsOwnKey():
+            return _own_key(predicate, need)
         case of.NeedsWithin(component=component, first=first, last=last, otherwise=otherwise):
             span = first if first == last else f"{first} … {last}"
             rest = f" or{predicate_words(otherwise, plural=True)}" if otherwise is not None else ""
@@ -59,6 +64,9 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.CompiledForOthers(missing=missing, example=example, targets=targets, or_unmeasured=or_unmeasured):
             also = " or was measured by nobody" if or_unmeasured else ""
             return f"{be} compiled for other GPUs than {listed(missing)} ({example}: {' '.join(targets)}){also}"
+        case of.LinksToRocm(sonames=sonames):
+            they_link = "they link" if plural else "it links"
+            return f"{be} for AMD's GPUs alone: {they_link} to {listed(sonames[:MOST_SONAMES])} of ROCm"
         case of.Unmeasured():
             return f"{'were' if plural else 'was'} measured by nobody, so which GPUs it serves is unknown"
         case of.KnowsTarget(target=target, is_known=is_known):
@@ -81,6 +89,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             return _cuda(predicate, plural=plural)
         case of.NeedsLibraries():
             return _libraries(predicate, need)
+        case of.TakesFromSystem(name=name, because=because, is_inferred=is_inferred):
+            return f"{need} {name}{', as measured next to it' if is_inferred else ''}{_because(because)}"
         case of.BundlesCompiler(cuda=cuda, newest=newest):
             verb = "compile" if plural else "compiles"
             return f"{verb} for the GPU with the compiler of CUDA {cuda}, which knows none above {newest}"
@@ -115,6 +125,15 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NoToolkit():
             return "containers reach the GPU through the NVIDIA Container Toolkit, and none is installed"
     return _lifecycle(predicate, be)
+
+
+def _own_key(predicate: of.NeedsOwnKey, need: str) -> str:
+    if predicate.branches:
+        signed = f"signed modules for kernel {predicate.kernel} of driver {listed(predicate.branches)} only"
+    else:
+        signed = f"no signed modules for kernel {predicate.kernel}, but for {listed(predicate.kernels)}"
+    why = f"{predicate.system} has {signed}, and what is built on the host needs an enrolled key (mokutil --import)"
+    return f"{need} secure_boot {bounds_words(predicate.bounds)}: {why}"
 
 
 def _why_no_other_driver(bounds: Sequence[Drivers], *, is_forbidden: bool, is_compat_harmful: bool) -> str:

@@ -16,6 +16,7 @@ from provisioner.grounds.finding import (
     EditedLock,
     EditedOutput,
     MissingOutput,
+    MissingPlace,
     MissingPlatform,
     MissingTarget,
     NoSpec,
@@ -28,13 +29,13 @@ from provisioner.lock.check.files import artefact_findings
 from provisioner.lock.check.hazards import hazard_findings
 from provisioner.lock.check.packages import package_findings, policy_findings
 from provisioner.lock.check.stack import stack_findings
-from provisioner.lock.format.file import KIND, parse_lock, verify_digest
-from provisioner.outputs import OUTPUTS
+from provisioner.lock.format.file import KIND, lock_path, parse_lock, verify_digest
 from provisioner.places import Place
 from provisioner.render import render
+from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
-from provisioner.workflow.inputs import read_inputs
+from provisioner.workflow.inputs import in_place, read_inputs
 from provisioner.workflow.ownership import is_work_of_others
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.finding import Finding
     from provisioner.lock.format.model import Lock
+    from provisioner.outputs import OutputFile
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.relocking import Preview
@@ -165,6 +167,7 @@ def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, I
         matrix=question.matrix,
         target=lock.target or None,
     )
+    inputs = in_place(inputs, "container" if any(stack.runs == "container" for stack in lock.stacks) else "host")
     found.extend(_missing_targets(path, inputs))
     return lock, replace(inputs, is_strict=question.is_strict)
 
@@ -184,11 +187,19 @@ def _straight(path: Path) -> Path:
 
 
 def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
-    """Yield a finding for each target of the spec without a lock in the folder of its name, beside the folder of this lock."""
+    """Yield a finding for each target, and each place under `runs`, that has no lock beside this one.
+
+    The lock of a target is in the folder of its name.
+    """
     for name in inputs.targets:
         place = path.absolute().parent.parent / name / path.name
         if not place.is_file():
             yield MissingTarget(object=name, place=inputs.document.place(("targets", name)))
+    own = inputs.spec.runs_in
+    for index, name in enumerate(inputs.places):
+        other = path.parent / lock_path(f"{inputs.spec.name.removesuffix(own)}{name}")
+        if not other.is_file():
+            yield MissingPlace(object=name, place=inputs.document.place(("runs", index)))
 
 
 def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
@@ -213,29 +224,48 @@ def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Ite
         image = one.stack.image
         if image is not None and not image.digest:
             yield (RefusedUnpinnedBase if problem.request.is_strict else UnpinnedBase)(reference=image.reference)
-    yield from _rendered(path, lock, inputs.spec.outputs)
+    yield from _rendered(path, lock, inputs.spec.files)
     if question.reads_wheels:
         from provisioner.workflow.wheel_files import file_findings  # imported late: only this option needs the network
 
         yield from file_findings(lock, inputs.matrix, folder=path.parent, offline=question.is_offline)
 
 
-def _rendered(path: Path, lock: Lock, outputs: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield a finding for each rendered file that is missing or differs from what the lock renders now."""
+def _rendered(path: Path, lock: Lock, outputs: tuple[OutputFile, ...]) -> Iterator[Finding]:
+    """Yield a finding for each rendered file, or helper file, that is missing or differs from what would be written now."""
+    compared: set[Path] = set()
     for output in outputs:
-        file = path.parent / OUTPUTS[output].file_name
-        if not file.is_file():
-            yield MissingOutput(lock=str(path), output=output, file=str(file))
-            continue
-        wanted = render(lock, output, lock_file_name=path.name).encode()
-        try:
-            found = file.read_bytes()
-        except OSError as error:
-            raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
-        if found != wanted:
-            place = Place(str(file), _first_difference(found, wanted))
-            is_foreign = is_work_of_others(file)
-            yield EditedOutput(lock=str(path), output=output, file=str(file), is_foreign=is_foreign, place=place)
+        text = render(lock, output.format, lock_file_name=path.name)
+        rendered = path.parent / output.path
+        yield from _compared(MissingOutput(lock=str(path), output=output.format, file=str(rendered)), text.encode())
+        for name, helper in helper_files(output.format, text).items():
+            file = path.parent / name
+            if file not in compared:
+                compared.add(file)
+                missing = MissingOutput(lock=str(path), output=output.format, file=str(file), helped=str(rendered))
+                yield from _compared(missing, helper.encode())
+
+
+def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
+    """Yield a finding if the file of `missing` does not exist or differs from `wanted`."""
+    file = Path(missing.file)
+    if not file.is_file():
+        yield missing
+        return
+    try:
+        found = file.read_bytes()
+    except OSError as error:
+        raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
+    if found != wanted:
+        place = Place(str(file), _first_difference(found, wanted))
+        yield EditedOutput(
+            lock=missing.lock,
+            output=missing.output,
+            file=missing.file,
+            helped=missing.helped,
+            is_foreign=is_work_of_others(file),
+            place=place,
+        )
 
 
 def _first_difference(found: bytes, wanted: bytes) -> int:

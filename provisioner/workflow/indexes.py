@@ -13,22 +13,25 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import InvalidDocumentError
-from provisioner.grounds.notice import AddIndex, BuildWheels, NameFile, TakenElsewhere
+from provisioner.grounds.notice import AddIndex, BuildWheels, IndexOfFile, NameFile, ProjectNotLocked, TakenElsewhere
 from provisioner.index.address import public_url
 from provisioner.index.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
 from provisioner.index.settings import settings_from_pip
 from provisioner.lock.provenance import location_of
 from provisioner.places import Place
 from provisioner.resolver.rules.policy import uploads_until
+from provisioner.workflow.inputs import relative_to_spec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
+    from provisioner.document import Position
     from provisioner.index.settings import IndexLocation, IndexSettings
     from provisioner.spec.pyproject import OtherSource
     from provisioner.workflow.inputs import Inputs
 
 _FILES = (".whl", ".tar.gz", ".zip")
+_VARIANT = re.compile(r"(?:cu|rocm)[\d.]+|cpu|xpu")
 _PYTORCH, _NIGHTLY = "https://download.pytorch.org/whl", "/nightly"
 """PyTorch's own index, used for the build that the target needs unless the spec lists indexes without it; path of nightlies."""
 
@@ -38,7 +41,8 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     spec = inputs.spec
     policy = spec.policy
     allowed = set(policy.allow).difference(policy.forbid)
-    settings = settings_from_pip(os.environ)
+    lines = () if spec.lists_indexes else tuple(one for one in inputs.indexes if not _is_pytorch(one.url))
+    settings = settings_from_pip(os.environ, [(one.option, one.url) for one in lines])
     requirements = [Requirement(text) for text in (*spec.packages, *spec.constraints, *spec.overrides)]
     own = tuple(map(location_of, spec.indexes))
     return replace(
@@ -56,6 +60,33 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
         direct_urls=tuple(one.url for one in map(Requirement, spec.packages) if one.url is not None),
         direct_folder=inputs.path.parent,
     )
+
+
+def line_notices(inputs: Inputs) -> Iterator[IndexOfFile | ProjectNotLocked]:
+    """Yield a notice for each line of a requirement file that names an index, or the folder of a project."""
+    for line in inputs.indexes:
+        use = "other" if inputs.spec.lists_indexes else "needless" if _is_pytorch(line.url) else "asked"
+        address = public_url(line.url)
+        variant = address.removeprefix(_PYTORCH).strip("/").partition("/")[0] if use == "needless" else ""
+        yield IndexOfFile(
+            option=line.option,
+            url=shown_url(line.url),
+            place=_place_of(line.position, inputs),
+            use=use,
+            variant=variant if _VARIANT.fullmatch(variant) else "",
+        )
+    for project in inputs.projects:
+        yield ProjectNotLocked(line=project.text, place=_place_of(project.position, inputs))
+
+
+def _place_of(position: Position, inputs: Inputs) -> Place:
+    return Place(relative_to_spec(position.file, inputs.path), position.line)
+
+
+def _is_pytorch(url: str) -> bool:
+    """Return whether a URL is of PyTorch's own index of stable builds, which is asked for the build that the target needs."""
+    address = public_url(url)
+    return address.startswith(_PYTORCH) and _NIGHTLY not in address
 
 
 def require_files(inputs: Inputs) -> None:
@@ -117,7 +148,7 @@ def _is_used(source: OtherSource, indexes: Sequence[IndexLocation], *, has_own: 
         return False
     is_first = bool(indexes) and public_url(indexes[0].url).rstrip("/") == address
     is_listed = any(one.url.startswith(_PYTORCH) for one in indexes)
-    return is_first or (address.startswith(_PYTORCH) and _NIGHTLY not in address and (is_listed or not has_own))
+    return is_first or (_is_pytorch(address) and (is_listed or not has_own))
 
 
 def _notice(sources: Sequence[OtherSource], inputs: Inputs) -> TakenElsewhere:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.accelerators import IMAGE_KINDS
 from provisioner.document import load_document
 from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.host.catalogue import Catalogue
@@ -18,8 +20,10 @@ from provisioner.host.gpu_names import GpuNames
 from provisioner.host.model import Host
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
+from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
 from provisioner.request import Request, TargetHost, merge_equal_hosts
+from provisioner.resolver.rules.images import images_named
 from provisioner.spec.check import component_mistakes
 from provisioner.spec.load import host_paths, load_spec, select_target
 from provisioner.spec.model import canonical_text
@@ -33,6 +37,10 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
+    from provisioner.spec.requirement_file import IndexLine, ProjectLine
+
+_KEY_LINE = re.compile(r"^(?:requires|packages|packages-from)[ \t]*:", re.MULTILINE)
+_TABLE_LINE = re.compile(r"^\[tool\.provision\b", re.MULTILINE)
 
 INLINE = "target.host"
 """The label of a host that is written in the spec itself."""
@@ -42,9 +50,12 @@ class Inputs(Struct, frozen=True, kw_only=True):
     """A validated spec, the document it was read from, the hosts and the matrix.
 
     If the spec has `targets`, `target` is the name of the chosen one, `spec` and `document` are those of this target, and
-    `targets` are the names of all. `files` are the files that the spec refers to and that were read with it. `other_sources`
-    are the package sources that tables of other tools name for required distributions. `remarks` are those of an
-    inspection of this machine. `is_strict` is whether the command was given `--strict`.
+    `targets` are the names of all. If `runs` lists several places, the spec is that of one of them, `places` are all, and
+    `stated` is the spec of all.
+    `files` are the files that the spec refers to and that were read with it. `other_sources` are the package sources that
+    tables of other tools name for required distributions; `indexes` and `projects` are lines of requirement files that name
+    indexes, and projects in folders. `remarks` are those of an inspection of this machine. `is_strict` is whether the command
+    was given `--strict`.
     """
 
     spec: Spec
@@ -54,8 +65,12 @@ class Inputs(Struct, frozen=True, kw_only=True):
     matrix: Matrix
     target: str = ""
     targets: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    stated: Spec | None = None
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
+    indexes: tuple[IndexLine, ...] = ()
+    projects: tuple[ProjectLine, ...] = ()
     remarks: tuple[Remark, ...] = ()
     is_strict: bool = False
 
@@ -64,6 +79,11 @@ class Inputs(Struct, frozen=True, kw_only=True):
         """The platforms to lock."""
         platform = self.spec.target.platform
         return platform if isinstance(platform, tuple) else (platform,)
+
+    @property
+    def label(self) -> str:
+        """The name of the target, and the place where it runs if the spec lists several; "" for a spec of one target."""
+        return ", ".join(part for part in (self.target, self.spec.runs_in if self.places else "") if part)
 
     @property
     def digest(self) -> str:
@@ -98,11 +118,21 @@ def read_inputs(
 ) -> Inputs:
     """Read the spec, the hosts it names (or `hosts` in their place) and the matrix; report all mistakes of a file at once.
 
+    Of a spec that lists several places under `runs`, the inputs are those of the first; `in_place` has the others.
     `target` names one of the targets of a spec with several. For a spec without targets it must be None; with
     `is_target_optional` it is ignored there. Raises `InvalidDocumentError`, `FileError` or `UsageError`.
     """
     found = _read(spec_path, exclude_newer=exclude_newer, matrix=matrix)
-    return _with_hosts(_only(found, None if is_target_optional and not found.spec.targets else target), hosts)
+    inputs = _with_hosts(_only(found, None if is_target_optional and not found.spec.targets else target), hosts)
+    return _apart(inputs)[0]
+
+
+def in_place(inputs: Inputs, runs: str) -> Inputs:
+    """Return the inputs of another place that the spec lists under `runs`; the same inputs where it does not list that."""
+    if inputs.stated is None:
+        return inputs
+    apart = _apart(replace(inputs, spec=inputs.stated))
+    return next((one for one in apart if one.spec.runs == runs), inputs)
 
 
 def catalogue_of(matrix: Matrix) -> Catalogue:
@@ -131,7 +161,7 @@ def read_targets(
     matrix: Path | None = None,
     wanted: Sequence[str] = (),
 ) -> list[Inputs]:
-    """Read the inputs of every target of a spec, or of those in `wanted`.
+    """Read the inputs of every target of a spec, or of those in `wanted`, in every place that `runs` lists.
 
     Raises the errors of `read_inputs`, and `UsageError` when `hosts` are given for several targets.
     """
@@ -141,14 +171,49 @@ def read_targets(
             f"--host stands in place of the hosts of one target, and {found[0].document.file} has {len(found)}",
             hints=("choose one with --target",),
         )
-    return [_with_hosts(one, hosts) for one in found]
+    return [inputs for one in found for inputs in _apart(_with_hosts(one, hosts))]
+
+
+def specs_in(paths: Sequence[Path]) -> list[Path]:
+    """Return the files among `paths` and the specs below the folders among them; raises `UsageError` for a folder without one.
+
+    A spec in a folder is a YAML file with a key of requirements, or a `pyproject.toml` with a table `[tool.provision]`; hidden
+    folders are skipped.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if not path.is_dir():
+            found[path] = None
+            continue
+        files = sorted(one for one in path.rglob("*") if one.suffix in {".yaml", ".yml"} or one.name == "pyproject.toml")
+        inside = [one for one in files if not _is_hidden(one.relative_to(path)) and _is_spec(one)]
+        if not inside:
+            raise UsageError(
+                f"no spec is in `{path}`: no YAML file has `requires:`, `packages:` or `packages-from:`, "
+                "and no pyproject.toml has [tool.provision]",
+                hints=("`provision init` writes a spec",),
+            )
+        found.update(dict.fromkeys(inside))
+    return list(found)
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _is_spec(path: Path) -> bool:
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    return (_TABLE_LINE if path.suffix == ".toml" else _KEY_LINE).search(text) is not None
 
 
 def read_without_hosts(
     spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None, target: str | None = None
 ) -> Inputs:
     """Read the spec (its target `target` if it has `targets`) and the matrix, but no hosts, for a job that has its own."""
-    return _only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target)
+    return _apart(_only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target))[0]
 
 
 def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[TargetHost, ...]:
@@ -177,7 +242,12 @@ def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) ->
     """Read the spec with all its targets, and the matrix, but no hosts."""
     found = cached_matrix(matrix)
     loaded = load_spec(
-        spec_path, check=lambda document: (*component_mistakes(document, found.components), *_host_mistakes(document))
+        spec_path,
+        check=lambda document: (
+            *component_mistakes(document, found.components),
+            *_host_mistakes(document),
+            *_image_mistakes(document, found),
+        ),
     )
     spec = loaded.spec
     if exclude_newer is not None:
@@ -190,7 +260,22 @@ def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) ->
         matrix=found,
         files=loaded.files,
         other_sources=loaded.other_sources,
+        indexes=loaded.indexes,
+        projects=loaded.projects,
     )
+
+
+def _image_mistakes(document: Document, matrix: Matrix) -> Iterator[Mistake]:
+    """Yield a mistake if the spec asks for packages in an image of which no Linux distribution with apt-get is known."""
+    image = document.data.get("image") if isinstance(document.data, dict) else None
+    base = image.get("base", "auto") if isinstance(image, dict) else "auto"
+    if not isinstance(image, dict) or not image.get("apt") or image.get("distribution") or not isinstance(base, str):
+        return
+    if base not in IMAGE_KINDS and not any(one.distribution for one in images_named(matrix, base)):
+        text = (
+            f"the matrix does not know whether {base} has apt-get; `distribution: debian:12`, for instance, states what it is"
+        )
+        yield document.mistake(("image", "apt"), text)
 
 
 def _host_mistakes(document: Document) -> Iterator[Mistake]:
@@ -231,6 +316,39 @@ def _every(found: Inputs, wanted: Sequence[str]) -> list[Inputs]:
         return [found]
     chosen = {name: _only(found, name) for name in wanted or found.spec.targets}
     return [chosen[name] for name in found.spec.targets if name in chosen]
+
+
+def _apart(inputs: Inputs) -> list[Inputs]:
+    """Return the inputs once for each place that `runs` lists, each with a name, platforms and outputs of its own.
+
+    The container has the image recipes, the host the other outputs. Raises `UsageError` if no container can be had.
+    """
+    runs = inputs.spec.runs
+    if not isinstance(runs, tuple):
+        return [inputs]
+    if len(runs) == 1:
+        return [replace(inputs, spec=replace(inputs.spec, runs=runs[0]))]
+    return [_in_place(inputs, place, runs) for place in runs]
+
+
+def _in_place(inputs: Inputs, place: Literal["container", "host"], places: tuple[str, ...]) -> Inputs:
+    spec, is_container = inputs.spec, place == "container"
+    platforms = tuple(one for one in inputs.platforms if not is_container or one.startswith("linux/"))
+    if not platforms:
+        at = ("runs", places.index(place))
+        raise UsageError(
+            f"`runs: container` ({inputs.document.where(at)}) cannot be on {', '.join(inputs.platforms)}: "
+            "containers are of Linux",
+            hints=("write `runs: host`, or name a linux platform under `target.platform`",),
+        )
+    outputs = tuple(
+        output
+        for output, file in zip(spec.outputs, spec.files, strict=True)
+        if OUTPUTS[file.format].is_for_containers is is_container
+    )
+    target = replace(spec.target, platform=platforms if isinstance(spec.target.platform, tuple) else platforms[0])
+    own = replace(spec, name=f"{spec.name}-{place}", runs=place, outputs=outputs, target=target)
+    return replace(inputs, spec=own, places=places, stated=spec)
 
 
 def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:

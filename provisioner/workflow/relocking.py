@@ -102,7 +102,7 @@ def _system_beside(lock: Lock, problem: Problem) -> Stack:
     The stack has the locked digest of the base image if its reference is unchanged.
     """
     wanted = problem.with_roots(*brought_along(lock, problem))
-    stack = solve_system(wanted, beside=chosen(kept_packages(lock, problem)))
+    stack = solve_system(wanted, beside=chosen(kept_packages(lock, problem)), finds_all=False)
     known = lock.on(stack.platform).stack.image if stack.platform in lock.platforms else None
     if stack.image is None or known is None or known.reference != stack.image.reference:
         return stack

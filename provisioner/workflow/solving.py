@@ -24,14 +24,14 @@ from provisioner.lock.format.file import lock_path, write_lock
 from provisioner.lock.provenance import Origins, as_before, earlier_details, moved_packages, with_origins
 from provisioner.lock.requested import requested
 from provisioner.names import nearest
-from provisioner.outputs import OUTPUTS
 from provisioner.render import render
+from provisioner.render.helper import helper_files
 from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.rules.policy import resolved as resolved_name
 from provisioner.workflow.earlier import Earlier, Upgrades
-from provisioner.workflow.indexes import index_settings, other_sources, require_files
+from provisioner.workflow.indexes import index_settings, line_notices, other_sources, require_files
 from provisioner.workflow.ownership import earlier_lock, require_other_outputs, require_own_files
 
 if TYPE_CHECKING:
@@ -149,6 +149,7 @@ def job_of(
     require_files(inputs)
     found, notices = (earlier, ()) if earlier is not None else earlier_lock(folder / lock_path(inputs.spec.name))
     settings = index_settings(inputs, is_offline=is_offline)
+    notices = (*notices, *line_notices(inputs))
     return Job(inputs=inputs, earlier=Earlier(lock=found, upgrades=upgrades), settings=settings, folder=folder, notices=notices)
 
 
@@ -257,11 +258,13 @@ def assemble(job: Job, completed: Sequence[Completed]) -> Lock:
 
 
 def _texts(job: Job, lock: Lock) -> dict[Path, bytes]:
-    """Return the lock and the files rendered from it, by their paths relative to the folder of the job."""
+    """Return the lock, the files rendered from it and their helper files, by their paths relative to the folder of the job."""
     name = lock_path(job.inputs.spec.name)
     files = {Path(name): write_lock(lock).encode()}
-    for output in job.inputs.spec.outputs:
-        files[Path(OUTPUTS[output].file_name)] = render(lock, output, lock_file_name=name).encode()
+    for output in job.inputs.spec.files:
+        text = render(lock, output.format, lock_file_name=name)
+        files[Path(output.path)] = text.encode()
+        files |= {Path(path): helper.encode() for path, helper in helper_files(output.format, text).items()}
     return files
 
 

@@ -46,19 +46,23 @@ os.replace = replace
 
 @pytest.fixture
 def small_disk(project: Project) -> Iterator[Path]:
-    """A disk of four pages: room for a lock and a Dockerfile, not for two of each."""
+    """A disk of eight pages: room for a lock, a Dockerfile and its helper file, not for two of each."""
     folder = project.folder / "small"
     folder.mkdir()
     mount = shutil.which("mount")
     if mount is None or os.geteuid() != 0:
         pytest.skip("a disk of a known size takes root and mount")
     mounted = subprocess.run(
-        [mount, "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
+        [mount, "-t", "tmpfs", "-o", "size=32k", "tmpfs", str(folder)], capture_output=True, text=True, check=False
     )
     if mounted.returncode:
         pytest.skip(f"no tmpfs can be mounted here: {mounted.stderr.strip()}")
     yield folder
     subprocess.run(["umount", str(folder)], check=True)
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def visible(project: Project) -> dict[str, bytes]:
@@ -67,8 +71,8 @@ def visible(project: Project) -> dict[str, bytes]:
 
 def test_a_full_disk_is_said_and_what_was_there_stays_whole(project: Project, small_disk: Path) -> None:
     assert project.run("solve", "--out", "small").code == 0
-    before = {path.name: path.read_bytes() for path in small_disk.iterdir()}
-    assert sorted(before) == ["Dockerfile", LOCK]
+    before = files_of(small_disk)
+    assert sorted(before) == ["Dockerfile", "provision/install.py", LOCK]
     project.spec("['alpha<2']")
     outcome = project.run("solve", "--out", "small", "--upgrade")
     assert (outcome.code, outcome.out) == (2, "")
@@ -78,15 +82,15 @@ def test_a_full_disk_is_said_and_what_was_there_stays_whole(project: Project, sm
         r"\nhint: nothing was changed; free space or choose another --out\n",
         outcome.err,
     )
-    assert {path.name: path.read_bytes() for path in small_disk.iterdir()} == before
+    assert files_of(small_disk) == before
 
 
 def test_a_disk_that_was_full_from_the_start_holds_nothing_afterwards(project: Project, small_disk: Path) -> None:
-    (small_disk / "ballast").write_bytes(b"x" * 8192)
+    (small_disk / "ballast").write_bytes(b"x" * 24576)
     outcome = project.run("solve", "--out", "small")
     assert outcome.code == 2
     assert "cannot be written: No space left on device" in outcome.err
-    assert [path.name for path in small_disk.iterdir()] == ["ballast"]
+    assert list(files_of(small_disk)) == ["ballast"]
 
 
 @pytest.mark.parametrize("before", [KILLED_AT_FSYNC.format(number=1), KILLED_AT_FSYNC.format(number=2)])

@@ -213,10 +213,10 @@ REFUSED_LATER = {
         ),
     ),
     "an output format that does not exist": (
-        ("outputs: [dockerfile, kubernetes]",),
+        ("outputs: [dockerfile, terraform]",),
         (
             "error: spec has 1 mistake  [invalid-document]\n"
-            "  provision.yaml:10:23: outputs[1]: `kubernetes` is not an output format; "
+            "  provision.yaml:10:23: outputs[1]: `terraform` is not an output format; "
             f"there are {', '.join(OUTPUTS)}\n"
         ),
     ),
@@ -284,7 +284,7 @@ def test_bytes_that_are_not_text_are_refused(project: Project) -> None:
 
 
 def test_a_folder_is_no_spec(project: Project) -> None:
-    outcome = project.run("solve", ".")
+    outcome = project.run("explain", ".")
     assert (outcome.code, outcome.err) == (2, "error: spec `.` is a directory, not a file  [file]\n")
 
 

@@ -96,3 +96,33 @@ def test_days_are_of_prune(project: Project) -> None:
     assert project.run("cache", "prune", "--days", "-1").code == 2
     assert project.run("cache", "prune", "--days", "99999999999999999999").code == 2
     assert project.run("cache", "purge").code == 2
+
+
+def test_a_copy_of_it_serves_another_machine(project: Project, directory: Path) -> None:
+    project.index.json = True
+    assert project.run("solve", "--cache-dir", "mine").code == 0
+    assert (project.folder / "mine" / FILE).is_file()
+    assert not directory.exists(), "the option is about this run's cache, all of it"
+    before = project.files()
+    other = project.folder / "another machine"
+    other.mkdir()
+    for name in ("mine", "provision.yaml"):
+        (project.folder / name).rename(other / name)
+    project.index.status = 503
+    outcome = project.run(f"--cache-dir={other / 'mine'}", "solve", str(other / "provision.yaml"), "--offline")
+    assert outcome.code == 0, outcome.err
+    assert {name: (other / name).read_bytes() for name in ("pylock.trainer.toml", "Dockerfile")} == {
+        name: before[name] for name in ("pylock.trainer.toml", "Dockerfile")
+    }
+
+
+def test_the_variable_names_it_and_the_option_is_for_one_run(
+    project: Project, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PROVISION_CACHE_DIR", str(project.folder / "variable"))
+    assert project.run("cache", "dir", "--cache-dir", "option").out == f"{project.folder / 'option'}\n"
+    assert project.run("cache", "dir").out == f"{project.folder / 'variable'}\n"
+    monkeypatch.delenv("PROVISION_CACHE_DIR")
+    assert project.run("cache", "dir").out == f"{directory}\n"
+    outcome = project.run("cache", "dir", "--cache-dir")
+    assert (outcome.code, outcome.err.splitlines()[0]) == (2, "error: --cache-dir names no folder  [bad-usage]")

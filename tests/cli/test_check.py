@@ -194,6 +194,34 @@ def test_a_gate_that_says_something_else_than_the_stack_is_told_with_what_to_do(
     )
 
 
+def test_packages_of_the_system_that_the_image_would_lack_are_told(project: Project) -> None:
+    """As those of a lock of an earlier version, which knew of none."""
+    project.index.status = None
+    project.write(changed("image: {base: slim, apt: [git]}"))
+    assert project.run("solve", "--offline", "--upgrade").code == 0
+    path = project.folder / LOCK
+    lock = read_lock(path)
+    assert [one.name for one in lock.stacks[0].apt] == ["git"]
+    path.write_text(write_lock(replace(lock, stacks=(replace(lock.stacks[0], apt=()),))), encoding="utf-8")
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert outcome.out.startswith(
+        f"{LOCK}: no\n"
+        "  no: of the system's packages the lock lacks git  [stale-system-packages]\n"
+        "    hint: `provision solve` writes it again; what is locked stays as it is where nothing else changed\n"
+    )
+
+
+def test_packages_for_an_image_of_which_nothing_is_known_are_a_mistake(project: Project) -> None:
+    project.write(changed("image: {base: registry.example/team/base, apt: [git]}"))
+    outcome = project.run("check")
+    assert outcome.code == 2
+    assert (
+        "image.apt: the matrix does not know whether registry.example/team/base has apt-get; "
+        "`distribution: debian:12`, for instance, states what it is"
+    ) in outcome.err
+
+
 def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     path = project.folder / "Dockerfile"
     text = path.read_text(encoding="utf-8")
@@ -201,7 +229,7 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     outcome = project.run("check")
     assert outcome.code == 1
     assert outcome.out == (
-        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 5  [edited-output]\n"
+        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 10  [edited-output]\n"
         f"{RENDER} again\n"
     )
 
@@ -210,8 +238,8 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     ("edit", "line"),
     [
         (lambda content: content.replace(b"\n", b"\r\n"), 1),
-        (lambda content: content + b"\n", 58),
-        (lambda content: content[:-1], 57),
+        (lambda content: content + b"\n", 52),
+        (lambda content: content[:-1], 51),
         (lambda content: content[:0], 1),
         (lambda content: content.replace(b"# Gen", b"\xff\xfe Gen"), 1),
     ],
@@ -220,11 +248,28 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
 def test_a_recipe_is_compared_byte_for_byte(project: Project, edit: object, line: int) -> None:
     path = project.folder / "Dockerfile"
     assert callable(edit)
-    assert path.read_bytes().count(b"\n") == 57
+    assert path.read_bytes().count(b"\n") == 51
     path.write_bytes(edit(path.read_bytes()))
     outcome = project.run("check")
     assert outcome.code == 1
     assert f"`Dockerfile` is not what its lock renders; they differ from line {line}  [edited-output]\n" in outcome.out
+
+
+@pytest.mark.parametrize("edit", ["missing", "edited"])
+def test_a_helper_file_is_compared_too_and_written_with_the_recipe(project: Project, edit: str) -> None:
+    helper = project.folder / "provision/install.py"
+    if edit == "missing":
+        helper.unlink()
+        problem = "is missing  [missing-output]"
+    else:
+        helper.write_text(helper.read_text(encoding="utf-8") + "import os\n", encoding="utf-8")
+        line = helper.read_text(encoding="utf-8").count("\n")
+        problem = f"is not what this version of provision writes; they differ from line {line}  [edited-output]"
+    outcome = project.run("check")
+    again = "" if edit == "missing" else " again"
+    assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n  no: `provision/install.py` {problem}\n{RENDER}{again}\n")
+    assert project.run("render", LOCK, "--to", "dockerfile", "--out", "Dockerfile").code == 0
+    assert project.run("check").code == 0
 
 
 def test_a_missing_recipe_is_no_and_the_command_that_writes_it_works(project: Project) -> None:
@@ -248,7 +293,8 @@ class TestALocalWheel:
         project.spec("[local]")
         outcome = project.run("solve")
         assert outcome.err.endswith(
-            "\nwrote pylock.trainer.toml, Dockerfile, wheels/local-1.0-py3-none-any.whl\nnext: docker build .\n"
+            "\nwrote pylock.trainer.toml, Dockerfile, provision/install.py, wheels/local-1.0-py3-none-any.whl\n"
+            "next: docker build .\n"
         )
 
     def test_that_is_there_is_fine(self, project: Project) -> None:

@@ -46,7 +46,7 @@ def served(project: Project, filename: str) -> ServedFile:
 def test_a_fresh_lock_changes_nothing(project: Project) -> None:
     outcome = project.run("check", "--changes")
     assert (outcome.code, outcome.out, outcome.err) == (0, f"{LOCK}: yes\n{NOTHING}{NOTHING_NEWER}", "")
-    assert project.files().keys() == {"provision.yaml", LOCK, "Dockerfile"}
+    assert project.files().keys() == {"provision.yaml", LOCK, "Dockerfile", "provision/install.py"}
 
 
 def test_a_fresh_lock_as_json(project: Project) -> None:

@@ -281,6 +281,7 @@ def test_what_no_index_tells_of_is_refused_with_its_place(world: Project) -> Non
     assert outcome.code == 2
     assert "`kernel` is curated by hand: rules/kernel.yaml" in outcome.err
     assert "did you mean `pytorch`?" in refreshed(world, "pytroch").err
+    assert "did you mean `images`?" in refreshed(world, "imagez").err
 
 
 def test_a_file_written_by_hand_is_never_overwritten(world: Project) -> None:

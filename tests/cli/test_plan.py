@@ -79,7 +79,7 @@ def test_the_whole_way_of_one_host(project: Project) -> None:
         "  1. install driver 580.178.04 with the proprietary kernel modules in place of 470.256.02 (proprietary)  [reboot]",
         "     because cuda 13.0.2 needs driver >=580.65.06 (minor-version compatibility)",
         "     branch 580: a Long Term Support Branch, supported until 2028-06",
-        "     as `linux-modules-nvidia-580-<flavour>` (precompiled, signed)",
+        "     as `linux-modules-nvidia-580-generic-6.8` (precompiled, signed)",
         "     as `nvidia-driver-580 with DKMS` (dkms, signed by this host, needs linux-headers-$(uname -r))",
         "     as `GPU Operator signed driver container` (precompiled, signed)",
         "     `provision inspect` must then report driver 580.178.04, module proprietary",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 ENDED = "relaxed: end-of-life: image IMAGE ended 2026-07-11\n"
-WROTE = f"wrote {LOCK}, Dockerfile\nnext: docker build .\n"
+WROTE = f"wrote {LOCK}, Dockerfile, provision/install.py\nnext: docker build .\n"
 
 
 def versions(project: Project) -> dict[str, str]:

@@ -62,7 +62,7 @@ def test_a_terminal_shows_one_line_that_is_gone_in_the_end(slow: Project, variab
     assert "Solving" in during
     assert "Solving" not in shown.partition("✓")[2]
     assert "\n" not in ESCAPE.sub("", during).strip("\r\n")
-    assert ESCAPE.sub("", shown).rstrip().endswith(f"wrote {LOCK}, Dockerfile\nnext: docker build .")
+    assert ESCAPE.sub("", shown).rstrip().endswith(f"wrote {LOCK}, Dockerfile, provision/install.py\nnext: docker build .")
 
 
 def solve_on_a_terminal(project: Project, variables: dict[str, str]) -> str:

@@ -29,7 +29,7 @@ def test_the_example_of_the_documents_runs(project: Project, capsys: pytest.Capt
         "linux/amd64 yes 3.12",
         "{'alpha': '2.0', 'beta': '2.0'}",
         "[]",
-        f"['{LOCK}', 'Dockerfile']",
+        f"['{LOCK}', 'Dockerfile', 'install.py']",
         "yes []",
         "alpha 2.0 None",
     ]
@@ -39,17 +39,17 @@ def test_solving_writes_nothing_and_prints_nothing(project: Project, capsys: pyt
     before = sorted(project.folder.iterdir())
     solution = solve(project.folder / "provision.yaml")
     assert sorted(project.folder.iterdir()) == before
-    assert (solution.verdict, solution.names) == ("yes", (LOCK, "Dockerfile"))
+    assert (solution.verdict, solution.names) == ("yes", (LOCK, "Dockerfile", "provision/install.py"))
     assert capsys.readouterr() == ("", "")
 
 
 def test_what_the_functions_write_is_what_the_command_writes(project: Project) -> None:
     assert project.run("solve").code == 0
-    by_command = {path.name: path.read_bytes() for path in project.folder.iterdir()}
+    by_command = project.files()
     (project.folder / LOCK).unlink()
     (project.folder / "Dockerfile").unlink()
     solve().write()
-    assert {path.name: path.read_bytes() for path in project.folder.iterdir()} == by_command
+    assert project.files() == by_command
     assert render_lock(LOCK) == by_command["Dockerfile"].decode()
     assert read_lock(LOCK).name == "trainer"
 

@@ -17,10 +17,12 @@ def test_each_lock_solves_its_spec_and_each_dockerfile_is_of_its_lock(capsys: py
         main(("check", str(FOLDER), "--format", "json"))
     report = json.loads(capsys.readouterr().out)
     assert stopped.value.code == 0
-    assert [Path(lock["lock"]).parent.name for lock in report["locks"]] == ["jax-v100", "onnx-cpu", "vllm-h100"]
+    assert [Path(lock["lock"]).parent.name for lock in report["locks"]] == sorted(
+        path.parent.name for path in FOLDER.glob("*/*.yaml")
+    )
     # The one thing their README says of them; a registry was not in reach.
-    told = {finding["text"] for lock in report["locks"] for finding in lock["findings"]}
-    assert told == {"python:3.12-slim-trixie is not pinned by digest: another build of its tag may be another image"}
+    told = {finding["text"].partition(" ")[2] for lock in report["locks"] for finding in lock["findings"]}
+    assert told == {"is not pinned by digest: another build of its tag may be another image"}
 
 
 def test_their_readme_names_each() -> None:

@@ -11,6 +11,7 @@ from provisioner.cli.app import main
 from provisioner.lock.format.file import write_lock
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
+from provisioner.render.helper import helper_text
 from tests.lock_examples import cpu_stack, lock_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 LOCK = lock_of(cpu_stack())
 NAME = "pylock.trainer.toml"
+HELPER = "provision/install.py"
+HELPER_IS_MISSING = f"it uses {HELPER}, which --out writes with it\n"
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +40,7 @@ def leave(*words: str) -> int:
 
 def test_a_dockerfile_goes_to_stdout_and_nothing_else_does(capsys: pytest.CaptureFixture[str]) -> None:
     assert leave(NAME) == 0
-    assert capsys.readouterr() == (render(LOCK, "dockerfile"), "")
+    assert capsys.readouterr() == (render(LOCK, "dockerfile"), HELPER_IS_MISSING)
 
 
 def test_the_format_is_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> None:
@@ -48,7 +51,19 @@ def test_the_format_is_chosen_by_name(capsys: pytest.CaptureFixture[str]) -> Non
 def test_out_names_a_file(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert leave(NAME, "--out", "deep/Dockerfile.gpu") == 0
     assert (project / "deep" / "Dockerfile.gpu").read_text(encoding="utf-8") == render(LOCK, "dockerfile")
-    assert capsys.readouterr() == ("", "wrote deep/Dockerfile.gpu\n")
+    assert capsys.readouterr() == ("", "wrote deep/Dockerfile.gpu, provision/install.py\n")
+    assert (project / HELPER).read_text(encoding="utf-8") == helper_text("install.py")
+    assert leave(NAME) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_helper_file_that_somebody_else_wrote_is_kept(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "provision").mkdir()
+    (project / HELPER).write_text("print()\n", encoding="utf-8")
+    assert leave(NAME, "--out", "Dockerfile") == 2
+    assert f"`{HELPER}` is in the way, and provision did not render it" in capsys.readouterr().err
+    assert (project / HELPER).read_text(encoding="utf-8") == "print()\n"
+    assert not (project / "Dockerfile").exists()
 
 
 def test_out_names_a_folder_in_which_the_file_has_its_usual_name(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +84,7 @@ def test_an_edit_by_hand_is_warned_of(project: Path, capsys: pytest.CaptureFixtu
     (project / NAME).write_text(text, encoding="utf-8")
     assert leave(NAME) == 0
     assert capsys.readouterr().err == (
-        f"warning: `{NAME}` was changed after it was written: its digest does not fit its content\n"
+        f"warning: `{NAME}` was changed after it was written: its digest does not fit its content\n{HELPER_IS_MISSING}"
     )
 
 

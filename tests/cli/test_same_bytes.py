@@ -73,7 +73,7 @@ def locked(
 
 
 def test_there_is_something_to_compare(first: dict[str, bytes]) -> None:
-    assert sorted(first) == ["Dockerfile", "pylock.trial.toml", "requirements.txt"]
+    assert sorted(first) == ["Dockerfile", "provision/install.py", "pylock.trial.toml", "requirements.txt"]
     lock = first["pylock.trial.toml"].decode()
     for text in (
         "attestation-identities",

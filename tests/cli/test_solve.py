@@ -40,9 +40,10 @@ def test_the_answer_is_on_stdout_and_what_was_written_is_talk(project: Project) 
     outcome = project.run("solve")
     assert (outcome.code, outcome.out) == (0, ANSWER)
     assert outcome.err == (
-        "relaxed: end-of-life: image IMAGE ended 2026-07-11\nwrote pylock.trainer.toml, Dockerfile\nnext: docker build .\n"
+        "relaxed: end-of-life: image IMAGE ended 2026-07-11\nwrote pylock.trainer.toml, Dockerfile, provision/install.py\n"
+        "next: docker build .\n"
     )
-    assert sorted(project.files()) == ["Dockerfile", "provision.yaml", LOCK]
+    assert sorted(project.files()) == ["Dockerfile", "provision.yaml", "provision/install.py", LOCK]
     assert versions(project) == {"alpha": "2.0", "beta": "2.0"}
 
 
@@ -81,7 +82,7 @@ def test_json_is_the_contract_to_the_letter(project: Project) -> None:
                 "nobody rebuilds the image after it",
             }
         ],
-        "written": [LOCK, "Dockerfile"],
+        "written": [LOCK, "Dockerfile", "provision/install.py"],
     }
 
 
@@ -89,7 +90,7 @@ def test_a_dry_run_says_what_it_would_write_and_writes_nothing(project: Project)
     before = project.files()
     outcome = project.run("solve", "--dry-run")
     assert outcome.code == 0
-    assert outcome.err.endswith("\nwould write pylock.trainer.toml, Dockerfile\n")
+    assert outcome.err.endswith("\nwould write pylock.trainer.toml, Dockerfile, provision/install.py\n")
     assert project.files() == before
 
 
@@ -196,7 +197,12 @@ def test_files_that_were_uploaded_later_are_ignored(project: Project) -> None:
 def test_a_lock_written_elsewhere_knows_its_spec(project: Project) -> None:
     outcome = project.run("solve", "--out", "locks/trainer")
     assert outcome.code == 0
-    assert sorted(project.files()) == ["locks/trainer/Dockerfile", f"locks/trainer/{LOCK}", "provision.yaml"]
+    assert sorted(project.files()) == [
+        "locks/trainer/Dockerfile",
+        "locks/trainer/provision/install.py",
+        f"locks/trainer/{LOCK}",
+        "provision.yaml",
+    ]
     assert 'spec-file = "../../provision.yaml"\n' in project.read(f"locks/trainer/{LOCK}")
     checked = project.run("check", "locks")
     assert (checked.code, checked.out) == (0, f"locks/trainer/{LOCK}: yes\n")

@@ -257,7 +257,7 @@ def test_an_image_is_built_from_the_archives_of_the_lock(project: Project) -> No
     assert outcome.code == 0, outcome.err
     assert "relaxed: sdist: omega 1.0 @ INDEX/files/hidden/omega-1.0.tar.gz is built from a source distribution" in outcome.err
     dockerfile = project.read("Dockerfile")
-    assert "--mount=type=bind,source=wheels,target=/tmp/provision/wheels" in dockerfile
+    assert "--mount=type=bind,source=wheels,target=/tmp/wheels" in dockerfile
     assert "--no-build" not in dockerfile, "one of the packages is built in the image"
 
 

@@ -61,12 +61,12 @@ def test_what_no_stack_serves_together_is_answered_one_by_one(project: Project) 
 def test_each_target_has_a_folder_with_its_lock_and_what_is_rendered_from_it(two: Project) -> None:
     outcome = two.run("solve")
     assert outcome.code == 0, outcome.err
-    written = [f"{name}/{file}" for name in ("big", "small") for file in ("Dockerfile", LOCK)]
+    written = [f"{name}/{file}" for name in ("big", "small") for file in ("Dockerfile", "provision/install.py", LOCK)]
     assert sorted(two.files()) == sorted([*written, "provision.yaml"])
     assert [line for line in outcome.err.splitlines() if line.startswith(("wrote", "next"))] == [
-        f"wrote big/{LOCK}, big/Dockerfile",
+        f"wrote big/{LOCK}, big/Dockerfile, big/provision/install.py",
         "next: docker build big",
-        f"wrote small/{LOCK}, small/Dockerfile",
+        f"wrote small/{LOCK}, small/Dockerfile, small/provision/install.py",
         "next: docker build small",
     ]
     assert [line.partition(": ")[0] for line in outcome.out.splitlines()[::2]] == ["✓ big", "✓ small"]
@@ -80,16 +80,18 @@ def test_json_has_an_answer_for_each_target(two: Project) -> None:
     outcome = two.run("solve", "--format", "json")
     assert outcome.code == 0, outcome.err
     assert outcome.json.keys() == {"status", "targets", "written"}
-    assert outcome.json["written"] == [f"big/{LOCK}", "big/Dockerfile", f"small/{LOCK}", "small/Dockerfile"]
+    assert outcome.json["written"] == [
+        f"{name}/{file}" for name in ("big", "small") for file in (LOCK, "Dockerfile", "provision/install.py")
+    ]
     assert outcome.json["targets"]["small"]["stack"]["platform"] == "linux/arm64"
-    assert outcome.json["targets"]["small"]["written"] == [f"small/{LOCK}", "small/Dockerfile"]
+    assert outcome.json["targets"]["small"]["written"] == [f"small/{LOCK}", "small/Dockerfile", "small/provision/install.py"]
 
 
 def test_one_target_alone_is_told_as_a_spec_with_one_is(two: Project) -> None:
     outcome = two.run("solve", "--target", "small", "--format", "json")
     assert outcome.code == 0, outcome.err
     assert (outcome.json["target"], outcome.json["stack"]["platform"]) == ("small", "linux/arm64")
-    assert sorted(two.files()) == ["provision.yaml", "small/Dockerfile", f"small/{LOCK}"]
+    assert sorted(two.files()) == ["provision.yaml", "small/Dockerfile", "small/provision/install.py", f"small/{LOCK}"]
 
 
 def test_nothing_is_written_when_one_target_has_no_stack(two: Project) -> None:

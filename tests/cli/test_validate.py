@@ -50,13 +50,15 @@ def test_a_yes_is_a_table_evidence_and_exit_code_0(tmp_path: Path, python: Path,
     assert code == 0, printed
     full = sys.version.split()[0]
     platform = LocalEngine.connect(python).platform
-    assert printed.out == (
-        "fact      locked      measured     verdict  note\n"
-        f"python    {PYTHON}        {full:<11}  yes\n"
-        "packages  0 packages  0 as locked  yes\n"
+    rows = [(row.partition("  ")[0], row.split()[-1]) for row in printed.out.splitlines()[1:6]]
+    assert rows == [(name, "yes") for name in ("python", "architecture", "packages", "files", "other files")]
+    assert printed.out.endswith(
+        "level 0 (static): nothing to do, no image is built for an environment of this machine\n"
+        "level 1 (build): nothing to do, no image is built for an environment of this machine\n"
+        "level 2 (files): yes\n"
         f"pylock.trial.toml on {platform}, local Python {full}, level 2: yes\n"
     )
-    assert printed.err.startswith(f"validating {path} with local Python {full}, level 2\n  smoke: ")
+    assert printed.err.startswith(f"validating {path} with local Python {full}\n  smoke: ")
     assert printed.err.endswith(f"evidence: {tmp_path / 'trial.validation.json'}\n")
     assert load_report(tmp_path / "trial.validation.json").verdict == "yes"
 
@@ -67,13 +69,14 @@ def test_a_no_is_exit_code_1_and_names_the_package(tmp_path: Path, python: Path,
     answer = json.loads(capsys.readouterr().out)
     assert (code, answer["verdict"]) == (1, "no")
     (report,) = answer["reports"]
-    assert report["fields"][-1] == {
+    assert {
         "name": "package demo",
         "locked": "1.2",
         "measured": "",
         "verdict": "no",
         "note": "not installed",
-    }
+        "level": 2,
+    } in report["fields"]
     assert not (tmp_path / "trial.validation.json").exists()
 
 
@@ -84,7 +87,28 @@ def test_a_gpu_lock_on_a_machine_without_one_is_exit_code_3(
     code = leave("validate", str(path), "--engine", "local", "--python", str(python))
     out = capsys.readouterr().out
     assert code == 3, out
-    assert out.endswith("level 2: unverified\n")
+    assert out.endswith("level 4: unverified\n")
+
+
+def test_a_level_that_has_nothing_to_do_for_a_lock_is_not_a_yes(
+    tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, python)
+    code = leave("validate", str(path), "--engine", "local", "--python", str(python), "--level", "4", "--no-record")
+    out = capsys.readouterr().out
+    assert code == 3, out
+    assert "level 2 (files): yes\n" in out
+    assert "level 3 (imports): nothing to do, the lock has no framework, and its spec names no package\n" in out
+    assert "level 4 (devices): nothing to do, the stack computes on the CPU (accelerator cpu)\n" in out
+    assert out.endswith("level 4: unverified\n")
+
+
+def test_an_image_is_that_of_one_lock(tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, python)
+    assert leave("validate", str(path), str(path), "--image", "registry/trainer:1") == 2
+    assert "error: --image is the image of one lock" in capsys.readouterr().err
+    assert leave("validate", str(path), "--image", "registry/trainer:1", "--engine", "local", "--python", str(python)) == 2
+    assert "error: --engine local measures an environment, not image `registry/trainer:1`" in capsys.readouterr().err
 
 
 def test_what_proves_less_does_not_replace_what_proves_more(

@@ -74,9 +74,11 @@ class Wheelhouse:
     def lock_path(self) -> Path:
         return self.folder / LOCK_NAME
 
-    def add(self, name: str, version: str, *, sha256: str = "", url: str = "") -> LockedPackage:
+    def add(
+        self, name: str, version: str, *, sha256: str = "", url: str = "", members: Mapping[str, bytes] | None = None
+    ) -> LockedPackage:
         """Build a wheel and lock it; `sha256` overrides its hash, `url` says where it is served instead of lying here."""
-        filename, content = build_wheel(name, version)
+        filename, content = build_wheel(name, version, members=members)
         if not url:
             (self.wheels / filename).write_bytes(content)
         return self.add_file(name, version, filename, sha256=sha256 or hashlib.sha256(content).hexdigest(), url=url)

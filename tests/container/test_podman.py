@@ -43,7 +43,7 @@ def podman(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: DockerEngine
         pytest.skip(error.message)
     known = subprocess.run(["podman", "image", "exists", f"localhost/{base_image}"], check=False)
     if known.returncode != 0:
-        content = b"".join(engine._client.images.get(base_image).save(named=True))
+        content = b"".join(engine._client.images.get(base_image).save(named=base_image))
         subprocess.run(["podman", "load", "--quiet"], input=content, check=True, capture_output=True)
     try:
         found.run(RunRequest(image=f"localhost/{base_image}", command=("python", "-V")), lambda _: None)

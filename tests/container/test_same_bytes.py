@@ -69,5 +69,5 @@ def test_another_machine_writes_the_same_bytes(engine: DockerEngine, tmp_path: P
         finally:
             run.remove(force=True)
     assert status == 0, said
-    assert sorted(outputs(here)) == ["Dockerfile", "pylock.trial.toml", "requirements.txt"]
+    assert sorted(outputs(here)) == ["Dockerfile", "provision/install.py", "pylock.trial.toml", "requirements.txt"]
     assert outputs(there) == outputs(here)

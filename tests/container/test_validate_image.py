@@ -7,12 +7,13 @@ import uuid
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 
+from provisioner.document import write_text
 from provisioner.lock.format.file import lock_digest, read_lock
-from provisioner.validate.compare import compare
+from provisioner.render import render
+from provisioner.render.helper import helper_files
 from provisioner.validate.engine import BuildRequest, EngineError, RunRequest
-from provisioner.validate.measurement import parse_measurement, script
-from provisioner.validate.report import overall
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import push
 from tests.loopback_index import LoopbackIndex
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.docker
 
 HERMETIC = Options(build_network="none")
+SITE = "/opt/venv/lib/python3.11/site-packages"
 
 
 def validated(lock: Lock, wheelhouse: Wheelhouse, engine: DockerEngine, options: Options = HERMETIC) -> Report:
@@ -43,9 +45,11 @@ def test_an_image_built_without_any_network_is_as_locked(engine: DockerEngine, w
     wheelhouse.add("other", "0.3")
     lock = wheelhouse.lock()
     report = validated(lock, wheelhouse, engine)
-    assert [(field.name, field.measured, field.verdict) for field in report.fields if field.name != "python"] == [
-        ("packages", "2 as locked", "yes")
-    ]
+    measured = {field.name: field.measured for field in report.fields}
+    assert (measured["packages"], measured["other files"], measured["build"]) == ("2 as locked", "none", "built")
+    assert {level.name: level.verdict for level in report.levels} == dict.fromkeys(
+        ("static", "build", "files", "imports"), "yes"
+    )
     assert (report.verdict, report.exit_code) == ("yes", 0)
     assert report.image.startswith("sha256:")
     assert report.engine.builder
@@ -68,35 +72,85 @@ def test_the_image_is_gone_afterwards_unless_it_is_to_be_kept(engine: DockerEngi
 def test_a_wheel_that_was_exchanged_does_not_build(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
     wheelhouse.add("demo", "1.2", sha256="0" * 64)
     report = validated(wheelhouse.lock(), wheelhouse, engine)
-    (field,) = report.fields
-    assert (field.name, field.measured, field.verdict, report.exit_code) == ("build", "failed", "no", 1)
-    assert "hash mismatch for `demo" in field.note.lower()
+    assert [(field.level, field.name) for field in failed(report.fields)] == [(0, "local files"), (1, "build")]
+    assert (report.fields[-1].measured, report.exit_code) == ("failed", 1)
+    assert report.fields[-1].note.startswith("Hash mismatch for `demo")
 
 
-def test_a_package_exchanged_inside_the_image_is_caught(engine: DockerEngine, wheelhouse: Wheelhouse, tmp_path: Path) -> None:
+def built_on(image: str, lines: tuple[str, ...], engine: DockerEngine, folder: Path) -> str:
+    """The tag of an image made from another one."""
+    folder.mkdir()
+    (folder / "Dockerfile").write_text("\n".join((f"FROM {image}", *lines)), encoding="utf-8")
+    tag = f"provision-test/{folder.name}:1"
+    engine.build(BuildRequest(context=folder, dockerfile=folder / "Dockerfile", tag=tag), lambda _: None)
+    return tag
+
+
+def tag_of(report: Report) -> str:
+    """The tag of an image that was built and kept."""
+    return f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}"
+
+
+def test_an_image_that_was_built_elsewhere_is_measured_and_kept(
+    engine: DockerEngine, wheelhouse: Wheelhouse, registry: str, tmp_path: Path
+) -> None:
     wheelhouse.add("demo", "1.2")
-    wheelhouse.add("other", "0.3")
     lock = wheelhouse.lock()
-    report = validated(lock, wheelhouse, engine, Options(build_network="none", keep_image=True))
-    image = f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}"
-    site, gone = "/opt/venv/lib/python3.11/site-packages", "rm -r other-0.3.dist-info"
-    renamed = "mv demo-1.2.dist-info demo-1.3.dist-info && sed -i 's/^Version: 1.2$/Version: 1.3/' demo-1.3.dist-info/METADATA"
-    exchanged = (f"FROM {image}", "USER root", f"RUN cd {site} && {renamed} && {gone}")
-    context = tmp_path / "exchanged"
-    context.mkdir()
-    (context / "Dockerfile").write_text("\n".join(exchanged), encoding="utf-8")
-    tag = "provision-test/exchanged:1"
-    built = engine.build(BuildRequest(context=context, dockerfile=context / "Dockerfile", tag=tag), lambda _: None)
-    finished = engine.run(RunRequest(image=built.image, command=("python", "-c", script(), "2")), lambda _: None)
-    engine.remove(tag)
-    engine.remove(image)
-    fields = compare(lock, parse_measurement(finished.stdout))
-    assert [(field.name, field.locked, field.measured) for field in failed(fields)] == [
-        ("packages", "2 packages", "0 as locked"),
-        ("package demo", "1.2", "1.3"),
-        ("package other", "0.3", ""),
-    ]
-    assert overall(fields) == "no"
+    own = tag_of(validated(lock, wheelhouse, engine, Options(build_network="none", keep_image=True)))
+    lines = ('ENTRYPOINT ["python", "/srv/app"]', "USER 4711", "LABEL org.opencontainers.image.title=app")
+    application = built_on(own, ("COPY Dockerfile /srv/app", *lines), engine, tmp_path / "application")
+    assert validated(lock, wheelhouse, engine, Options(image=application)).verdict == "yes"
+    pushed = f"{registry}/application:1"
+    push(engine, application, pushed)
+    for tag in (application, pushed):
+        engine.remove(tag)
+    found = validated(lock, wheelhouse, engine, Options(image=pushed))
+    assert (found.verdict, found.engine.builder) == ("yes", "")
+    assert engine.inspect(pushed) is not None, "it is the user's image"
+    assert [level.verdict for level in found.levels] == ["nothing to do", "nothing to do", "yes", "yes"]
+    for tag in (pushed, own):
+        engine.remove(tag)
+
+
+def test_an_image_that_cannot_be_pulled_says_nothing_about_the_lock(
+    engine: DockerEngine, wheelhouse: Wheelhouse, registry: str
+) -> None:
+    wheelhouse.add("demo", "1.2")
+    with pytest.raises(EngineError) as missing:
+        validated(wheelhouse.lock(), wheelhouse, engine, Options(image=f"{registry}/none:1"))
+    assert missing.value.message == f"image `{registry}/none:1` is not here and cannot be pulled"
+    assert missing.value.exit_code == 3
+
+
+def test_an_image_of_another_architecture_is_a_no(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock()
+    own = tag_of(validated(lock, wheelhouse, engine, Options(level=1, build_network="none", keep_image=True)))
+    (stack,), (package,) = lock.stacks, lock.packages
+    packages = (replace(package, platforms=("linux/arm64",)),)
+    arm = replace(lock, stacks=(replace(stack, platform="linux/arm64"),), packages=packages)
+    report = validated(arm, wheelhouse, engine, Options(image=own, platform="linux/arm64"))
+    engine.remove(own)
+    assert {field.name for field in failed(report.fields)} >= {"image platform", "architecture"}
+
+
+def test_the_dockerfile_beside_the_lock_is_built_and_an_edited_one_is_told(
+    engine: DockerEngine, wheelhouse: Wheelhouse
+) -> None:
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock()
+    file = wheelhouse.folder / "Dockerfile"
+    text = render(lock, "dockerfile", lock_file_name=wheelhouse.lock_path.name)
+    for name, helper in helper_files("dockerfile", text).items():
+        write_text(wheelhouse.folder / name, helper)
+    (wheelhouse.folder / "app.py").write_text("x = 1\n")
+    file.write_text(text + "COPY app.py /srv/app.py\n")
+    report = validated(lock, wheelhouse, engine)
+    (recipe,) = (field for field in report.fields if field.name == "recipe")
+    assert (report.verdict, recipe.measured) == ("yes", "edited")
+    assert recipe.note == "Dockerfile is not what this version renders from the lock; it is built as it is"
+    file.write_text(text + f"USER root\nRUN touch {SITE}/stray.py\nUSER 10001:10001\n")
+    assert [field.name for field in failed(validated(lock, wheelhouse, engine).fields)] == ["other files"]
 
 
 def test_wheels_from_a_loopback_index_need_the_hosts_network(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
@@ -127,7 +181,7 @@ def test_a_digest_no_registry_knows_is_a_no(engine: DockerEngine, wheelhouse: Wh
     wheelhouse.add("demo", "1.2")
     digest = f"sha256:{'0' * 64}"
     report = validated(wheelhouse.lock(base=f"{registry}/python:3.11-slim-bookworm", digest=digest), wheelhouse, engine)
-    (field,) = report.fields
+    field = report.fields[-1]
     assert (field.name, field.verdict) == ("build", "no")
     assert f"{digest}: not found" in field.note
 

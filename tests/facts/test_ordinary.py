@@ -52,6 +52,10 @@ OLDEST_DRIVER = {11: (450, 80, 2), 12: (525, 60, 13), 13: (580, 65, 6)}
 NATIVE_CUDA = {470: (11, 4), 525: (12, 0), 535: (12, 2), 550: (12, 4), 570: (12, 8), 575: (12, 9), 580: (13, 0), 590: (13, 1)}
 """CUDA Toolkit release notes: the newest CUDA whose PTX a driver branch compiles."""
 
+OLDEST_JETSON_LINUX = {10: (32, 4), 11: (34,), 12: (36,), 13: (38,)}
+"""CUDA for Tegra application note: the Jetson Linux from which on a board runs each major release of CUDA, without an upgrade
+package."""
+
 TEGRA = ((5, 3), (6, 2), (7, 2), (8, 7))
 """Jetsons: machine code for GPUs on cards is not for them."""
 
@@ -150,7 +154,10 @@ def why_not(host: Host, stack: Stack, framework: str) -> list[str]:
         found += [
             f"{build.name} has no code for {gpu.name}" for gpu in host.gpus or () if not is_served(gpu, build, host, stack)
         ]
-        if build.accelerator == "cuda" and driver_of(host) < OLDEST_DRIVER[cuda_of(stack)[0]]:
+        if build.accelerator == "cuda" and host.jetson is not None:
+            if jetson_linux_of(host) < OLDEST_JETSON_LINUX[cuda_of(stack)[0]]:
+                found.append(f"Jetson Linux {jetson_linux_of(host)} is too old for CUDA {cuda_of(stack)}")
+        elif build.accelerator == "cuda" and driver_of(host) < OLDEST_DRIVER[cuda_of(stack)[0]]:
             found.append(f"driver {driver_of(host)} is too old for CUDA {cuda_of(stack)}")
     return found
 
@@ -173,6 +180,12 @@ def driver_of(host: Host) -> tuple[int, ...]:
     assert host.driver is not None
     assert host.driver.version is not None
     return tuple(map(int, host.driver.version.split(".")))
+
+
+def jetson_linux_of(host: Host) -> tuple[int, ...]:
+    assert host.jetson is not None
+    assert host.jetson.l4t is not None
+    return tuple(map(int, host.jetson.l4t.split(".")))
 
 
 def cuda_of(stack: Stack) -> tuple[int, ...]:

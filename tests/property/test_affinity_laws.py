@@ -17,18 +17,8 @@ from hypothesis import strategies as st
 
 from provisioner.fleet.affinity import Affinity, node_affinity
 from provisioner.fleet.affinity_needs import Alternative, Needs
-from provisioner.fleet.labels import (
-    ARCHITECTURE,
-    COMPUTE,
-    DRIVER,
-    INSTANCE,
-    KERNEL,
-    KNOWN,
-    OLD_DRIVER,
-    OS_ID,
-    PRODUCT,
-    LabelSet,
-)
+from provisioner.fleet.labels import LabelSet
+from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, INSTANCE, KERNEL, KNOWN, OLD_DRIVER, OS_ID, PRODUCT
 from provisioner.versions import Range
 from tests.scheduler import admits
 from tests.strategies import case, examples, times

@@ -24,8 +24,7 @@ import json, tempfile
 from pathlib import Path
 from provisioner.cli.report import no_stack
 from provisioner.cli.stack_words import stack_rows
-from provisioner.words.conflict import conflict_lines, fix_line
-from provisioner.grounds.conflict import Conflict
+from provisioner.words.conflict import fix_line, refusal_lines
 from provisioner.resolver.why import why
 from provisioner.resolver.problem import join
 from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped, request
@@ -35,8 +34,9 @@ for path in SCENARIOS:
     scenario = read(path)
     with tempfile.TemporaryDirectory() as folder:
         found = outcome(scenario, Path(folder))
-    if isinstance(found, Conflict):
-        lines = [*conflict_lines(found), *(fix_line(hint) for hint in found.fixes), json.dumps(no_stack(found))]
+    if isinstance(found, tuple):
+        hints = (fix_line(hint) for conflict in found for hint in conflict.fixes)
+        lines = [*refusal_lines(found), *hints, json.dumps(no_stack(found))]
     else:
         lines = [str(row) for row in stack_rows(found)]
         if "index" not in scenario:

@@ -14,7 +14,7 @@ from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from provisioner.resolver.explain.fixes import AT_ONCE
+from provisioner.grounds.conflict import AT_ONCE
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.words.conflict import fix_words
@@ -46,7 +46,8 @@ Step = tuple[str, str, object]
 """One change: `package` and its name with the version it may have (0: none of its lines), or a line that is left out."""
 
 
-def conflict_of(world: World) -> Conflict | None:
+def conflicts_of(world: World) -> tuple[Conflict, ...]:
+    """All conflicts that a person is told at once; () for a world that has an answer."""
     request = small.request({"python": "3.11"}, {}, packages=[str(one) for one in world.packages])
     lists = {
         "constraints": tuple(str(one) for one in world.constraints),
@@ -56,8 +57,8 @@ def conflict_of(world: World) -> Conflict | None:
     try:
         solve_joint(join(matrix_with_facts(), request), lambda _: Shelf(table(world)))
     except NoStackError as error:
-        return error.conflict
-    return None
+        return error.conflicts
+    return ()
 
 
 def changed(world: World, steps: tuple[Step, ...]) -> World:
@@ -122,13 +123,31 @@ BOTH_REFUTED = World(
 """What refutes d says nothing of b, which cannot be had either as long as it is constrained."""
 
 
+def check_several(world: World, conflicts: tuple[Conflict, ...]) -> None:
+    """Each hint on one of several conflicts works together with the first hints on the others, and where a way is, is one."""
+    event(f"{len(conflicts)} conflicts")
+    if not world.overrides:
+        assert any(one.fixes for one in conflicts) or next(ways(world), None) is None, conflicts
+    first = [conflict.fixes[:1] for conflict in conflicts]
+    for number, conflict in enumerate(conflicts):
+        for hint in conflict.fixes:
+            every = [*first[:number], (hint,), *first[number + 1 :]]
+            steps = tuple(step for hints in every for one in hints for step in read(world, one))
+            told = [fix_words(one) for hints in every for one in hints]
+            assert next(changed(world, steps).solutions(), None) is not None, told
+
+
 @examples(220)
 @example(world=BOTH_REFUTED)
 @given(world=TIGHT)
 def test_hints_work_by_hand_and_where_there_is_a_way_there_is_a_hint(world: World) -> None:
     assume(next(world.solutions(), None) is None)
-    conflict = conflict_of(world)
-    assert conflict is not None
+    conflicts = conflicts_of(world)
+    assert conflicts
+    if len(conflicts) > 1:
+        check_several(world, conflicts)
+        return
+    (conflict,) = conflicts
     told = [read(world, hint) for hint in conflict.fixes]
     for steps, hint in zip(told, conflict.fixes, strict=True):
         assert next(changed(world, steps).solutions(), None) is not None, fix_words(hint)

@@ -74,6 +74,8 @@ def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> N
     elif component == "policy":
         key, _, text = change.partition(": ")
         spec.setdefault("policy", {})[key] = text if key == "strategy" else [w for w in text.strip("[]").split(", ") if w]
+    elif component == "packages":
+        spec["packages"] = [*spec.get("packages", []), *change.split(", ")]
     elif component == "runs":
         spec["runs"] = change
     elif component == "accelerator":

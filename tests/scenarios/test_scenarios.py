@@ -7,6 +7,7 @@ order) and, where the scenario writes it, by its words.
 from __future__ import annotations
 
 import json
+import re
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,6 @@ import pytest
 from msgspec.json import decode
 from ruamel.yaml import YAML
 
-from provisioner.grounds.conflict import Conflict
 from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.settings import IndexLocation, IndexSettings
@@ -23,16 +23,18 @@ from provisioner.request import Request, TargetHost
 from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
-from provisioner.words.choice import caution_words
-from provisioner.words.conflict import conflict_lines
+from provisioner.words.choice import caution_words, held_back_words
+from provisioner.words.conflict import conflict_lines, refusal_lines
+from provisioner.words.ground import say
 from provisioner.words.relaxation import relaxation_words
 from tests.lock_examples import lock_of
 from tests.loopback_index import LoopbackIndex
 from tests.shipped import shipped
 from tests.standard_lock import assert_selects_its_stacks
-from tests.told import changes, unverified
+from tests.told import assumed, changes, unverified
 
 if TYPE_CHECKING:
+    from provisioner.grounds.conflict import Conflict
     from provisioner.resolver.stack import Stack
 
 HERE = Path(__file__).parent
@@ -55,11 +57,11 @@ def request(scenario: dict[str, Any]) -> Request:
     return Request(spec=spec, hosts=hosts, platform=str(spec.target.platform))
 
 
-def outcome(scenario: dict[str, Any], folder: Path) -> Stack | Conflict:
+def outcome(scenario: dict[str, Any], folder: Path) -> Stack | tuple[Conflict, ...]:
     try:
         return solve(scenario, folder)
     except NoStackError as error:
-        return error.conflict
+        return error.conflicts
 
 
 def solve(scenario: dict[str, Any], folder: Path) -> Stack:
@@ -68,10 +70,16 @@ def solve(scenario: dict[str, Any], folder: Path) -> Stack:
         return solve_system(problem)
     with ExitStack() as stack:
         index = stack.enter_context(LoopbackIndex())
-        for wheel in scenario["index"]:
-            index.add_wheel(**wheel)
+        for file in scenario["index"]:
+            is_source = file.pop("sdist", False)
+            (index.add_sdist if is_source else index.add_wheel)(**file)
         location = IndexLocation(name="pypi", url=index.url)
-        settings = IndexSettings(indexes=(location,), cache_directory=folder / "cache", fresh_seconds=0)
+        settings = IndexSettings(
+            indexes=(location,),
+            cache_directory=folder / "cache",
+            fresh_seconds=0,
+            allow_sdist="sdist" in scenario["spec"].get("policy", {}).get("allow", ()),
+        )
         return solve_joint(problem, lambda environment: PackageIndex(settings, environment))
 
 
@@ -80,9 +88,13 @@ def test_scenario(path: Path, tmp_path: Path) -> None:
     scenario = read(path)
     expected = scenario["expected"]
     found = outcome(scenario, tmp_path)
-    if isinstance(found, Conflict):
-        assert "conflict" in expected, "\n".join(conflict_lines(found))
-        check_conflict(found, expected)
+    if isinstance(found, tuple):
+        told = "\n".join(refusal_lines(found))
+        assert "conflict" in expected, told
+        others = expected.get("others", [])
+        assert len(found) == 1 + len(others), told
+        for conflict, wanted in zip(found, (expected, *others), strict=True):
+            check_conflict(conflict, wanted)
     else:
         assert "stack" in expected, f"a stack was found: {found.components}"
         check_stack(found, expected)
@@ -107,12 +119,36 @@ def check_stack(stack: Stack, expected: dict[str, Any]) -> None:
         assert dict(stack.environment) == expected["environment"]
     if "relaxations" in expected:
         assert [f"{one.name} {one.component}" for one in stack.relaxations] == expected["relaxations"]
+    check_told(stack, expected)
+    if "unverified" in expected:
+        assert list(unverified(stack)) == expected["unverified"]
+    check_system_packages(stack, expected)
+    if "assumes" in expected:
+        assert [text for text in expected["assumes"] if text not in assumed(stack)] == [], assumed(stack)
+
+
+def check_told(stack: Stack, expected: dict[str, Any]) -> None:
+    """Check what a person is told beside the versions."""
+    if "held_back" in expected:
+        assert list(map(held_back_words, stack.held_back)) == expected["held_back"]
     if "says" in expected:
         warned = map(caution_words, stack.warnings)
         told = [*(relaxation_words(one) for one in stack.relaxations), *unverified(stack), *warned]
         assert [text for text in expected["says"] if text not in told] == [], told
-    if "unverified" in expected:
-        assert list(unverified(stack)) == expected["unverified"]
+
+
+def check_system_packages(stack: Stack, expected: dict[str, Any]) -> None:
+    if "apt" in expected:
+        assert {one.name: list(map(say, one.reasons)) for one in stack.system_packages} == expected["apt"]
+    if "apt_names" in expected:
+        assert [one.name for one in stack.system_packages] == expected["apt_names"]
+    if "all_assumes" in expected:
+        assert list(assumed(stack)) == expected["all_assumes"]
+
+
+def _with_places(line: str) -> str:
+    """Return a line with the file and line of each row that stands in braces: `{nvcc==11.8.0}`, in files that are generated."""
+    return re.sub(r"\{([^}]+)\}", lambda row: str(shipped().positions[row[1]]), line)
 
 
 def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
@@ -126,4 +162,4 @@ def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
     if "first" in expected:
         assert told[:1] == [expected["first"]], told
     if "explanation" in expected:
-        assert list(conflict_lines(conflict)) == expected["explanation"]
+        assert list(conflict_lines(conflict)) == [_with_places(line) for line in expected["explanation"]]

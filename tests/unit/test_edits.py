@@ -9,6 +9,7 @@ from msgspec import to_builtins
 from msgspec.structs import asdict
 
 from provisioner.grounds.edit import (
+    AddDistributions,
     DropComponent,
     DropDistribution,
     DropHost,
@@ -56,6 +57,12 @@ def test_a_line_of_packages_keeps_its_extras() -> None:
     spec = after(SetDistribution(name="scipy", distribution="scipy", value="1.11.4")).spec
     assert spec.packages == ("numpy>=2", "scipy[all]==1.11.4")
     assert after(DropDistribution(name="scipy", distribution="scipy")).spec.packages == ("numpy>=2",)
+
+
+def test_lines_are_added_to_packages() -> None:
+    edit = AddDistributions(names=("nvidia-cublas-cu12", "nvidia-cudnn-cu12"))
+    assert after(edit).spec.packages == ("numpy>=2", "scipy[all]<1.12", "nvidia-cublas-cu12", "nvidia-cudnn-cu12")
+    assert edit.change == "nvidia-cublas-cu12, nvidia-cudnn-cu12"
 
 
 def test_a_policy_is_the_whole_line() -> None:

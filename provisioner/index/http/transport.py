@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,12 +18,13 @@ from provisioner.index.address import origin, public_url
 from provisioner.index.http.credentials import Credentials
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Generator, Iterable, Iterator, Mapping
 
     from requests import RequestException, Session
     from requests import Response as RequestsResponse
     from urllib3.exceptions import HTTPError
 
+    from provisioner.index.read_limit import ReadLimit
     from provisioner.index.settings import IndexSettings
 
 THREADS = 16
@@ -29,12 +33,14 @@ THREADS = 16
 DENIED = frozenset({401, 403, 407})
 """HTTP statuses of missing credentials: Unauthorized, Forbidden, Proxy Authentication Required."""
 
-LARGEST = 256 * 1024 * 1024
+LARGEST_BODY = 256 * 1024 * 1024
 """The largest response body in bytes, compressed or not; no genuine page comes near it, so a larger one may be an attack."""
 
 CHUNK = 1 << 18
 _DIGITS = 18
 """The most digits of a Content-Length; Python refuses to parse numbers of thousands of digits."""
+
+_PART = re.compile(rf"bytes (\d{{1,{_DIGITS}}})-")
 
 _MEMBERS = 64
 """The most members of a gzip body; the format allows any number, but hardly any server sends more than one."""
@@ -64,14 +70,23 @@ class Response(Struct, frozen=True, kw_only=True):
         return found
 
 
+class Body(Struct, frozen=True):
+    """The body of a response, from the byte `start` of a file on, in pieces that can be read once."""
+
+    start: int
+    pieces: Iterator[bytes]
+
+
 class Transport:
     """Sends the HTTP requests of one run; threads may share it.
 
     The session is opened by the first request, because importing requests takes time.
     """
 
-    def __init__(self, settings: IndexSettings) -> None:
+    def __init__(self, settings: IndexSettings, *, limit: ReadLimit | None = None) -> None:
+        """Count what is received against `limit`, which clients of one run share; None sets no limit."""
         self._settings = settings
+        self._limit = limit
         self._lock = threading.Lock()
         self._session: Session | None = None
         self._credentials = Credentials(settings)
@@ -111,20 +126,47 @@ class Transport:
                 time.sleep(BACKOFF_SECONDS * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
 
-    def chunks(self, url: str, *, source: str) -> Iterator[bytes]:
-        """Yield the body of a file in pieces; raises `UnavailableError` when it cannot be read or the status is not 200."""
+    def chunks(self, url: str, *, source: str, size: int = CHUNK, is_limited: bool = True) -> Generator[bytes]:
+        """Yield the body of a file in pieces of up to `size` bytes; closing the generator ends the download.
+
+        With `is_limited` the bytes count against the limit of the run, which may end the download, too. Raises
+        `UnavailableError` when the body cannot be read or the status is not 200.
+        """
+        with self.opened(url, source=source, size=size, is_limited=is_limited) as body:
+            yield from body.pieces
+
+    @contextmanager
+    def opened(self, url: str, *, source: str, start: int = 0, size: int = CHUNK, is_limited: bool = False) -> Iterator[Body]:
+        """Yield the body of a file from the byte `start` on; from its beginning where the server sends no part of it.
+
+        The pieces have up to `size` bytes. With `is_limited` they count against the limit of the run. Raises
+        `UnavailableError`, also while the pieces are read, when the file cannot be read or the status is an error.
+        """
         from requests import RequestException
 
+        wanted = {"Range": f"bytes={start}-"} if start else {}
         try:
-            with self.activity.waiting_for(url), self._send(url, "GET", {"Accept-Encoding": "identity"}) as answer:
-                if answer.status_code != 200:
+            with self.activity.waiting_for(url), self._send(url, "GET", {"Accept-Encoding": "identity", **wanted}) as answer:
+                is_part = answer.status_code == 206 and _first_byte(answer.headers) == start
+                if answer.status_code != 200 and not is_part:
                     looked_at = self._looked_at(answer.status_code, url)
                     raise refusal(answer.status_code, url, source=source, looked_at=looked_at)
-                for chunk in answer.iter_content(CHUNK):
-                    self.activity.count(received=len(chunk))
-                    yield chunk
+                pieces = self._counted(url, answer.iter_content(size), is_limited=is_limited)
+                yield Body(start=start if is_part else 0, pieces=pieces)
         except RequestException as error:
             raise self._unavailable(error, url, source) from None
+
+    def _counted(self, url: str, pieces: Iterable[bytes], *, is_limited: bool) -> Iterator[bytes]:
+        for piece in pieces:
+            self._count(url, len(piece), is_limited=is_limited)
+            yield piece
+
+    def _count(self, url: str, received: int, *, is_limited: bool = True) -> None:
+        """Count bytes received from a URL; raises `ReadLimitError` when the run may read no more."""
+        self.activity.count(received=received)
+        if self._limit is not None and is_limited:
+            self._limit.spend(url, received)
+            self._limit.require_rest()
 
     @property
     def received(self) -> int:
@@ -182,7 +224,7 @@ class Transport:
     def _content(self, answer: RequestsResponse, limit: int | None, source: str) -> tuple[bytes, str]:
         """Return the body and its compression, `gzip` or ""; a body with another compression is decompressed.
 
-        A body longer than `limit` is not read and returned empty. Raises `UnavailableError` for one longer than `LARGEST`.
+        A body longer than `limit` is not read and returned empty. Raises `UnavailableError` for one longer than `LARGEST_BODY`.
         """
         declared = length_in(answer.headers)
         if limit is not None and (declared is None or declared > limit):
@@ -194,12 +236,12 @@ class Transport:
         for piece in answer.raw.stream(CHUNK, decode_content=not is_kept):
             pieces.append(piece)
             length += len(piece)
-            if length > LARGEST:
+            if length > LARGEST_BODY:
                 raise UnavailableError(
-                    f"{source} sends more than {LARGEST >> 20} MiB, which is no answer", causes=(public_url(answer.url),)
+                    f"{source} sends more than {LARGEST_BODY >> 20} MiB, which is no answer", causes=(public_url(answer.url),)
                 )
         content = b"".join(pieces)
-        self.activity.count(received=len(content))
+        self._count(answer.url, len(content))
         return content, "gzip" if is_kept and not is_plain and content else ""
 
     def _unavailable(self, error: RequestException | HTTPError, url: str, source: str) -> ProvisionError:
@@ -220,10 +262,16 @@ def length_in(headers: Mapping[str, str]) -> int | None:
     return int(stated) if stated.isascii() and stated.isdigit() and len(stated) <= _DIGITS else None
 
 
+def _first_byte(headers: Mapping[str, str]) -> int | None:
+    """Return the number of the first byte that a response with a part of a file has; None when it states none."""
+    match = _PART.match(headers.get("Content-Range", ""))
+    return int(match[1]) if match else None
+
+
 def unpacked(content: bytes, encoding: str) -> bytes | None:
     """Return a body decompressed from `encoding` (`gzip`, or "" for none).
 
-    None when the body is truncated or damaged, or its decompressed size exceeds `LARGEST`.
+    None when the body is truncated or damaged, or its decompressed size exceeds `LARGEST_BODY`.
     """
     if not encoding:
         return content
@@ -233,10 +281,10 @@ def unpacked(content: bytes, encoding: str) -> bytes | None:
             break
         inflate = zlib.decompressobj(16 + zlib.MAX_WBITS)
         try:
-            body += inflate.decompress(content, LARGEST + 1 - len(body))
+            body += inflate.decompress(content, LARGEST_BODY + 1 - len(body))
         except zlib.error:
             return None
-        if not inflate.eof or len(body) > LARGEST:
+        if not inflate.eof or len(body) > LARGEST_BODY:
             return None
         content = inflate.unused_data
     return None if content else body

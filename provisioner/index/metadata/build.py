@@ -8,8 +8,6 @@ directory; this is no sandbox: the code runs as this user and may read whatever 
 
 from __future__ import annotations
 
-import importlib.util
-import io
 import json
 import os
 import re
@@ -20,9 +18,15 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
-from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.errors import UnavailableError
 from provisioner.index.address import credentials_in, public_url
-from provisioner.index.metadata.core_metadata import CoreMetadata, UnusableMetadataError, first_invalid, unusable
+from provisioner.index.metadata.core_metadata import (
+    CoreMetadata,
+    UnusableMetadataError,
+    first_invalid,
+    sdist_project,
+    unusable,
+)
 from provisioner.index.routing import default_index
 from provisioner.index.settings import variable_prefix
 
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from subprocess import Popen
 
+    from provisioner.index.activity import Activity
     from provisioner.index.cache import Cache
     from provisioner.index.model import IndexFile
     from provisioner.index.settings import IndexLocation, IndexSettings, Login
@@ -50,21 +55,21 @@ _EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Failure
 _MISSING = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '(\w+)")
 
 
-class BuildToolError(ProvisionError):
-    """Policy allows builds, but PyPA `build` is not installed."""
-
-    code = "no-build-tool"
-    exit_code = 2
-
-
 class MetadataBuilder:
     """Builds the metadata of source distributions; results are cached by file hash, Python version and machine."""
 
     def __init__(
-        self, settings: IndexSettings, cache: Cache, *, login_for: Callable[[str], Login | None] | None = None
+        self,
+        settings: IndexSettings,
+        cache: Cache,
+        *,
+        activity: Activity,
+        login_for: Callable[[str], Login | None] | None = None,
     ) -> None:
+        """Report what is being built to `activity`; `login_for` returns the login of an index by its URL."""
         self._settings = settings
         self._cache = cache
+        self._activity = activity
         self._login_for = login_for
         self._failed: Counter[str] = Counter()
         self._lock = threading.Lock()
@@ -75,11 +80,11 @@ class MetadataBuilder:
             return None
         return self._cache.load(_key(file), CoreMetadata)
 
-    def metadata(self, file: IndexFile, content: bytes) -> CoreMetadata:
-        """Return the metadata of a source distribution with this `content`, from an earlier build or by building it now.
+    def metadata(self, file: IndexFile, saved: Callable[[Path], Path]) -> CoreMetadata:
+        """Return the metadata of a source distribution, from an earlier build or by building it now.
 
-        Raises `UnusableMetadataError` when the build fails, `UnavailableError` when a build is needed in offline mode, and
-        `BuildToolError` when PyPA `build` is not installed.
+        `saved` returns the path of the file, which it may write to the path it is given; it is called only for a build. Raises
+        `UnusableMetadataError` when the build fails, and `UnavailableError` when a build is needed in offline mode.
         """
         kept = self.kept(file)
         if kept is not None:
@@ -89,40 +94,37 @@ class MetadataBuilder:
                 f"offline: `{file.filename}` was not built before, and a build downloads what it requires",
                 hints=("run once without --offline",),
             )
-        if importlib.util.find_spec("build") is None:
-            raise BuildToolError(
-                f"`{file.filename}` must be built to know what it requires, and PyPA `build` is not installed",
-                hints=("install it beside provision: pip install build",),
-            )
         with self._lock:  # one at a time: a build may use every core there is
-            found = self._limited(file, content)
+            found = self._limited(file, saved)
         if file.sha256:
             self._cache.store(_key(file), found)
         return found
 
-    def _limited(self, file: IndexFile, content: bytes) -> CoreMetadata:
+    def _limited(self, file: IndexFile, saved: Callable[[Path], Path]) -> CoreMetadata:
         """Build the metadata of a source distribution and return it; raises `UnusableMetadataError` if the build fails.
 
         After `FAILURES` failed builds of a project, that error is raised without another build.
         """
-        project = file.filename.partition("-")[0].lower()
+        project = sdist_project(file.filename)
         if self._failed[project] >= FAILURES:
             raise unusable(file.filename, f"was not built: {FAILURES} builds of other versions of it failed before")
         try:
-            return self._build(file, content)
+            return self._build(file, saved)
         except UnusableMetadataError:
             self._failed[project] += 1
             raise
 
-    def _build(self, file: IndexFile, content: bytes) -> CoreMetadata:
+    def _build(self, file: IndexFile, saved: Callable[[Path], Path]) -> CoreMetadata:
         import tempfile
 
         login = self._login()
         with tempfile.TemporaryDirectory(prefix="provision-build-") as folder:
-            source = _unpacked(content, file.filename, Path(folder) / "source")
-            # -P: the folder of the script is no place to import from.
-            command = [sys.executable, "-P", str(SCRIPT), str(source)]
-            code, out, err = _run(command, environment(self._settings, folder, login=login), Path(folder))
+            archive = saved(Path(folder) / "archive")
+            with self._activity.building(file.filename):
+                source = _unpacked(archive, file.filename, Path(folder) / "source")
+                # -P: the folder of the script is no place to import from.
+                command = [sys.executable, "-P", str(SCRIPT), str(source)]
+                code, out, err = _run(command, environment(self._settings, folder, login=login), Path(folder))
         if code is None:
             raise UnusableMetadataError(f"the build of `{file.filename}` was stopped after {SECONDS:g} s")
         if code:
@@ -211,7 +213,7 @@ def _with_login(url: str, login: tuple[str, str] | None) -> str:
     return parts._replace(netloc=f"{quote(login[0], safe='')}:{quote(login[1], safe='')}@{host}").geturl()
 
 
-def _unpacked(content: bytes, filename: str, folder: Path) -> Path:
+def _unpacked(path: Path, filename: str, folder: Path) -> Path:
     """Unpack a source distribution into `folder` and return its top-level directory; writes nothing outside `folder`.
 
     Raises `UnusableMetadataError` when the archive is damaged or does not hold exactly one directory.
@@ -222,10 +224,10 @@ def _unpacked(content: bytes, filename: str, folder: Path) -> Path:
     folder.mkdir()
     try:
         if filename.endswith(".zip"):
-            with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            with zipfile.ZipFile(path) as archive:
                 archive.extractall(folder)  # noqa: S202 - zipfile drops `..` and roots of member names
         else:
-            with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
+            with tarfile.open(path, mode="r:*") as archive:
                 archive.extractall(folder, filter="data")
     except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, RuntimeError) as error:
         raise unusable(filename, f"cannot be unpacked: {error}") from None

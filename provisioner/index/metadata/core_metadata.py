@@ -1,11 +1,10 @@
-"""Core metadata of distributions: the few fields a resolver needs, from text, wheels and source distributions.
+"""Core metadata of distributions: the few fields a resolver needs, from text and from wheels.
 
 Source: PyPA specifications, "Core metadata" and "Binary distribution format", read 2026-11-21.
 """
 
 from __future__ import annotations
 
-import io
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, cast
 
@@ -28,11 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from io import RawIOBase
 
-LARGEST = 16 * 1024 * 1024
+LARGEST_METADATA = 16 * 1024 * 1024
 """The largest METADATA file in bytes; a larger one would be made to exhaust memory."""
-
-LARGEST_UNPACKED = 4 * 1024 * 1024 * 1024
-"""The most unpacked bytes of a source distribution that are searched for its PKG-INFO."""
 
 LONGEST = 2000
 """The longest requirement in characters, its marker aside; numbers of thousands of digits cannot even be compared."""
@@ -73,7 +69,8 @@ class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
 
     `requires` are the Requires-Dist texts, `dynamic` lower-case field names. `invalid` is the first text of `requires` that
     violates PEP 508, "" when all are valid; a file with an invalid text cannot be chosen. `is_built` is True when a build on
-    this machine gave the metadata, which may differ on another machine.
+    this machine gave the metadata, which may differ on another machine. `is_packed` is True for a source distribution that
+    leaves its requirements to a build: `requires` are those that it was packed with.
     """
 
     name: str = ""
@@ -85,6 +82,7 @@ class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
     dynamic: tuple[str, ...] = ()
     invalid: str = ""
     is_built: bool = False
+    is_packed: bool = False
 
 
 def parse_metadata(content: bytes) -> CoreMetadata:
@@ -169,6 +167,14 @@ def _sdist_release(filename: str, own_name: str) -> tuple[NormalizedName, Versio
     return name, version
 
 
+def sdist_project(filename: str) -> str:
+    """Return the normalized name of the project in the filename of a source distribution."""
+    try:
+        return parse_sdist_filename(filename)[0]
+    except (InvalidSdistFilename, InvalidVersion):
+        return canonicalize_name(filename.rpartition("-")[0])
+
+
 def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> CoreMetadata:
     """Read the METADATA member of a wheel, reading only the necessary parts of `stream`.
 
@@ -183,7 +189,7 @@ def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> CoreMetadata
             members = [info for info in archive.infolist() if _is_metadata(info.filename)]
             if len(members) != 1:
                 raise unusable(filename, f"has {len(members)} METADATA files where a wheel has one")
-            if members[0].file_size > LARGEST:
+            if members[0].file_size > LARGEST_METADATA:
                 raise unusable(filename, f"has a METADATA file of {members[0].file_size} bytes")
             if members[0].compress_type not in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}:
                 # Others are unpacked in one go, to gigabytes if that is what they hold, before their size is looked at.
@@ -197,81 +203,6 @@ def wheel_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> CoreMetadata
 def _is_metadata(path: str) -> bool:
     directory, _, name = path.partition("/")
     return name == "METADATA" and directory.endswith(".dist-info")
-
-
-def sdist_metadata(content: bytes, filename: str) -> CoreMetadata:
-    """Return the metadata of a source distribution whose dependencies are static (Metadata-Version 2.2 or later).
-
-    Raises `UnusableMetadataError` when its dependencies are decided by a build, or it has no PKG-INFO. Source: PEP 643.
-    """
-    metadata = parse_metadata(_package_info(content, filename))
-    if not _is_static(metadata):
-        reason = (
-            "a source distribution whose dependencies are decided when it is built; "
-            "policy `allow: [build]` would build it to find out"
-        )
-        raise UnusableMetadataError(
-            f"`{filename}` is {reason}",
-            reason=reason,
-            causes=(
-                f"Metadata-Version {metadata.metadata_version or 'missing'}, Dynamic: {', '.join(metadata.dynamic) or 'none'}",
-            ),
-            hints=("ask for a version that has a wheel for the target, or build a wheel and name its directory in find-links",),
-            is_build_needed=True,
-        )
-    return metadata
-
-
-def _is_static(metadata: CoreMetadata) -> bool:
-    major, _, minor = metadata.metadata_version.partition(".")
-    has_promise = major.isdigit() and minor.isdigit() and (int(major), int(minor)) >= (2, 2)
-    return has_promise and "requires-dist" not in metadata.dynamic
-
-
-def _package_info(content: bytes, filename: str) -> bytes:
-    """Return the PKG-INFO of a source distribution; raises `UnusableMetadataError` when the archive is damaged or has none."""
-    import lzma
-    import tarfile
-    import zipfile
-    import zlib
-
-    try:
-        found = _zip_info(content) if filename.endswith(".zip") else _tar_info(content)
-    except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, lzma.LZMAError, RuntimeError) as error:
-        raise unusable(filename, f"not a source distribution: {error}", verb="is ") from None
-    if found is None:
-        reason = "has no PKG-INFO file"
-        raise UnusableMetadataError(f"`{filename}` {reason}", reason=reason, is_build_needed=True)
-    return found
-
-
-def _tar_info(content: bytes) -> bytes | None:
-    import tarfile
-
-    with tarfile.open(fileobj=io.BytesIO(content), mode="r:*") as archive:
-        for member in archive:
-            if member.offset_data + member.size > LARGEST_UNPACKED:
-                raise tarfile.TarError(f"it unpacks to more than {LARGEST_UNPACKED >> 30} GiB")
-            if _is_package_info(member.name) and member.isfile():
-                stream = archive.extractfile(member)
-                return stream.read(LARGEST) if stream is not None else None
-    return None
-
-
-def _zip_info(content: bytes) -> bytes | None:
-    import zipfile
-
-    with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        for info in archive.infolist():
-            is_plain = info.compress_type in {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-            if _is_package_info(info.filename) and info.file_size <= LARGEST and is_plain:
-                return archive.read(info)
-    return None
-
-
-def _is_package_info(path: str) -> bool:
-    parts = path.removeprefix("./").split("/")
-    return len(parts) == 2 and parts[1] == "PKG-INFO"
 
 
 @lru_cache(maxsize=65536)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
-from contextlib import suppress
+from collections import Counter, defaultdict
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit, urlunsplit
@@ -17,19 +18,22 @@ from provisioner.index.address import origin
 from provisioner.index.cache import NotCachedError
 from provisioner.index.metadata.build import MetadataBuilder
 from provisioner.index.metadata.core_metadata import (
-    LARGEST,
+    LARGEST_METADATA,
     CoreMetadata,
     UnusableMetadataError,
     parse_metadata,
     require_same_release,
-    sdist_metadata,
+    sdist_project,
     unusable,
     wheel_metadata,
 )
+from provisioner.index.metadata.download import Download, SearchedInVainError
+from provisioner.index.metadata.source_distribution import is_static, is_too_old, require_static, source_metadata
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.index.once import OnceMap
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from os import stat_result
 
     from provisioner.index.cache import Cache
@@ -38,8 +42,14 @@ if TYPE_CHECKING:
     from provisioner.index.settings import IndexSettings
 
 
+PIECE = 32 * 1024
+"""The bytes of a source distribution that are fetched at a time while its metadata is looked for."""
+
+HANDFUL = 5
+"""The number of source distributions of one project that leave their requirements to a build, after which no other is read."""
+
 LARGEST_SOURCE = 512 * 1024 * 1024
-"""The largest source distribution in bytes; it has to be downloaded whole."""
+"""The largest source distribution in bytes that is downloaded whole, to be built."""
 
 LARGE = 64 * 1024 * 1024
 """The size in bytes above which a wheel's ranges are the last resort, because a mirror may fetch the whole wheel first."""
@@ -73,12 +83,14 @@ class MetadataReader:
         self._settings = settings
         self._cache = cache
         self._transport = transport
-        self._builder = MetadataBuilder(settings, cache, login_for=transport.login_for)
+        self._builder = MetadataBuilder(settings, cache, activity=transport.activity, login_for=transport.login_for)
         self._metadata: OnceMap[CoreMetadata] = OnceMap()
         self._direct: dict[str, DirectContent] = {}
         self._absent: Counter[tuple[str, str]] = Counter()
         self._present: Counter[tuple[str, str]] = Counter()
         """`_absent` and `_present` count, for each host, unannounced `.metadata` files that were missing and found."""
+        self._undecided: defaultdict[str, set[str]] = defaultdict(set)
+        """The source distributions of each project whose requirements are left to a build, by filename."""
 
     def metadata(self, file: IndexFile) -> CoreMetadata:
         """Return the metadata of a file, read once per run and cached on disk if a hash or URL identifies the file.
@@ -127,6 +139,11 @@ class MetadataReader:
         known = self._metadata.known(file.path or file.url)
         return known is not None and known.is_built
 
+    def is_packed(self, file: IndexFile) -> bool:
+        """Return whether the metadata of a file, as far as read in this run, is what a build may change."""
+        known = self._metadata.known(file.path or file.url)
+        return known is not None and known.is_packed
+
     def adopt(self, file: IndexFile, metadata: CoreMetadata, content: DirectContent) -> None:
         """Record the metadata of a direct reference and the identity of its content (`content`), both read by the caller."""
         identity = file.path or file.url
@@ -160,7 +177,7 @@ class MetadataReader:
         """Download a remote file without storing it, and return its sha256 and size; raises `NotCachedError` if offline."""
         self._refuse_offline(file, "hash")
         digest, size = hashlib.sha256(), 0
-        for chunk in self._transport.chunks(file.url, source=_source(file)):
+        for chunk in self._transport.chunks(file.url, source=_source(file), is_limited=False):
             digest.update(chunk)
             size += len(chunk)
         return digest.hexdigest(), size
@@ -179,11 +196,13 @@ class MetadataReader:
         return digest, status.st_size
 
     def _local(self, file: IndexFile) -> CoreMetadata:
+        path = Path(file.path)
         try:
-            if not file.filename.endswith(".whl"):
-                return self._of_source(file, Path(file.path).read_bytes())
-            with Path(file.path).open("rb") as stream:
-                return wheel_metadata(stream, file.filename)
+            with path.open("rb") as stream:
+                if file.filename.endswith(".whl"):
+                    return wheel_metadata(stream, file.filename)
+                stated = source_metadata(stream, file.filename)
+            return self._of_source(file, stated, lambda _: path)
         except OSError as error:
             raise UnavailableError(f"`{file.path}` cannot be read: {error.strerror}") from None
 
@@ -191,13 +210,58 @@ class MetadataReader:
         if file.filename.endswith(".whl"):
             self._refuse_offline(file, "metadata")
             return self._of_wheel(file)
+        self._refuse_beyond_handful(file)
         built = self._builder.kept(file)
         if built is not None:
+            self._undecided[sdist_project(file.filename)].add(file.filename)
             return built
+        return self._of_source(file, self._stated(file), partial(self._save, file))
+
+    def _stated(self, file: IndexFile) -> CoreMetadata:
+        """Return what a remote source distribution states of itself, read from the start of its archive or from the cache.
+
+        Nothing is read of a file older than static metadata. A file that was read to its end is compared with its hash.
+        """
+        if is_too_old(file):
+            return CoreMetadata()
+        key = f"source:{file.sha256}" if file.sha256 else ""
+        kept = self._cache.load(key, CoreMetadata) if key else None
+        if kept is not None:
+            return kept
         self._refuse_offline(file, "metadata")
-        content = self._whole(file)
-        _verify(file.filename, wanted=file.sha256, content=content)
-        return self._of_source(file, content)
+        found = self._ranged(file) if file.filename.endswith(".zip") else self._streamed(file)
+        if key and not is_static(found):  # static metadata is cached like that of a wheel
+            self._cache.store(key, found)
+        return found
+
+    def _ranged(self, file: IndexFile) -> CoreMetadata:
+        from provisioner.index.metadata.ranged import RangedFile
+
+        with RangedFile(self._transport, file.url, source=_source(file), size=file.size) as stream:
+            return source_metadata(stream, file.filename)
+
+    def _streamed(self, file: IndexFile) -> CoreMetadata:
+        with closing(self._transport.chunks(file.url, source=_source(file), size=PIECE)) as pieces:
+            download = Download(pieces)
+            verify = partial(_verify, file.filename, wanted=file.sha256)
+            try:
+                found = source_metadata(download, file.filename)
+                download.verify_if_short(verify)
+            except UnusableMetadataError:
+                download.verify_if_short(verify)
+                raise
+            except SearchedInVainError:
+                return CoreMetadata()
+            return found
+
+    def _refuse_beyond_handful(self, file: IndexFile) -> None:
+        """Raise `UnusableMetadataError` if `HANDFUL` other source distributions of the project leave requirements to a build.
+
+        Those before them would, too: the one format of metadata that makes a promise is the newest.
+        """
+        known = self._undecided[sdist_project(file.filename)]
+        if len(known) >= HANDFUL and file.filename not in known and file.index != DIRECT_URL:
+            raise unusable(file.filename, f"was not read: {HANDFUL} other versions of it leave what they require to a build")
 
     def _of_wheel(self, file: IndexFile) -> CoreMetadata:
         """Read the METADATA of a remote wheel with as few requests as possible.
@@ -228,7 +292,7 @@ class MetadataReader:
         if answer.status != 200 or b"metadata-version:" not in answer.body[:4096].lower():
             return None
         name = f"{file.filename}.metadata"
-        if len(answer.body) > LARGEST:
+        if len(answer.body) > LARGEST_METADATA:
             raise unusable(name, f"has {len(answer.body)} bytes, and no metadata has")
         _verify(name, wanted=file.metadata_sha256, content=answer.body)
         return answer.body
@@ -239,23 +303,35 @@ class MetadataReader:
         with RangedFile(self._transport, file.url, source=_source(file), size=file.size) as stream:
             return wheel_metadata(stream, file.filename)
 
-    def _whole(self, file: IndexFile) -> bytes:
-        """Return the content of a remote source distribution; raises `UnusableMetadataError` above `LARGEST_SOURCE`."""
-        content = bytearray()
-        for chunk in self._transport.chunks(file.url, source=_source(file)):
-            content += chunk
-            if len(content) > LARGEST_SOURCE:
-                raise unusable(file.filename, f"has more than {LARGEST_SOURCE >> 20} MiB, and is not read")
-        return bytes(content)
+    def _save(self, file: IndexFile, path: Path) -> Path:
+        """Download a remote source distribution to `path` and return it; raises `UnusableMetadataError` above `LARGEST_SOURCE`.
 
-    def _of_source(self, file: IndexFile, content: bytes) -> CoreMetadata:
-        """Return the metadata of a source distribution; builds it if the metadata is not static and policy allows builds."""
+        Raises `HashMismatchError` when its hash is another than announced.
+        """
+        self._refuse_offline(file, "metadata")
+        digest, size = hashlib.sha256(), 0
+        with path.open("wb") as saved:
+            for chunk in self._transport.chunks(file.url, source=_source(file)):
+                digest.update(chunk)
+                size += len(chunk)
+                if size > LARGEST_SOURCE:
+                    raise unusable(file.filename, f"has more than {LARGEST_SOURCE >> 20} MiB, and is not read")
+                saved.write(chunk)
+        _require_hash(file.filename, wanted=file.sha256, found=digest.hexdigest())
+        return path
+
+    def _of_source(self, file: IndexFile, stated: CoreMetadata, saved: Callable[[Path], Path]) -> CoreMetadata:
+        """Return the metadata of a source distribution; builds it if `stated` is not static and policy allows builds.
+
+        `saved` returns the path of the archive, and may write the archive to the path that it is given.
+        """
         try:
-            return sdist_metadata(content, file.filename)
-        except UnusableMetadataError as error:
-            if not (self._settings.allow_build and error.is_build_needed):
+            return require_static(stated, file.filename, uploaded=file.upload_time if is_too_old(file) else None)
+        except UnusableMetadataError:
+            self._undecided[sdist_project(file.filename)].add(file.filename)
+            if not self._settings.allow_build:
                 raise
-            return self._builder.metadata(file, content)
+            return self._builder.metadata(file, saved)
 
     def _refuse_offline(self, file: IndexFile, what: str) -> None:
         if self._settings.offline:
@@ -282,9 +358,12 @@ def verify_stated(where: str, *, stated: str, found: str) -> None:
         )
 
 
-def _verify(filename: str, *, wanted: str, content: bytes) -> None:
+def _verify(filename: str, *, wanted: str, content: bytes | bytearray) -> None:
     """Raise `HashMismatchError` unless `content` has the sha256 `wanted`, as announced by the index; "" accepts anything."""
-    found = hashlib.sha256(content).hexdigest()
+    _require_hash(filename, wanted=wanted, found=hashlib.sha256(content).hexdigest())
+
+
+def _require_hash(filename: str, *, wanted: str, found: str) -> None:
     if wanted and found != wanted:
         raise HashMismatchError(
             f"`{filename}` is not the file its index announced",

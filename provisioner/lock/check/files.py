@@ -5,13 +5,12 @@ An index must never change a published file; the hashes in a lock reveal when on
 
 from __future__ import annotations
 
-import hashlib
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from provisioner.document import FileError
+from provisioner.document import file_sha256
 from provisioner.grounds.finding import (
     ChangedArtefact,
     ExchangedFile,
@@ -55,19 +54,10 @@ def artefact_findings(lock: Lock, folder: Path) -> Iterator[Finding]:
             path = folder / file.path
             if not path.is_file():
                 yield MissingArtefact(subject=package.subject, file=file.path)
-            elif (found := _sha256(path)) != file.sha256:
+            elif (found := file_sha256(path)) != file.sha256:
                 yield ChangedArtefact(file=file.path, locked=file.sha256, found=found)
             elif file.size is not None and (size := path.stat().st_size) != file.size:
                 yield ResizedArtefact(file=file.path, locked=file.size, found=size)
-
-
-def _sha256(path: Path) -> str:
-    """Return the sha256 of a file that may be larger than memory; raises `FileError` when it cannot be read."""
-    try:
-        with path.open("rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as error:
-        raise FileError(f"locked file `{path}` cannot be read: {error.strerror}") from None
 
 
 def file_drifts(lock: Lock, named: Named) -> Iterator[FileDrift]:

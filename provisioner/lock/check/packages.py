@@ -242,7 +242,7 @@ def _index_difference(package: LockedPackage, settings: IndexSettings) -> IndexD
         return UnlistedIndex(package.index) if is_switched_off else None
     (index,) = locations
     if index.name != package.index:
-        return DedicatedIndex(index=package.index, dedicated=index.name, is_by_pattern=bool(index.packages))
+        return DedicatedIndex(index=package.index, dedicated=index.name)
     if index.packages and not index.pins(package.name):
         return IndexOfOthers(index.name, index.packages)
     url = locked_url(index.url).rstrip("/")

@@ -11,6 +11,7 @@ from provisioner.grounds.finding import (
     OtherGate,
     OtherHostRequirement,
     OtherImage,
+    OtherSystemPackages,
     OtherVariable,
     StaleStack,
     UnknownGlibc,
@@ -23,7 +24,8 @@ from provisioner.index.pages.tags import filename_ranks, glibc_needed, wheel_inc
 from provisioner.lock.check.kept import chosen
 from provisioner.lock.format.artifact import fits
 from provisioner.places import Place
-from provisioner.resolver.joint import Attempt, NoStackError, choose, environment_of, known_glibc
+from provisioner.resolver.attempts import Attempt, environment_of, known_glibc
+from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.outcome.require_cuda import require_cuda
 from provisioner.resolver.python.distributions import host_requirements_of
@@ -50,7 +52,7 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
     """
     stack = lock.stack
     packages = chosen(lock.packages)
-    problem = with_bundled_candidates(problem, packages)
+    problem = with_bundled_candidates(problem.with_image(stack.components.get("image", "")), packages)
     fixed = []
     for component, value in sorted(stack.components.items()):
         key = Key(component)
@@ -67,7 +69,7 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
         ground = LockHas(name=component, label=label, place=Place(file))
         fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
     try:
-        instance, pins = choose(problem.with_roots(*fixed, *host_requirements_of(problem, packages)), None)
+        instance, pins = choose(problem.with_roots(*fixed, *host_requirements_of(problem, packages)), None, finds_all=False)
         pins = align_bundled(instance, pins, packages)
     except NoStackError as error:
         yield StaleStack(conflict=error.conflict)
@@ -79,6 +81,9 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
         for finding in _of_hosts(stack, again):
             # These are the hosts of the spec. If it has none, the lock may be for hosts given on a command line.
             yield finding if problem.request.spec.target.host is not None else OfUnstatedHosts(finding=finding)
+    needed, locked = (tuple(one.name for one in some) for some in (again.system_packages, stack.apt))
+    if needed != locked:
+        yield OtherSystemPackages(needed=needed, locked=locked)
     gate = require_cuda(problem, {**pins, **packages})
     if gate != stack.require_cuda:
         yield OtherGate(locked=stack.require_cuda, needed=gate)

@@ -35,7 +35,7 @@ from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from provisioner.grounds.change import Cause, Change
     from provisioner.lock.diff.side import Side
@@ -219,18 +219,49 @@ def _of_hosts(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     A part is a component, or a package that bundles CUDA.
     """
     fact = change.subject
-    before, after = _rules(old, fact), _rules(new, fact)
-    came, gone = [one for one in after if one not in before], [one for one in before if one not in after]
-    if fact == "gpu":  # other rules bound it too, but what a lock lists is what the build was compiled for
-        came, gone = [one for one in came if _lists_targets(one)], []
-    if came or gone:
+    came, gone = _only_in(new, old, fact), _only_in(old, new, fact)
+    if fact == "gpu":
+        binding = dict.fromkeys(_narrowing(change, came, gone))
+        came, gone = [one for one in came if one in binding], [one for one in gone if one in binding]
         yield from (_by_rule(reason, old, new) for reason in came)
-        yield from (_by_lost_rule(reason, old, new) for reason in (() if came else gone))
+        yield from (_by_lost_rule(reason, old, new) for reason in gone)
+    elif came:
+        yield from (_by_rule(reason, old, new) for reason in came)
+    else:
+        yield from (_by_lost_rule(reason, old, new) for reason in gone)
+    if came or gone:
         return
     for part in (*_PARTS_BEHIND.get(fact, ()), *_packages_behind(change, old, new)):
         if old.label(part) != new.label(part):
             yield ByPart(part=part, before=old.label(part), after=new.label(part))
             return
+
+
+def _only_in(side: Side, other: Side, fact: str) -> list[Reason]:
+    """Return the rules behind a host requirement that one lock has and the other does not, whatever GPUs are recorded."""
+    elsewhere = {replace(one, gpus=()) for one in _rules(other, fact)}
+    return [one for one in _rules(side, fact) if replace(one, gpus=()) not in elsewhere]
+
+
+def _narrowing(change: Change, came: Sequence[Reason], gone: Sequence[Reason]) -> Iterator[Reason]:
+    """Yield the rules that explain a change of the supported GPUs, of those that only the new or only the old lock has.
+
+    Other rules bound GPUs, too, but only rules that list GPUs decide what a lock lists. GPUs fall out because of a new rule
+    that does not list them. They are gained because an old rule that does not list them is gone; the rule of the same component
+    in the new lock is yielded in place of it, if there is one.
+    """
+    is_recorded = all(one.gpus for one in (*came, *gone) if _lists_targets(one))
+    if not is_recorded or not (change.lost or change.gained):  # such as a lock of an earlier version of this program
+        yield from filter(_lists_targets, came)
+        return
+    yield from (one for one in came if _leaves_out(one, change.lost))
+    for reason in (one for one in gone if _leaves_out(one, change.gained)):
+        yield next((one for one in came if one.gpus and one.component == reason.component), reason)
+
+
+def _leaves_out(reason: Reason, gpus: Sequence[str]) -> bool:
+    """Return whether a rule lists the GPUs that it allows, and lacks one of `gpus`."""
+    return bool(reason.gpus) and not set(gpus).issubset(reason.gpus)
 
 
 def _lists_targets(reason: Reason) -> bool:

@@ -42,6 +42,7 @@ def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     first = [name for name in names if name in FIRST]
     yield from _components(first, before, after)
     yield from _image(old, new)
+    yield from _system_packages(old, new)
     yield from _components([name for name in names if name not in FIRST], before, after)
     yield from _variables(old.environment, new.environment)
     yield from _listed("relaxations", old.relaxations, new.relaxations)
@@ -86,6 +87,13 @@ def _image(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     before, after = _reference(old), _reference(new)
     if before != after:
         yield _set("image", before, after)
+
+
+def _system_packages(old: LockedStack, new: LockedStack) -> Iterator[Change]:
+    """Yield a change for each package of the base image's distribution that only one of the locks has."""
+    before, after = ({one.name for one in stack.apt} for stack in (old, new))
+    yield from (_set(f"apt.{name}", "", name) for name in sorted(after - before))
+    yield from (_set(f"apt.{name}", name, "") for name in sorted(before - after))
 
 
 def _set(subject: str, old: str, new: str) -> Change:

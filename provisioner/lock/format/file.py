@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import LEADS
 from provisioner.document import parse_model, read_text
-from provisioner.errors import InvalidDocumentError, ProvisionError
+from provisioner.errors import InvalidDocumentError, ProvisionError, UsageError
 from provisioner.lock.format.artifact import name_in
 from provisioner.lock.format.model import LockedFile, LockedPackage
 from provisioner.lock.format.tables import LockTable, lock_of, table_of
@@ -96,7 +96,7 @@ def digest_of(table: Mapping[str, Any]) -> str:
 
 
 def read_lock(path: Path) -> Lock:
-    """Read a lock file; raises `FileError` or `InvalidDocumentError` naming the file, the line and the key."""
+    """Read a lock file; raises the errors of `parse_lock`, and `FileError`."""
     return parse_lock(read_text(path, kind=KIND), file=str(path))
 
 
@@ -106,10 +106,17 @@ def was_ours(text: str) -> bool:
 
 
 def parse_lock(text: str, *, file: str) -> Lock:
-    """Read the text of a lock file; raises `InvalidDocumentError` naming `file`, the line and the key."""
+    """Read the text of a lock file; raises `InvalidDocumentError` naming `file`, the line and the key.
+
+    A file of another kind, such as a spec or a Dockerfile, raises `UsageError`: its first line of wrong TOML would not help.
+    """
     table = _sound_table(text)
     if table is not None:
         return lock_of(table)
+    if file and not file.endswith(".toml") and not was_ours(text):
+        raise UsageError(
+            f"`{file}` is not a lock: locks are called pylock.<name>.toml", hints=("provision solve writes one from a spec",)
+        )
     from provisioner.toml_document import parse_toml
 
     document = parse_toml(text, file=file, kind=KIND)

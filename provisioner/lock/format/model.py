@@ -5,14 +5,14 @@ A `LockedStack` has everything about one platform except packages. Platforms sha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 from provisioner.grounds.requirement import Subject
-from provisioner.strict_model import StrictModel
+from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,7 +25,8 @@ class Reason(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     """A recorded reason for the version of a component, or for a host requirement.
 
     `text`, a sentence, and `where`, its source, are for people. `component` and `kind` are those of the ground. The other
-    fields are those of `provisioner.grounds.fields.GroundFields`, "" in locks of earlier versions of this program.
+    fields are those of `provisioner.grounds.fields.GroundFields`, "" in locks of earlier versions of this program. `gpus` are
+    the GPUs that a reason for the host requirement `gpu` allows, if it lists them; () in locks of earlier versions, too.
     """
 
     component: str
@@ -38,6 +39,7 @@ class Reason(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     ranges: tuple[str, ...] = ()
     source: str = ""
     place: str = ""
+    gpus: tuple[str, ...] = ()
 
 
 class LockedFile(Struct, frozen=True, kw_only=True):
@@ -111,12 +113,20 @@ class LockedPin(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     reasons: tuple[Reason, ...] = ()
 
 
+class LockedSystemPackage(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
+    """A package of the base image's distribution to install, as apt-get names it, with the reasons for it."""
+
+    name: Annotated[str, spelled(r"^[a-z0-9][a-z0-9+.-]+(=[0-9][A-Za-z0-9.+:~-]*)?$")]
+    reasons: tuple[Reason, ...] = ()
+
+
 class LockedStack(Struct, frozen=True, kw_only=True):
     """The part of a lock about one platform except its packages, without facts of the machine that it was solved for.
 
     `components` are the versions that an image or an installer provides; `host_requirements` are the ranges that a host must
     meet, and `host_reasons` the rules behind each, empty in locks of earlier versions of this program. `installer` is None
-    when no image is built. `relaxations` name what the stack uses and a stricter policy would refuse, with the component:
+    when no image is built. `apt` are the packages of its distribution to install in the image.
+    `relaxations` name what the stack uses and a stricter policy would refuse, with the component:
     `minor-version (cuda)`. The other fields are those of `provisioner.resolver.stack.Stack`.
     """
 
@@ -136,6 +146,7 @@ class LockedStack(Struct, frozen=True, kw_only=True):
     relaxations: tuple[str, ...] = ()
     image: BaseImage | None = None
     installer: Installer | None = None
+    apt: tuple[LockedSystemPackage, ...] = ()
     pins: tuple[LockedPin, ...] = ()
 
 
@@ -171,6 +182,12 @@ class Lock(Struct, frozen=True, kw_only=True):
         stacks = tuple(stack for stack in self.stacks if stack.platform == platform)
         environments = tuple(self.environments[known.index(platform)] for _ in stacks if len(self.environments) == len(known))
         return replace(self, packages=packages, stacks=stacks, environments=environments)
+
+    @property
+    def files(self) -> tuple[LockedFile, ...]:
+        """Every file that the lock names: those of the packages, then the installers of images."""
+        installers = tuple(stack.installer.file for stack in self.stacks if stack.installer is not None)
+        return (*(file for package in self.packages for file in package.files), *installers)
 
     @property
     def platforms(self) -> tuple[str, ...]:

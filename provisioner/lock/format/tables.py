@@ -14,7 +14,16 @@ from msgspec.structs import asdict
 
 from provisioner.accelerators import AcceleratorName
 from provisioner.lock.format.artifact import name_in
-from provisioner.lock.format.model import Installer, Lock, LockedFile, LockedPackage, LockedPin, LockedStack, Reason
+from provisioner.lock.format.model import (
+    Installer,
+    Lock,
+    LockedFile,
+    LockedPackage,
+    LockedPin,
+    LockedStack,
+    LockedSystemPackage,
+    Reason,
+)
 from provisioner.platforms import PlatformName
 from provisioner.resolver.stack import BaseImage, ManagedPython
 from provisioner.strict_model import StrictModel, spelled, with_tuples
@@ -26,7 +35,7 @@ CREATED_BY = "provision"
 
 _SHARED = (
     *("platform", "accelerator", "runs", "basis", "require_cuda", "arch_list", "unverified", "assumes", "accepts"),
-    *("relaxations", "host_requirements", "environment", "pins"),
+    *("relaxations", "host_requirements", "environment", "apt", "pins"),
 )
 """Fields of `LockedStack` that are written to the file unchanged."""
 
@@ -141,6 +150,7 @@ class StackTable(OwnTable, frozen=True, kw_only=True):
     environment: dict[VariableName, VariableValue] = field(default_factory=dict)
     image: ImageTable | None = None
     installer: InstallerTable | None = None
+    apt: tuple[LockedSystemPackage, ...] = ()
     pins: tuple[LockedPin, ...] = ()
     host_reasons: tuple[HostReasonsTable, ...] = field(default=(), name="host-reasons")
 

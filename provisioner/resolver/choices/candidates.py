@@ -34,14 +34,14 @@ DRIVER_OF = {"driver": "cuda", "driver_module": "cuda", "amdgpu": "rocm"}
 
 
 def candidates_of(
-    component: Component, request: Request, key: Key | None = None, *, silence: Silence
+    component: Component, request: Request, key: Key | None = None, *, silence: Silence, is_on_jetson: bool = True
 ) -> tuple[ReleaseCandidate, ...]:
     """Return the candidates of a component, most preferred first.
 
     `key` is the key of the candidates, by default the one that all hosts share. Candidates about which `silence` finds that the
     matrix lacks a row that it should have come after all others. A runtime or driver of another accelerator than the request's
-    has no candidates. Left out are releases after the policy's `exclude-newer`, builds for another accelerator, and builds to
-    be compiled unless the request allows them.
+    has no candidates. Left out are releases after the policy's `exclude-newer`, builds for another accelerator, builds to be
+    compiled unless the request allows them, and unless `is_on_jetson`, builds for Jetsons that the spec does not name.
     """
     key = key or Key(component.name)
     accelerator = request.accelerator
@@ -60,7 +60,8 @@ def candidates_of(
             # A build for another accelerator is never chosen: it would not be what the request is for.
             if build.accelerator not in wanted:
                 continue
-            if build.compiled and not (may_compile or _is_named(component, build, request)):
+            is_left_out = (build.compiled and not may_compile) or (_is_for_jetsons(build) and not is_on_jetson)
+            if is_left_out and not _is_named(component, build, request):
                 continue
             version = Version.parse(f"{release.version}+{build.name}")
             label = str(version) if component.name in LABELLED_BUILDS else str(release.version)
@@ -161,6 +162,10 @@ def _may_compile(component: Component, request: Request) -> bool:
 def _serves(release: Release, build: Build, platform: str) -> bool:
     platforms = build.platforms or release.platforms
     return not platforms or platform in platforms
+
+
+def _is_for_jetsons(build: Build) -> bool:
+    return any(need.component == "jetson" for need in build.requires)
 
 
 def _is_named(component: Component, build: Build, request: Request) -> bool:

@@ -27,6 +27,7 @@ from provisioner.grounds.predicate import (
     object_of,
 )
 from provisioner.grounds.requirement import (
+    PYTHON_ATTEMPT,
     AsksAccelerator,
     AsksImage,
     AsksWhyNot,
@@ -108,15 +109,17 @@ def explain_conflict(
 
 def described(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Conflict:
     """Return the conflict of `groups`, which cannot hold together: its members in order and its conclusion, without fixes."""
-    by_group = _needed(instance, search, groups)
-    ordered = _ordered(instance, by_group)
-    members = tuple(_member(instance, by_group, group) for group in ordered)
-    return Conflict(members=members, conclusion=_conclusion(instance, [by_group[group] for group in ordered]))
+    by_group = needed_members(instance, search, groups)
+    ordered = ordered_groups(instance, by_group)
+    members = tuple(member_of_group(instance, by_group, group) for group in ordered)
+    return Conflict(members=members, conclusion=conclusion_of(instance, [by_group[group] for group in ordered]))
 
 
-def _needed(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
+def needed_members(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
     """Return a minimal choice of requirements that cannot hold together: those of each group, newest subject first."""
     everything = [Required(parent, one) for group in groups for parent, one in search.members(group)]
+    # The Python of the environment holds, whatever else is dropped: it is in the proof, and no member.
+    everything.extend(Required(None, root) for root in instance.roots if root.ground.group == PYTHON_ATTEMPT)
     proof = Proof(instance, everything)
     try:
         needed = proof.minimal_members(lambda member: (member.requirement.ground.group, _statement_of(member)))
@@ -124,7 +127,8 @@ def _needed(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[
         proof.close()
     found: dict[Group, list[Required]] = {group: [] for group in groups}
     for member in needed:
-        found[member.requirement.ground.group].append(member)
+        if member.requirement.ground.group != PYTHON_ATTEMPT:
+            found[member.requirement.ground.group].append(member)
     return {group: tuple(sorted(some, key=_newest_first)) for group, some in found.items() if some}
 
 
@@ -137,7 +141,7 @@ def _newest_first(member: Required) -> tuple[tuple[int, ...], str]:
     return tuple(-number for number in (*release, 0, 0, 0, 0)[:6]), parent.label
 
 
-def _ordered(instance: ProblemInstance, by_group: Groups) -> list[Group]:
+def ordered_groups(instance: ProblemInstance, by_group: Groups) -> list[Group]:
     """Return the groups of a conflict in order: requests, then rules, then facts of hosts.
 
     Among the requests, questions come first. Rules of distributions come before those of components, which are in the matrix's
@@ -170,7 +174,8 @@ def _depths(by_group: Groups) -> dict[Key, int]:
     return depths
 
 
-def _member(instance: ProblemInstance, by_group: Groups, group: Group) -> Member:
+def member_of_group(instance: ProblemInstance, by_group: Groups, group: Group) -> Member:
+    """Return the member of a conflict for one of its groups, its requirements merged to statements."""
     members = by_group[group]
     ground = members[0].requirement.ground
     merged = _merged(members)
@@ -496,7 +501,7 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
     return Offered(name=name, by="matrix", versions=versions, more=more, accelerator=accelerator, until=until)
 
 
-def _conclusion(instance: ProblemInstance, groups: Sequence[Sequence[Required]]) -> Conclusion:
+def conclusion_of(instance: ProblemInstance, groups: Sequence[Sequence[Required]]) -> Conclusion:
     """Return the conclusion of a conflict: what cannot be chosen, and for which hosts.
 
     `groups` are the requirements of the conflict's groups, in the order of its members.

@@ -20,6 +20,7 @@ from provisioner.components import COMPONENTS, CUDA_LIBRARIES, DRIVERS, FRAMEWOR
 from provisioner.errors import ProvisionError
 from provisioner.grounds.edit import (
     LEFT_OUT,
+    AddDistributions,
     DropBound,
     DropComponent,
     DropDistribution,
@@ -38,9 +39,11 @@ from provisioner.grounds.edit import (
     SetRuns,
     SetStrategy,
 )
+from provisioner.grounds.predicate import NeedsLibraries
 from provisioner.grounds.requirement import (
     CompilesOnlyFor,
     Constrains,
+    Entails,
     FactOf,
     Forbids,
     GivesHashes,
@@ -48,13 +51,14 @@ from provisioner.grounds.requirement import (
     Relation,
     RequiresComponent,
     RequiresDistribution,
+    RequiresPython,
     SpecLine,
 )
 from provisioner.resolver.explain.relaxable import Relaxable, installed, nearest, today
-from provisioner.resolver.python.libraries import LIBRARIES
-from provisioner.resolver.requirement import FileCandidate, Key, Requirement, Within, build_of
+from provisioner.resolver.python.libraries import LIBRARIES, cuda_of
+from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Requirement, Within, build_of
 from provisioner.resolver.rules.facts import virtualizations
-from provisioner.resolver.rules.images import KINDS
+from provisioner.resolver.rules.images import KINDS, images_named
 from provisioner.resolver.rules.lifecycle import is_prerelease
 from provisioner.versions import Range, Version, without_local
 
@@ -181,6 +185,18 @@ def left_out(instance: ProblemInstance, one: Relaxable, costs: Costs) -> tuple[E
     return DropComponent(name=one.name, requests=lines), costs.of(LEFT_OUT)
 
 
+def request_left_out(ground: Ground) -> Edit | None:
+    """Return the edit that drops a line of the spec, given its ground; None for a line that cannot be dropped."""
+    match ground:
+        case RequiresDistribution(name=name, distribution=distribution):
+            return DropDistribution(name=name, distribution=distribution, requests=(ground,))
+        case RequiresComponent(name=name):
+            return DropComponent(name=name, requests=(ground,))
+        case RequiresPython(range=text):
+            return DropRequiresPython(ranges=(text,))
+    return bound_left_out(ground)
+
+
 def bound_left_out(ground: Ground) -> Edit | None:
     """Return the edit that drops a constraint, an override or hashes; None for the ground of any other requirement."""
     match ground:
@@ -236,6 +252,9 @@ BASES = ("auto", "cuda-runtime")
 MOST_IMAGES = 2
 """The number of newer images of the same Linux distribution that are tried in place of the spec's image."""
 
+MOST_LIBRARIES = 2
+"""The number of sets of distributions with libraries that are tried for one wheel that needs them."""
+
 MOST_WITHOUT_HOSTS = 3
 """The number of sets of hosts to drop that are tried."""
 
@@ -247,6 +266,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     for ground in dict.fromkeys(root.ground for root in roots if isinstance(root.ground, CompilesOnlyFor)):
         yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
     yield from _extras(instance, groups)
+    yield from _with_libraries(instance, groups)
     yield from _accelerators(request, groups)
     yield from _bounds(instance, groups)
     policies = list(_policies(instance, groups))
@@ -337,15 +357,43 @@ def _like(extra: str, known: Iterable[str]) -> list[str]:
     return sorted(same, key=lambda other: [int(number) for number in _NUMBER.findall(other)], reverse=True)
 
 
-def cuda_images(instance: ProblemInstance) -> tuple[SetImage, ...]:
-    """Return the edit that takes a base image with CUDA.
+def _with_libraries(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield edits that add the distributions with the libraries which wheels in the conflict need and nothing else has.
 
-    () if the spec names another base image than `auto` or `slim`, if the stack has no packages or is not for a container, or if
-    no requested package may need CUDA libraries.
+    Versions of one distribution need different libraries: those of the most preferred versions are tried, if distributions for
+    one CUDA major version have all of them.
+    """
+    finder = instance.finder
+    if finder is None or finder.required_libraries is None:
+        return
+    lacking = dict.fromkeys(one.subject for one in groups if isinstance(one, Relation) and one.object == LIBRARIES)
+    roots = [root for root in instance.roots if root.key.is_package]
+    for name in lacking:
+        tried: dict[tuple[str, ...], None] = {}
+        for candidate in instance.candidates(Key(name, PACKAGE)):
+            if not all(root.allows(candidate) for root in roots if root.key.project == name):
+                continue
+            needs = [one.ground.predicate for one in finder.required_libraries.of(candidate) if isinstance(one.ground, Entails)]
+            unmet = [one for one in needs if isinstance(one, NeedsLibraries) and not one.bearers and not one.is_inferred]
+            if not unmet:
+                continue
+            names = finder.libraries.providers_of([(soname,) for one in unmet for soname in one.sonames])
+            is_of_one_cuda = len(set(map(cuda_of, names))) == 1
+            tried.update({tuple(names): None} if is_of_one_cuda else {})
+            if len(tried) == MOST_LIBRARIES:
+                break
+        yield from ((AddDistributions(names=names),) for names in tried)
+
+
+def cuda_images(instance: ProblemInstance) -> tuple[SetImage, ...]:
+    """Return the edit that takes a base image with CUDA in place of the slim one.
+
+    () if the spec names another base image or none, if the stack has no packages or is not for a container, or if no requested
+    package may need CUDA libraries. Where the spec names none, one with CUDA is taken without an edit.
     """
     request = instance.problem.request
     base = request.spec.image.base
-    if instance.finder is None or request.runs != "container" or base not in {"auto", "slim"}:
+    if instance.finder is None or request.runs != "container" or base != "slim":
         return ()
     needs_libraries = any(instance.finder.libraries.may_need(key) for key in instance.named)
     return (SetImage(base="cuda-runtime", before=base),) if needs_libraries else ()
@@ -374,7 +422,7 @@ def _containers(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[E
     if request.runs != "host" or request.system != "linux":
         return
     if any(name in COMPONENTS and not COMPONENTS[name].binds("container") for name in components):
-        yield (SetRuns(runs="container", before=request.spec.runs or ""),)
+        yield (SetRuns(runs="container", before=request.spec.runs_in),)
 
 
 def _wsl(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
@@ -441,7 +489,7 @@ def _bases(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[str
         return
     base = request.spec.image.base
     images = instance.problem.matrix.images
-    own = next((image for image in images if image.reference == base.partition("@")[0]), None)
+    own = next(iter(images_named(instance.problem.matrix, base)), None)
     kinds = dict.fromkeys((own.kind if own is not None else "", *BASES))
     if own is not None and own.kind not in KINDS.values():
         later = [image for image in images if image.kind == own.kind and Version.parse(image.glibc) > Version.parse(own.glibc)]
@@ -492,9 +540,9 @@ def _gone(
     against = _kinds(facts[start].intersection(groups))
     while len(gone) < len(facts):
         dropped = frozenset[FactOf]().union(*(facts[label] for label in gone))
-        if not search.refutes(without=dropped):
+        core = search.refutation(without=dropped)
+        if core is None:
             return frozenset(gone)
-        core = search.core(without=dropped)
         others = [label for label in _concerned(facts, core) if label not in gone]
         if not others:
             return None

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from provisioner.components import FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.grounds.conflict import Fix
+from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Fix
 from provisioner.grounds.edit import SetFact
 from provisioner.resolver.explain.edits import (
     RANGES,
@@ -67,13 +67,6 @@ class Outcome(NamedTuple):
 
 SHOWN = 5
 """How many fixes are returned."""
-
-AT_ONCE = 3
-"""The largest number of requests and facts that one fix changes; the same fact on several hosts counts once. Only when no fix
-is found is a larger set tried."""
-
-MOST = 40
-"""The number of combinations of requests and facts that are tried."""
 
 MOST_NEARER = 8
 """The number of versions of a distribution that are tried, nearest first, before the most preferred one is taken."""
@@ -308,7 +301,7 @@ class _Search:
         queue: list[tuple[Relaxable, ...]] = [(one,) for one in relaxables(self._instance, self._search, groups)]
         known = {_groups(some) for some in queue}
         tried = 0
-        while queue and tried < MOST and len(working) < SHOWN and self._rounds < MOST_ROUNDS:
+        while queue and tried < MOST_TRIED and len(working) < SHOWN and self._rounds < MOST_ROUNDS:
             queue.sort(key=lambda some: rank([self._costs.of(one.name) for one in some]))
             some = queue.pop(0)
             dropped = _groups(some)
@@ -322,7 +315,7 @@ class _Search:
                 if not found.gives_up:
                     done.append(dropped)
                     continue
-            for further in self._further(some, dropped):
+            for further in self._further(some, dropped, is_possible=found is not None):
                 if _groups(further) not in known:
                     known.add(_groups(further))
                     queue.append(further)
@@ -339,7 +332,7 @@ class _Search:
         by_group: dict[Group, Relaxable] = {}
         hit: tuple[Group, ...] = ()
         with Hitman(htype="sorted") as hitman:
-            for _ in range(MOST):
+            for _ in range(MOST_TRIED):
                 also = [one for one in relaxables(self._instance, self._search, groups) if one.group not in hit]
                 if not also:
                     return None
@@ -354,12 +347,16 @@ class _Search:
                 groups = groups or self._in_the_way(some, frozenset(hit))
         return None
 
-    def _further(self, some: tuple[Relaxable, ...], dropped: frozenset[Group]) -> list[tuple[Relaxable, ...]]:
+    def _further(
+        self, some: tuple[Relaxable, ...], dropped: frozenset[Group], *, is_possible: bool
+    ) -> list[tuple[Relaxable, ...]]:
         """Return the extensions of `some` by one more request or fact that is still in conflict after `some` are changed.
 
-        `dropped` are the groups of `some`. No extension changes more than `AT_ONCE` requests and facts.
+        `dropped` are the groups of `some`; `is_possible`: there is an answer without them. No extension changes more than
+        `AT_ONCE` requests and facts.
         """
-        groups = self._still_impossible(dropped) or self._in_the_way(some, dropped)
+        groups = () if is_possible else self._still_impossible(dropped)
+        groups = groups or self._in_the_way(some, dropped)
         also = relaxables(self._instance, self._search, groups)
         further = [(*some, one) for one in also if one.group not in dropped]
         return [some for some in further if len({(one.name, one.is_fact) for one in some}) <= AT_ONCE]
@@ -379,8 +376,8 @@ class _Search:
         present = tuple(dict.fromkeys(one.key for one in some if not one.is_fact and not one.is_bound))
         found: dict[Group, None] = {}
         for keys in dict.fromkeys((present, *((key,) for key in present))):
-            if keys and self._search.refutes(without=dropped, present=keys):
-                found |= dict.fromkeys(self._search.core(without=dropped))
+            core = self._search.refutation(without=dropped, present=keys) if keys else None
+            found |= dict.fromkeys(core or ())
         return tuple(found)
 
     def _working(self, some: tuple[Relaxable, ...]) -> Working | None:
@@ -498,8 +495,9 @@ class _Search:
             present = tuple(key for key in present if key not in hopeless)
             if not hopeless or self._search.refutes(without=without, present=present):
                 return None
-        if self._instance.finder is not None and self._search.find(without=without, present=present) is None:
-            return None  # so that no value is tried of a request for which none works
+        # So that no value is tried of a request for which none works.
+        if present and self._instance.finder is not None and not self._works(without=without, given=(), present=present):
+            return None
         chosen: dict[Key, Candidate] = {}
         for one in asking:
             most = None if one.is_fact or self._instance.finder is None else MOST_NEARER
@@ -549,8 +547,13 @@ class _Search:
         return None
 
     def _works(self, *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]) -> bool:
-        """Return whether there is any answer; finding the most preferred one would take a search for every key."""
+        """Return whether there is any answer; finding the most preferred one would take a search for every key.
+
+        With packages resolvelib runs first: the complete search reads the metadata of versions that no answer would have.
+        """
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
+        if self._engine_answer(without=without, given=given, present=present) is not None:
+            return True
         return self._search.find(without=without, given=given, present=present) is not None
 
     def _answered(
@@ -563,14 +566,20 @@ class _Search:
         are also required: otherwise the requirements of a given driver that nothing requires would not be checked.
         """
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
-        if self._instance.finder is not None:
-            relaxed = self._instance.relaxed(without=without, given=given, present=present)
-            reporter = SearchReporter()
-            pins = engine_search(relaxed, reporter)
-            self._rounds += reporter.rounds
-            if pins is not None and not violations(relaxed, pins):
-                return pins
-        return self._search.best(without=without, given=given, present=present)
+        pins = self._engine_answer(without=without, given=given, present=present)
+        return self._search.best(without=without, given=given, present=present) if pins is None else pins
+
+    def _engine_answer(
+        self, *, without: frozenset[Group], given: tuple[Candidate, ...], present: tuple[Key, ...]
+    ) -> Mapping[Key, Candidate] | None:
+        """Return the valid answer that resolvelib finds, for a problem with packages; None when it finds none."""
+        if self._instance.finder is None:
+            return None
+        relaxed = self._instance.relaxed(without=without, given=given, present=present)
+        reporter = SearchReporter()
+        pins = engine_search(relaxed, reporter)
+        self._rounds += reporter.rounds
+        return pins if pins is not None and not violations(relaxed, pins) else None
 
 
 def _groups(some: Sequence[Relaxable]) -> frozenset[Group]:

@@ -16,7 +16,6 @@ from packaging.version import Version as PackageVersion
 from provisioner.accelerators import ON_GPUS, RUNTIMES
 from provisioner.components import COMPONENTS
 from provisioner.grounds.requirement import (
-    PYTHON_ATTEMPT,
     CompilesOnlyFor,
     Constrains,
     GivesHashes,
@@ -97,7 +96,7 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
             is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
             # The architectures to compile for follow from the GPUs, whose change changes them.
             is_derived = one.is_fact and one.name == "arch_list"
-            is_fixed = is_open or is_derived or one.name in FIXED or group == PYTHON_ATTEMPT or group in extra
+            is_fixed = is_open or is_derived or one.name in FIXED or group in extra
             is_fixed = is_fixed or one.is_bound or _is_pointless(one, instance)
             is_fixed = is_fixed or isinstance(requirement.ground, RequiresPython | CompilesOnlyFor)
             is_environment = instance.finder is not None and one.name == "python"

@@ -15,8 +15,10 @@ from provisioner.resolver.outcome.cautions import lowered_targets, newer_on_inde
 from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_facts
 from provisioner.resolver.outcome.held_back import held_back
-from provisioner.resolver.outcome.relaxations import built_elsewhere, relaxations, undated
+from provisioner.resolver.outcome.kernels import missing_kernels
+from provisioner.resolver.outcome.relaxations import relaxations, undated, undecided_metadata
 from provisioner.resolver.outcome.require_cuda import require_cuda
+from provisioner.resolver.outcome.system_packages import system_packages
 from provisioner.resolver.outcome.unverified import Weighed, doubts, weighed
 from provisioner.resolver.python.bundled import is_reported_for_component
 from provisioner.resolver.python.distributions import host_requirements_of
@@ -92,6 +94,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
         pins=tuple(_pins(instance, system, rules)),
         basis=_basis(drivers, pins),
         host_requirements=_host_requirements(rules, problem),
+        gpus={one.ground: _devices(one) for one in rules if one.key.component == "gpu" and isinstance(one.test, Labelled)},
         require_cuda=require_cuda(problem, {**pins, **beside}),
         arch_list=arch_list,
         environment=environment(instance, pins),
@@ -103,10 +106,12 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
         shown=tuple(shown_by_drivers_of(problem.request)),
         unread=tuple(unread_facts(problem.matrix, problem.request)),
         image=image,
+        system_packages=system_packages(problem, {**pins, **beside}),
         packages=tuple(_packages(instance.finder, pins)) if instance.finder else (),
         runs=problem.request.runs,
         warnings=(
             *lowered_targets(pins),
+            *missing_kernels(instance, pins),
             *yanked(instance, pins),
             *unknown_extras(instance, pins),
             *(instance.finder.variant_indexes.left_out if instance.finder else ()),
@@ -128,7 +133,7 @@ def _weighed(
         *instance.problem.doubts,
         *doubts(instance, pins, beside, is_whole=is_whole),
         *undated(instance, pins),
-        *built_elsewhere(instance, pins),
+        *undecided_metadata(instance, pins),
     )
     return weighed(every, instance.problem.request)
 
@@ -249,7 +254,7 @@ def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, 
         if component == "driver":
             text = _driver_range(requirement)
         elif component == "gpu":
-            text = ", ".join(sorted(requirement.test.labels, key=_device)) if isinstance(requirement.test, Labelled) else ""
+            text = ", ".join(_devices(requirement))
         elif requirement.key.scope and isinstance(requirement.test, Within | OneOf | OfSystem):
             text = str(requirement.test)
         else:
@@ -267,6 +272,11 @@ def _of_all(scopes: Mapping[str, set[str]]) -> list[str]:
     """Return the ranges that apply to every host; `scopes` maps each range to the hosts it applies to."""
     bound = set().union(*scopes.values())
     return [text for text, some in scopes.items() if some == bound]
+
+
+def _devices(requirement: Requirement) -> tuple[str, ...]:
+    """Return the GPUs that a requirement allows, in ascending order; () when it does not list them."""
+    return tuple(sorted(requirement.test.labels, key=_device)) if isinstance(requirement.test, Labelled) else ()
 
 
 def _device(text: str) -> tuple[Version, str]:

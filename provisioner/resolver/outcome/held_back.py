@@ -1,24 +1,27 @@
-"""Frameworks that packages hold back: spec, hosts and matrix allow a newer release, but a package's requirement does not."""
+"""What is held back: frameworks by the requirements of packages, and packages of the spec by what has no usable file."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import RUNTIMES
 from provisioner.components import FRAMEWORKS
+from provisioner.errors import UnavailableError
 from provisioner.grounds.choice import HeldBack
-from provisioner.resolver.requirement import FileCandidate, Key, ReleaseCandidate
+from provisioner.resolver.requirement import PACKAGE, SHARED_FILE, FileCandidate, Key, ReleaseCandidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
+    from provisioner.grounds.requirement import Ground
     from provisioner.resolver.requirement import Candidate, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
     from provisioner.versions import Version
 
 
 def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
-    """Yield each framework of the stack that is older than it would be without the packages.
+    """Yield each framework of the stack that is older than it would be without the packages, then each package held back.
 
     Nothing when there are no packages.
     """
@@ -28,6 +31,37 @@ def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
         chosen = pins.get(Key(name))
         if isinstance(chosen, ReleaseCandidate):
             yield from _of(instance, pins, chosen)
+    for key in instance.named if instance.problem.request.spec.policy.strategy != "oldest" else ():
+        yield from _of_package(instance, pins, key)
+
+
+def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
+    """Yield a package of the spec if its newest version requires a distribution of which no allowed file can be used."""
+    roots = [root for root in instance.roots if root.key == key]
+    admitted = (
+        one
+        for one in instance.candidates(key)
+        if isinstance(one, FileCandidate)
+        and one.release.is_usable
+        and not instance.bounds.excludes(one)
+        and all(instance.accepts(root, one) for root in roots)
+    )
+    newest, chosen = max(admitted, key=lambda one: one.pep440, default=None), pins.get(key)
+    if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
+        return
+    with suppress(UnavailableError):
+        for need in instance.requirements(newest):
+            files = [one for one in instance.candidates(need.key) if instance.accepts(need, one)] if need.key.is_package else []
+            if files and all(one.has_no_file or instance.is_known_unusable(one) for one in files):
+                why = (one for one in instance.requirements(files[0]) if not one.key.is_package and not instance.allowed(one))
+                yield HeldBack(
+                    component=key.name,
+                    chosen=chosen.label,
+                    newest=newest.label,
+                    by=need.ground,
+                    because=next((one.ground for one in why), None),
+                )
+                return
 
 
 def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: ReleaseCandidate) -> Iterator[HeldBack]:
@@ -43,20 +77,62 @@ def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Releas
     by_release: dict[Version, list[ReleaseCandidate]] = {}
     for one in instance.candidates(key):
         is_newer = isinstance(one, ReleaseCandidate) and one.release.version > chosen.release.version
-        if isinstance(one, ReleaseCandidate) and is_newer and _would_do(instance, pins, one, others):
+        if isinstance(one, ReleaseCandidate) and is_newer and _may_be_chosen(instance, pins, one, others):
             by_release.setdefault(one.release.version, []).append(one)
     if not by_release:
         return
     newest = max(by_release)
     refusing = [one for one in by_packages if not any(one.allows(candidate) for candidate in by_release[newest])]
-    if refusing:
+    reasons = [(one.ground, None) for one in refusing] or _clashes(instance, pins, by_release[newest])
+    if reasons:
+        by, because = reasons[0]
         yield HeldBack(
             component=key.name,
             chosen=str(chosen.release.version),
             newest=str(newest),
-            by=refusing[0].ground,
-            more=len(refusing) - 1,
+            by=by,
+            more=len(reasons) - 1,
+            because=because,
         )
+
+
+def _clashes(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], builds: Sequence[ReleaseCandidate]
+) -> list[tuple[Ground, Ground | None]]:
+    """Return why builds exclude a chosen distribution: a file that it writes, and the CUDA release of each of them, too.
+
+    The second ground is the requirement of a package on that distribution. [] when a build goes with a CUDA release that brings
+    no such file.
+    """
+    found = []
+    for build in builds:
+        for runtime in _runtimes(instance, pins, build):
+            clash = next((one for one in instance.requirements(runtime) if _is_written_by_another(instance, pins, one)), None)
+            if clash is None:
+                return []
+            found.append(clash)
+    return [(one.ground, _need_of_owner(instance, pins, one.key)) for one in found[:1]]
+
+
+def _runtimes(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: ReleaseCandidate) -> Iterator[Candidate]:
+    """Yield the releases of CUDA or ROCm that a build requires and that the hosts run."""
+    for need in instance.requirements(build):
+        if need.key.component in RUNTIMES:
+            yield from (
+                one for one in instance.candidates(need.key) if instance.accepts(need, one) and _runs(instance, pins, one)
+            )
+
+
+def _is_written_by_another(instance: ProblemInstance, pins: Mapping[Key, Candidate], need: Requirement) -> bool:
+    return need.key.component == SHARED_FILE and need.key in pins and not instance.accepts(need, pins[need.key])
+
+
+def _need_of_owner(instance: ProblemInstance, pins: Mapping[Key, Candidate], file: Key) -> Ground | None:
+    """Return a requirement on the distribution that writes a file: if one has it, that of a package of the spec."""
+    owner = Key(pins[file].label, PACKAGE)
+    ordered = sorted(pins.values(), key=lambda one: instance.named.get(one.key, len(instance.named)))
+    needs = (need for one in ordered if one.key.is_package for need in instance.requirements(one) if need.key == owner)
+    return next((need.ground for need in needs), None)
 
 
 def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
@@ -79,7 +155,7 @@ def _may_be_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], one:
     return any(all(instance.accepts(need, other) for need in on_it) for other in newer)
 
 
-def _would_do(
+def _may_be_chosen(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], one: ReleaseCandidate, others: list[Requirement]
 ) -> bool:
     """Return whether the requirements `others` and the hosts allow the release `one`, with a CUDA or ROCm that it requires.
@@ -103,5 +179,6 @@ def _runs(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candida
     return all(
         instance.accepts(need, pins[need.key])
         for need in instance.requirements(one)
-        if need.key in pins and not need.key.is_package and (need.key.scope or instance.problem.is_virtual(need.key.component))
+        if need.key in pins and not need.key.is_package and need.key.component != SHARED_FILE
+        if need.key.scope or instance.problem.is_virtual(need.key.component)
     )

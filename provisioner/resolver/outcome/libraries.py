@@ -1,14 +1,23 @@
-"""Doubts about CUDA libraries: those that no chosen part is known to contain, and those of which a host has another version."""
+"""Doubts about libraries of CUDA and ROCm: those that no chosen part has, and those of which a host has another version."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.components import FRAMEWORKS
-from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary, Unrealised
+from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary, UnreachedLibraries, Unrealised
 from provisioner.grounds.requirement import Subject
-from provisioner.resolver.python.libraries import CUDNN, IMAGE, Libraries, LibraryRequirements, cuda_of, library_of
-from provisioner.resolver.python.wheels import GpuWheels
+from provisioner.resolver.python.libraries import (
+    CUDNN,
+    IMAGE,
+    Libraries,
+    LibraryRequirements,
+    brings_rocm,
+    cuda_of,
+    library_of,
+)
+from provisioner.resolver.python.wheels import ROCM, GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key
 from provisioner.resolver.rules.bundled import BUNDLED
 from provisioner.resolver.rules.images import realises_toolkit
@@ -18,6 +27,7 @@ if TYPE_CHECKING:
 
     from provisioner.matrix.model import GpuWheel
     from provisioner.resolver.problem import Problem
+    from provisioner.resolver.python.libraries import Group
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
 
@@ -26,16 +36,48 @@ SEARCHED_FIRST = frozenset({"LD_LIBRARY_PATH", "LD_PRELOAD"})
 
 
 def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[MissingLibraries]:
-    """Yield a doubt for each chosen wheel that needs CUDA libraries which no chosen part provides."""
-    problem = instance.problem
-    libraries = Libraries(problem, GpuWheels(problem, "")) if instance.finder is None else instance.finder.libraries
+    """Yield a doubt for each chosen wheel that needs libraries of CUDA or ROCm which no chosen part provides."""
+    problem, libraries = instance.problem, _libraries(instance)
     for candidate, groups in libraries.lacking(pins):
+        providers = tuple(libraries.providers_of(groups))
         yield MissingLibraries(
             subject=Subject(candidate.key.project, candidate.label),
             sonames=tuple(max(group) for group in groups),
-            providers=tuple(libraries.providers_of(groups)),
+            providers=providers,
+            is_reached=libraries.is_reaching(candidate, providers),
+            runtime=_runtime_of(libraries, groups),
             in_container=problem.request.runs == "container",
         )
+
+
+def _runtime_of(libraries: Libraries, groups: Iterable[Group]) -> str:
+    """Return the oldest ROCm that contains all of some libraries, such as `ROCm 7`; "" for libraries of CUDA."""
+    majors = [{major for component, major in libraries.releases_of(group) if component == ROCM} for group in groups]
+    common = set.intersection(*majors) if majors else set()
+    return f"{ACCELERATORS[ROCM].label} {min(common)}" if common else ""
+
+
+def unreached_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[UnreachedLibraries]:
+    """Yield a doubt for each chosen wheel that needs libraries of other wheels, in folders where the loader does not look.
+
+    Libraries that PyTorch loads are a doubt of their own.
+    """
+    for candidate, missed in _libraries(instance).unreached(pins):
+        for is_of_pytorch in (True, False):
+            some = [one for one in missed if one.is_of_pytorch is is_of_pytorch]
+            if some:
+                yield UnreachedLibraries(
+                    subject=Subject(candidate.key.project, candidate.label),
+                    sonames=tuple(sorted(one.soname for one in some)),
+                    providers=tuple(sorted({one.provider for one in some} - {""})),
+                    folders=tuple(sorted({one.folder for one in some} - {""})),
+                    is_of_pytorch=is_of_pytorch,
+                )
+
+
+def _libraries(instance: ProblemInstance) -> Libraries:
+    problem = instance.problem
+    return Libraries(problem, GpuWheels(problem, "")) if instance.finder is None else instance.finder.libraries
 
 
 def shadowed_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[ShadowedLibrary]:
@@ -128,4 +170,6 @@ def is_lacking(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool
 def may_be_elsewhere(problem: Problem, pins: Mapping[Key, Candidate]) -> bool:
     """Return whether libraries that no chosen part provides may be on a host, or in a base image that the matrix lacks."""
     image = pins.get(IMAGE)
+    if problem.request.accelerator == ROCM and not brings_rocm(pins):
+        return True  # the matrix has no image with ROCm, so that no other answer has it: the way out is an image of one's own
     return problem.request.runs == "host" or not isinstance(image, ImageCandidate) or not image.image.kind

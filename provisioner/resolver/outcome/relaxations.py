@@ -13,7 +13,7 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.accelerators import ON_GPUS
 from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
-from provisioner.grounds.doubt import BuiltMetadata, UndatedFile, UndatedRelease, UndesignatedBranch
+from provisioner.grounds.doubt import BuiltMetadata, PackedMetadata, UndatedFile, UndatedRelease, UndesignatedBranch
 from provisioner.grounds.predicate import Ended, IsPrerelease
 from provisioner.grounds.relaxation import (
     ORDER,
@@ -278,9 +278,17 @@ def file_relaxations(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -
         yield BuiltHere(component=name, filename=file.filename, source=Index(file.index))
 
 
-def built_elsewhere(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[BuiltMetadata, ...]:
-    """Return a doubt for each file whose requirements were found by building it: they may differ on another machine."""
-    return tuple(BuiltMetadata(name=name, filename=file.filename) for name, file in _built(instance, pins))
+def undecided_metadata(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple[BuiltMetadata | PackedMetadata, ...]:
+    """Return a doubt for each source distribution whose requirements were found by building it, or may change in a build."""
+    built = (BuiltMetadata(name=name, filename=file.filename) for name, file in _built(instance, pins))
+    finder = instance.finder
+    files = ((key.name, _file_of(candidate)) for key, candidate in pins.items())
+    packed = (
+        PackedMetadata(name=name, filename=file.filename)
+        for name, file in files
+        if file is not None and finder is not None and finder.is_packed(file)
+    )
+    return (*built, *packed)
 
 
 def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[tuple[str, IndexFile]]:

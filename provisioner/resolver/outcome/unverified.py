@@ -12,6 +12,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import ON_GPUS
 from provisioner.components import ABSENT, FRAMEWORKS
+from provisioner.grounds.bound import Versions
 from provisioner.grounds.doubt import (
     AssumedDriver,
     AssumedMacosBuild,
@@ -19,11 +20,13 @@ from provisioner.grounds.doubt import (
     FromSource,
     NamelessForward,
     OtherMinorNvcc,
+    OwnFramework,
     SilentRows,
     StatedSeries,
     Undecided,
     UndocumentedKernel,
     Unexpected,
+    UnlistedBranches,
     UnmeasuredTargets,
     UnmeasuredWheel,
     UnreadLine,
@@ -39,9 +42,11 @@ from provisioner.index.markers import holds_for
 from provisioner.resolver.outcome.accelerated import nothing_accelerated
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
-from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries, unrealised
+from provisioner.resolver.outcome.kernels import apart_gpus
+from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries, unreached_libraries, unrealised
+from provisioner.resolver.outcome.system_packages import system_doubts
 from provisioner.resolver.python.wheels import GpuWheels
-from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, Key, Matching, build_of, release_of
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key, Matching, build_of, release_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
 from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda, WorksWithCompat
 from provisioner.resolver.rules.facts import (
@@ -80,14 +85,19 @@ def doubts(
         *_unmeasured(instance, pins),
         *_silent(instance, pins),
         *_unmeasured_wheels(instance, {**pins, **beside}),
+        *_own_frameworks(pins),
+        *_undocumented_wheels(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
+        *unreached_libraries(instance, {**pins, **beside}),
         *shadowed_libraries(instance, {**pins, **beside}),
+        *system_doubts(instance, {**pins, **beside}),
         *nothing_accelerated(instance.problem, {**pins, **beside}),
         *(unrealised(instance, {**pins, **beside}) if is_whole else ()),
         *_compiled_from_source(pins),
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),
         *_unsupported(instance, pins),
+        *apart_gpus(instance, pins),
         *_undocumented(instance, pins),
         *_unexpected(instance, pins),
         *_another_minor(pins),
@@ -96,6 +106,7 @@ def doubts(
         *_dependency_frameworks(instance, pins),
         *_driver_versions(instance, pins),
         *_forwarded(instance, pins),
+        *_of_unlisted_branches(instance, pins),
         *gate_doubts(instance, pins),
         *_unstated(instance, pins),
         *_limited(instance, pins),
@@ -184,6 +195,26 @@ def _unmeasured_wheels(instance: ProblemInstance, pins: Mapping[Key, Candidate])
     for key, candidate in pins.items():
         if key.is_package and wheels.is_unmeasured(candidate):
             yield UnmeasuredWheel(subject=Subject(key.project, candidate.label))
+
+
+def _own_frameworks(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield each chosen framework of which the base image has a release of its own."""
+    image = pins.get(Key("image"))
+    if not isinstance(image, ImageCandidate):
+        return
+    for name in FRAMEWORKS:
+        chosen, brought = pins.get(Key(name)), image.image.brings.get(name)
+        if chosen is not None and brought and chosen.label != ABSENT:
+            yield OwnFramework(reference=image.image.reference, brought=brought, subject=chosen.subject)
+
+
+def _undocumented_wheels(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield each wheel whose GPU code runs on a GPU of a host by observation, and not by NVIDIA's documentation."""
+    wheels = GpuWheels(instance.problem, "")
+    for key, candidate in pins.items() if instance.problem.needs.devices.has_undocumented else ():
+        for one in wheels.undocumented(candidate) if key.is_package else ():
+            subject, bound = Subject(key.project, candidate.label), Versions((Version.parse(one.gpu),))
+            yield Unexpected(subject=subject, needs="gpu", bound=bound, chosen=one.gpu, because=one.because)
 
 
 def _compiled_from_source(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
@@ -288,7 +319,7 @@ def _stated_series(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> 
             if chosen is None or value is None or "+" in chosen.label or chosen.label == value:
                 continue
             others = [one for one in instance.candidates(root.key) if root.allows(one)]
-            failing = tuple(one.label for one in others if not _would_do(instance, pins, one))
+            failing = tuple(one.label for one in others if not _may_replace(instance, pins, one))
             if failing or not problem.matrix.components[name].releases:
                 yield StatedSeries(
                     name=name,
@@ -300,7 +331,7 @@ def _stated_series(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> 
                 )
 
 
-def _would_do(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
+def _may_replace(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
     """Return whether an answer remains valid if a candidate replaces the chosen one of its key."""
     others = (need for key, pin in pins.items() if key != one.key for need in instance.requirements(pin))
     is_required = any(need.key == one.key and not instance.accepts(need, one) for need in (*instance.roots, *others))
@@ -420,3 +451,16 @@ def _forwarded(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
         key = Key("driver", target.label)
         if any(test.basis(pins[key].version) == "forward-compat" for of, test in tests if of == key):
             yield NamelessForward(host=target.label, profile_key=profile_key("gpu_kind"))
+
+
+def _of_unlisted_branches(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield a doubt for each host whose containers load a cuda-compat, and nobody knows whether this supports its driver."""
+    problem = instance.problem
+    for target in problem.request.hosts:
+        driver = pins.get(Key("driver", target.label))
+        if driver is None:
+            continue
+        test = problem.needs.cuda_compat.of_unknown_branches(pins.get(Key("image")), target, driver.version)
+        if test is not None:
+            bound = test.bound
+            yield UnlistedBranches(host=target.label, driver=driver.label, cuda=bound.cuda, native=bound.native)

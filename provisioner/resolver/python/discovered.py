@@ -24,7 +24,7 @@ from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.predicate import IsForHolders, NamesFile, RequiresFile
 from provisioner.grounds.requirement import Entails, Relation, Subject
 from provisioner.index.direct_reference import DirectReferenceError, direct_reference, shown_url
-from provisioner.index.model import FileSource, PrereleaseSource
+from provisioner.index.model import FileSource, PackedSource, PrereleaseSource
 from provisioner.resolver.requirement import (
     NO_VERSION,
     PACKAGE,
@@ -201,6 +201,10 @@ class DirectUrls:
     def is_built(self, file: IndexFile) -> bool:
         """Return whether the requirements of a file were found by building it on this machine."""
         return isinstance(self._source, FileSource) and self._source.is_built(file)
+
+    def is_packed(self, file: IndexFile) -> bool:
+        """Return whether the requirements of a file are those that it was packed with, and left to a build."""
+        return isinstance(self._source, PackedSource) and self._source.is_packed(file)
 
     def _release(self, name: str, url: str) -> PackageRelease:
         if not isinstance(self._source, FileSource):

@@ -112,11 +112,11 @@ class DistributionFacts:
         left = [one for one in problem.domains.get(PYTORCH, ()) if all(root.allows(one) for root in roots)] if roots else []
         self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
-    def is_of_variant_index(self, name: str) -> bool:
+    def is_only_on_variant_index(self, name: str) -> bool:
         """Return whether a distribution is read from the variant index alone: PyTorch's wheels pin versions on that index."""
         return bool(self._variant_index) and name in COMPILERS
 
-    def is_on_variant_index(self, name: str) -> bool:
+    def is_also_on_variant_index(self, name: str) -> bool:
         """Return whether the variant index has wheels of a distribution besides those on the default index."""
         return bool(self._variant_index) and name in self._known and self._known[name].served_by == VARIANT_INDEX
 

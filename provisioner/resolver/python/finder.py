@@ -24,7 +24,7 @@ from provisioner.grounds.predicate import (
     RequiresFile,
     Unpublished,
 )
-from provisioner.grounds.requirement import Entails, Relation, SameChoice, Subject
+from provisioner.grounds.requirement import FILES, Entails, Relation, SameChoice, Subject
 from provisioner.grounds.source import Index, Metadata
 from provisioner.index.direct_reference import shown_url
 from provisioner.index.markers import Markers, marker_environment
@@ -162,6 +162,7 @@ class PackageFinder:
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self.order: dict[Key, int] = {}
         """The rank of each distribution that the spec names, in the spec's order, except for those to upgrade."""
+        self._named = {canonicalize_name(one.name) for one, _ in applicable}
         self._requested_extras = self._extras_of_the_spec()
         self.roots = self._roots()
         """The root requirements on distributions."""
@@ -231,10 +232,10 @@ class PackageFinder:
         name = key.project
         if self._direct_urls.is_given(name):
             return tuple(self._direct_urls.candidates(key))
-        is_own = self._facts.is_of_variant_index(name)
+        is_own = self._facts.is_only_on_variant_index(name)
         releases = self._source.releases(name, index=self._variant_index if is_own else "")
         others = self._prereleases.releases(name)
-        if self._facts.is_on_variant_index(name):
+        if self._facts.is_also_on_variant_index(name):
             others = (*others, *self.variant_indexes.releases(name, self._variant_index))
         is_oldest = self._problem.request.spec.policy.strategy == "oldest"
         if others or is_oldest:  # otherwise not sorted: releases come newest first, and a project may have a thousand
@@ -246,9 +247,15 @@ class PackageFinder:
         return tuple(self._arranged(found, name))
 
     def _arranged(self, found: list[FileCandidate], name: str) -> list[FileCandidate]:
-        """Return versions in order of preference: withheld ones last, then by the policy, then the locked version first."""
+        """Return versions in order of preference: withheld ones last, then by the policy, then the locked version first.
+
+        Of a distribution that the spec does not name, source distributions come after all wheels (pip's `--prefer-binary`):
+        they were allowed for the one that has nothing else, and building others needs compilers and time.
+        """
         request = self._problem.request
         preference, locked = VersionPreference(request, name), request.preferred.get(name)
+        if name not in self._named and any(one.is_source for one in found):
+            found = sorted(found, key=lambda one: one.is_source)
         if locked is not None:
             found = sorted(found, key=lambda one: one.label != locked)
         if preference:
@@ -395,7 +402,7 @@ class PackageFinder:
             return (Requirement(Key("python"), Labelled(frozenset(others)), ground),)
         found = self._translated(PYTORCH, candidate.label, self._applicable(release, ("",)))
         names = [requirement.key.project for requirement in found if requirement.key.is_package]
-        self._source.prefetch(name for name in names if not self._facts.is_of_variant_index(name))
+        self._source.prefetch(name for name in names if not self._facts.is_only_on_variant_index(name))
         return tuple(found)
 
     def listed(self, candidate: ReleaseCandidate) -> tuple[PackageRelease, ...]:
@@ -448,6 +455,10 @@ class PackageFinder:
     def is_built(self, file: IndexFile) -> bool:
         """Return whether the requirements of a file were found by building it on this machine."""
         return self._direct_urls.is_built(file)
+
+    def is_packed(self, file: IndexFile) -> bool:
+        """Return whether the requirements of a file are those that it was packed with, and left to a build."""
+        return self._direct_urls.is_packed(file)
 
     def applicable(self, candidate: Candidate) -> list[Pep508]:
         """Return the requirements of a chosen distribution whose markers hold here, as written in its metadata."""
@@ -538,7 +549,7 @@ def _no_file(candidate: FileCandidate, predicate: NoFile, source: Source | None 
     """Return the ground that no file of a version can be installed, with or without extras."""
     name = candidate.release.name
     subject = Subject(name, candidate.label)
-    return Entails(name=name, subject=subject, predicate=predicate, relation=Relation(name, "files"), cited=source)
+    return Entails(name=name, subject=subject, predicate=predicate, relation=Relation(name, FILES), cited=source)
 
 
 def _is_extra(candidate: Candidate, of: str) -> Entails:

@@ -1,9 +1,10 @@
-"""CUDA libraries that wheels need, and what provides them: other wheels, the framework, the base image or the host.
+"""Libraries of CUDA or ROCm that wheels need, and what provides them: other wheels, the framework, the base image or the host.
 
 The compiled modules of a wheel link to libraries, or open them at run time. The wheel contains these libraries itself, or
 another wheel, the framework or the base image does. If a linked library is missing, an import fails; if one that is opened at
 run time is, the program falls back to the CPU or stops at its first kernel. A library is identified by its soname, which
-contains its major version: cuDNN 8 does not serve what opens cuDNN 9.
+contains its major version: cuDNN 8 does not serve what opens cuDNN 9. PyTorch's wheels for ROCm contain the libraries of that
+ROCm; JAX's plugins and other wheels contain none.
 
 Nearly every answer has what its wheels need. So an answer is searched for first, and then compared with what its wheels need
 (`Libraries.lacking`). Only if libraries are lacking are they required, in a second search (`LibraryRequirements`).
@@ -16,16 +17,17 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version as PackageVersion
 
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.predicate import NeedsLibraries, Requires
 from provisioner.grounds.requirement import Entails, Relation, Subject
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.python.bundled import CUDA
+from provisioner.resolver.python.wheels import ROCM, first_of, neighbours
 from provisioner.resolver.requirement import (
     NO_VERSION,
     PACKAGE,
+    PYTORCH,
     Candidate,
     ImageCandidate,
     Key,
@@ -51,6 +53,19 @@ NEEDED = frozenset({"libcudart", "libcublas", "libcublasLt", "libcudnn", "libcuf
 Others that wheels open, such as NCCL or cuTENSOR, are for uses that a program may never make.
 """
 
+NOT_OF_FRAMEWORKS = ("libcutensor", "libnpp", "libnvjpeg")
+"""The beginnings of the names of libraries for CUDA that no framework brings.
+
+Source: METADATA of torch 2.15.0, jax-cuda12-plugin and tensorflow, which name neither these distributions nor the toolkit.
+"""
+
+NOT_IN_IMAGES = ("libcusparseLt", "libcutensor", "libnvshmem")
+"""The beginnings of the names of libraries for CUDA that NVIDIA's images of CUDA lack.
+
+Source: the runtime Dockerfile of the images (https://gitlab.com/nvidia/container-images/cuda, dist/12.8.0, 12.2.2, 11.2.2),
+read in copies of it: of NVIDIA's libraries it installs cuda-libraries, libnpp, cuda-nvtx, libcusparse, libcublas and libnccl2.
+"""
+
 IMAGE, CUDNN = Key("image"), "cudnn"
 LIBRARIES = "libraries"
 """The object of the relation between a wheel and the libraries that it needs."""
@@ -58,6 +73,19 @@ LIBRARIES = "libraries"
 _CUDA_OF_NAME = re.compile(r"-cu(\d+)$")
 _FIRST_WITHOUT_SUFFIX = 13
 """The CUDA release from which NVIDIA's wheels have no suffix (`nvidia-cublas`). Source: PyPI, nvidia-cublas 13.0.0.19."""
+
+
+class Unreached(Struct, frozen=True):
+    """A library (`soname`) that a chosen wheel needs, and that the loader does not find in the folder which contains it.
+
+    With `is_of_pytorch`, PyTorch loads a library of that name when it is imported. Otherwise the chosen distribution `provider`
+    contains it in `folder`.
+    """
+
+    soname: str
+    provider: str
+    folder: str
+    is_of_pytorch: bool
 
 
 class ProviderCandidate(Candidate, frozen=True, eq=False, gc=False, kw_only=True):
@@ -70,12 +98,14 @@ class ProviderCandidate(Candidate, frozen=True, eq=False, gc=False, kw_only=True
 
 
 class Libraries:
-    """The CUDA libraries that the wheels of one problem need and provide."""
+    """The libraries of CUDA or ROCm that the wheels of one problem need and provide."""
 
     def __init__(self, problem: Problem, wheels: GpuWheels) -> None:
         self._problem = problem
         self._wheels = wheels
         self._providers = _providers(problem.matrix)
+        self._runtimes = _runtimes(problem.matrix)
+        self._loading = _loading(problem.matrix)
 
     def lacking(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Group, ...]]]:
         """Return the chosen wheels that need libraries which nothing provides, each with these libraries.
@@ -87,17 +117,72 @@ class Libraries:
         if not needed:
             return []
         provided = {soname for key, one in pins.items() if key.is_package for soname in self.provided_by(one)}
-        provided.update(soname for key in _of_framework(pins) for soname in self._of_release(key, pins[key]))
-        image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
-        provided.update(self.of_image(image) if image is not None else self._of_hosts())
+        provided.update(self._of_framework(pins))
+        provided.update(self._outside(pins))
         found = ((one, tuple(group for group in groups if not provided.intersection(group))) for one, groups in needed)
         return [(one, groups) for one, groups in found if groups]
+
+    def unreached(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Unreached, ...]]]:
+        """Return the chosen wheels that need libraries which other wheels contain in folders where the loader does not look.
+
+        The loader finds a library if the run path of the wheel that needs it names its folder, or if a library of that name is
+        loaded already. Libraries of an image and of hosts are in directories that it searches in any case. A wheel of libraries
+        for others is left out, because the wheels that need these libraries load the ones below them, too.
+        """
+        rows = {one: row for key, one in pins.items() if key.is_package and (row := self._wheels.row_of(one)) is not None}
+        searching = {
+            one: row for one, row in rows.items() if row.runpath is not None and not row.provides and self._needed_by(row)
+        }
+        if not searching:
+            return []
+        outside, of_pytorch = self._outside(pins), set(self._of_framework(pins)) if PYTORCH in pins else set()
+        found = []
+        for one, row in searching.items():
+            if not self._is_loading(one):
+                groups = (group for group in self._needed_by(row) if not outside.intersection(group))
+                missed = tuple(filter(None, (self._unreached_by(row, group, pins, of_pytorch) for group in groups)))
+                found.extend([(one, missed)] if missed else [])
+        return found
+
+    def _unreached_by(
+        self, row: GpuWheel, group: Group, pins: Mapping[Key, Candidate], of_pytorch: set[str]
+    ) -> Unreached | None:
+        """Return the library of a group that a wheel does not find; None if it finds one, or no chosen part contains one."""
+        missed = next((Unreached(one, "", "", is_of_pytorch=True) for one in sorted(of_pytorch.intersection(group))), None)
+        for key, one in pins.items():
+            sonames = self.provided_by(one).intersection(group) if key.is_package and key.project != row.distribution else ()
+            if sonames:
+                folders = self._folders_of(one)
+                if folders.intersection(row.runpath or ()):
+                    return None
+                missed = missed or Unreached(max(sonames), key.project, min(folders, default=""), is_of_pytorch=False)
+        return missed
+
+    def is_reaching(self, candidate: Candidate, providers: Iterable[str]) -> bool:
+        """Return whether a version's wheel finds libraries in these distributions; True if its run path was not measured."""
+        row = self._wheels.row_of(candidate)
+        if row is None or row.runpath is None or self._is_loading(candidate):
+            return True
+        some = [self._wheels.rows_of(Key(name, PACKAGE), of_any_platform=True) for name in providers]
+        return all(any(set(one.folders).intersection(row.runpath) for one in rows) for rows in some)
+
+    def _is_loading(self, candidate: Candidate) -> bool:
+        """Return whether a version loads the libraries of other wheels itself, before its own, as the matrix states."""
+        known = self._loading.get(candidate.key.project, ())
+        return any(SpecifierSet(one).contains(candidate.pep440, prereleases=True) for one in known)
+
+    def _folders_of(self, candidate: Candidate) -> frozenset[str]:
+        """Return the folders with the libraries that a version's wheel contains, found like `provided_by`."""
+        row = self._wheels.row_of(candidate)
+        if row is not None:
+            return frozenset(row.folders)
+        return frozenset(folder for row in self._alike(candidate) for folder in row.folders)
 
     def needed(self, candidate: Candidate) -> tuple[Group, ...]:
         """Return the libraries that a version's wheel needs.
 
-        () when the wheel was not measured or has no GPU code, and when the accelerator is not CUDA. A library that no measured
-        wheel contains is left out, because it is unknown what else may provide it.
+        () when the wheel was not measured, or for CUDA has no GPU code. A library is left out that no measured wheel contains
+        and no row on a runtime names, because it is unknown what may provide it.
         """
         row = self._wheels.row_of(candidate)
         return self._needed_by(row) if row is not None else ()
@@ -113,7 +198,7 @@ class Libraries:
         """
         if not self._wheels.is_unmeasured(candidate):
             return ()
-        around = [self._needed_by(row) for row in _neighbours(self._wheels.rows_of(candidate.key), candidate.pep440)]
+        around = [self._needed_by(row) for row in neighbours(self._wheels.rows_of(candidate.key), candidate.pep440)]
         names = [{library_of(group[0]) for group in groups} for groups in around]
         together: dict[str, set[str]] = {}
         for group in (one for groups in around for one in groups if all(library_of(one[0]) in some for some in names)):
@@ -121,12 +206,18 @@ class Libraries:
         return tuple(tuple(sorted(some)) for some in together.values())
 
     def _needed_by(self, row: GpuWheel) -> tuple[Group, ...]:
-        if not (row.sass or row.ptx) or self._problem.request.accelerator != CUDA:
+        accelerator = self._problem.request.accelerator
+        if accelerator == ROCM:
+            used = [one for one in row.links if one in self._runtimes]
+        elif accelerator == CUDA and (row.sass or row.ptx):
+            used = [*row.links, *(one for one in row.opens if library_of(one) in NEEDED)]
+        else:
             return ()
         by_name: dict[str, list[str]] = {}
-        for soname in (*row.links, *(one for one in row.opens if library_of(one) in NEEDED)):
+        for soname in used:
             by_name.setdefault(library_of(soname), []).append(soname)
-        return tuple(tuple(some) for some in by_name.values() if all(one in self._providers for one in some))
+        known = self._runtimes if accelerator == ROCM else self._providers
+        return tuple(tuple(some) for some in by_name.values() if all(one in known for one in some))
 
     def is_provider(self, key: Key) -> bool:
         """Return whether some measured wheel of a distribution contains libraries for other wheels."""
@@ -140,9 +231,11 @@ class Libraries:
         row = self._wheels.row_of(candidate)
         if row is not None:
             return frozenset(row.provides)
+        return frozenset(soname for row in self._alike(candidate) for soname in row.provides)
+
+    def _alike(self, candidate: Candidate) -> list[GpuWheel]:
         rows = self._wheels.rows_of(candidate.key, of_any_platform=True)
-        alike = [row for row in rows if row.provides and _first(row).release[0] == candidate.pep440.release[0]]
-        return frozenset(soname for row in alike for soname in row.provides)
+        return [row for row in rows if row.provides and first_of(row).release[0] == candidate.pep440.release[0]]
 
     def place_of(self, candidate: Candidate) -> Place:
         """Return the line of the matrix on a version's wheel.
@@ -154,11 +247,13 @@ class Libraries:
         return self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
 
     def providers_of(self, groups: Iterable[Group]) -> list[str]:
-        """Return the names of distributions that contain the last library of each group, sorted.
+        """Return the names of distributions that contain the last library of each group, sorted; [] for libraries of ROCm.
 
         If possible they are all for one CUDA major version, the newest for which each of these libraries exists.
         """
-        owners = [self._providers[max(group)] for group in groups]
+        owners = [self._providers[max(group)] for group in groups if max(group) in self._providers]
+        if not owners:
+            return []
         common = set.intersection(*({cuda_of(name) for name in some} for some in owners))
         newest = max(common, default=0)
         return sorted({min(some, key=lambda name: (cuda_of(name) != newest, name)) for some in owners})
@@ -170,9 +265,25 @@ class Libraries:
         """
         if image.cuda:
             found = self._of_major(CUDA, _major(image.cuda))
+            found = (one for one in found if not one.startswith(NOT_IN_IMAGES))
             yield from (one for one in found if image.kind != "cuda-base" or library_of(one) == "libcudart")
         if image.cudnn:
             yield from self._of_major(CUDNN, _major(image.cudnn))
+
+    def _outside(self, pins: Mapping[Key, Candidate]) -> set[str]:
+        """Return the libraries in directories that the loader searches by default: of the base image, else of the hosts."""
+        image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
+        return set(self.of_image(image)) if image is not None else self._of_hosts()
+
+    def _of_framework(self, pins: Mapping[Key, Candidate]) -> Iterator[str]:
+        """Yield the libraries of the chosen framework: those of its CUDA that the chosen distributions contain.
+
+        If they contain no cuBLAS, which every framework uses, its wheel is taken to contain the whole toolkit itself.
+        """
+        found = {soname for key in _of_framework(pins) for soname in self._of_release(key, pins[key])}
+        chosen = {soname for key, one in pins.items() if key.is_package for soname in self.provided_by(one)}
+        is_apart = any(library_of(soname) == "libcublas" for soname in found & chosen)
+        yield from found & chosen if is_apart else found
 
     def _of_hosts(self) -> set[str]:
         """Return the sonames of the libraries that all hosts state."""
@@ -181,21 +292,27 @@ class Libraries:
             versions = target.host.libraries.versions if target.host.libraries is not None else {}
             # A file name tells the major version of a library. cuBLAS is two libraries of one version.
             names = {name: (f"lib{name}", "libcublasLt") if name == "cublas" else (f"lib{name}",) for name in versions}
-            found.append({f"{file}.so.{_major(text)}" for name, text in versions.items() for file in names[name]})
+            sonames = {f"{file}.so.{_major(text)}" for name, text in versions.items() for file in names[name]}
+            rocm = target.host.libraries.rocm if target.host.libraries is not None else None
+            found.append(sonames.union(self._of_major(ROCM, _major(rocm)) if rocm is not None else ()))
         return set.intersection(*found) if found else set()
 
     def _of_release(self, key: Key, chosen: Candidate) -> Iterator[str]:
-        return self._of_major(key.component, chosen.version.release[0] if chosen.version.release else 0)
+        found = self._of_major(key.component, chosen.version.release[0] if chosen.version.release else 0)
+        return (soname for soname in found if not soname.startswith(NOT_OF_FRAMEWORKS))
 
     def _of_major(self, component: str, major: int) -> Iterator[str]:
-        """Yield the libraries of cuDNN, or of a CUDA toolkit without cuDNN, of a major version."""
-        return (soname for soname in self._providers if (component, major) in self.releases_of((soname,)))
+        """Yield the libraries of cuDNN, of ROCm, or of a CUDA toolkit without cuDNN, of a major version."""
+        known = self._runtimes if component == ROCM else self._providers
+        return (soname for soname in known if (component, major) in self.releases_of((soname,)))
 
     def releases_of(self, group: Group) -> set[tuple[str, int]]:
         """Return the components, with major version, that contain a library of `group`: `("cudnn", 9)`, `("cuda", 12)`."""
-        found = set()
+        found: set[tuple[str, int]] = set()
         for soname in group:
-            if library_of(soname).startswith("libcudnn"):
+            if soname in self._runtimes:
+                found |= self._runtimes[soname]
+            elif library_of(soname).startswith("libcudnn"):
                 found.add((CUDNN, _major(soname.rpartition(".so.")[2])))
             else:
                 found.update((CUDA, cuda_of(name)) for name in self._providers.get(soname, ()))
@@ -292,7 +409,7 @@ class LibraryRequirements:
         return self._ways[group]
 
     def _every_way_to(self, group: Group) -> Iterator[_Way]:
-        releases = self._libraries.releases_of(group)
+        releases = self._libraries.releases_of(group) if not group[0].startswith(NOT_OF_FRAMEWORKS) else set()
         for key in self._of_framework:
             listed = self._problem.domains.get(key, ())
             fitting = [one for one in listed if (key.component, (*one.version.release, 0)[0]) in releases]
@@ -318,22 +435,42 @@ def _providers(matrix: Matrix) -> dict[str, set[str]]:
     return found
 
 
+@once_per_matrix
+def _runtimes(matrix: Matrix) -> dict[str, set[tuple[str, int]]]:
+    """Return the runtimes, with major version, that contain each library that a row on a runtime names, by its soname."""
+    found: dict[str, set[tuple[str, int]]] = {}
+    for component, rows in matrix.sonames.items():
+        majors = {
+            row: {one.version.release[0] for one in matrix.components[component].releases if row.releases.allows(one.version)}
+            for row in rows
+        }
+        for row, numbers in majors.items():
+            for soname in row.libraries:
+                found.setdefault(soname, set()).update((component, number) for number in numbers)
+    return found
+
+
+@once_per_matrix
+def _loading(matrix: Matrix) -> dict[str, tuple[str, ...]]:
+    """Return the versions of distributions that load the libraries of other wheels themselves, as PEP 440 specifiers."""
+    return {one.name: tuple(row.versions for row in one.loads) for one in matrix.distributions if one.loads}
+
+
 def _of_framework(pins: Mapping[Key, Candidate]) -> Iterator[Key]:
-    """Yield the keys of the chosen CUDA toolkits and cuDNNs, if a chosen framework brings them with its wheels."""
+    """Yield the keys of the chosen CUDA toolkits, cuDNNs and ROCm, if a chosen framework brings them with its wheels.
+
+    PyTorch's wheels bring ROCm, JAX's and TensorFlow's need that of the image or the host.
+    """
     if any((build := build_of(pins.get(Key(name)))) is not None and build.accelerator == CUDA for name in FRAMEWORKS):
         yield from (key for key in pins if not key.is_package and key.component in {CUDA, CUDNN})
+    if brings_rocm(pins):
+        yield from (key for key in pins if not key.is_package and key.component == ROCM)
 
 
-def _neighbours(rows: Iterable[GpuWheel], version: PackageVersion) -> list[GpuWheel]:
-    """Return the row of the nearest measured version below a version and that of the nearest one above, if they exist."""
-    found = sorted(((_first(row), row) for row in rows), key=lambda pair: pair[0])
-    below, above = ([row for first, row in found if (first < version) is is_below] for is_below in (True, False))
-    return [*below[-1:], *above[:1]]
-
-
-def _first(row: GpuWheel) -> PackageVersion:
-    """Return the lowest version in a row's specifier, such as 1.16.0 of `>=1.16.0,<=1.17.1`."""
-    return min((PackageVersion(one.version) for one in SpecifierSet(row.versions)), default=PackageVersion("0"))
+def brings_rocm(pins: Mapping[Key, Candidate]) -> bool:
+    """Return whether the wheels of a chosen framework contain ROCm, as PyTorch's do."""
+    build = build_of(pins.get(PYTORCH))
+    return build is not None and build.accelerator == ROCM
 
 
 def library_of(soname: str) -> str:

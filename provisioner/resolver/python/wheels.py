@@ -7,29 +7,30 @@ A wheel that was not measured, of a distribution with GPU code, is a doubt.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version as PackageVersion
 
-from provisioner.accelerators import ON_GPUS
+from provisioner.accelerators import ON_GPUS, ROCM_LIBRARIES
 from provisioner.grounds.bound import Specifier
 from provisioner.grounds.predicate import Requires
 from provisioner.grounds.requirement import Relation
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.python.bundled import CUDA, runtime_of_series, runtime_requirements
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, Requirement
-from provisioner.resolver.rules.devices import ROCM_LIBRARIES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import GpuWheel, Matrix
+    from provisioner.matrix.model import GpuWheel, Matrix, SeenToRun, SystemWheel
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
 DRIVER, ROCM = "driver", "rocm"
+Measured = TypeVar("Measured", bound="GpuWheel | SystemWheel")
 _specifier = lru_cache(maxsize=1024)(SpecifierSet)
 
 
@@ -46,6 +47,7 @@ class GpuWheels:
         self._rows: Mapping[str, Sequence[GpuWheel]] = _by_distribution(problem.matrix) if is_about_gpus else {}
         self._with_gpu_code = with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
         self._served: dict[int, bool] = {}
+        self._of_others: dict[str, bool] = {}
 
     @property
     def distributions(self) -> frozenset[str]:
@@ -87,9 +89,14 @@ class GpuWheels:
         targets = row.gfx if self._problem.request.accelerator == ROCM else row.sass
         return targets is None and not self._problem.needs.devices.is_for_others(row)
 
+    def undocumented(self, candidate: Candidate) -> tuple[SeenToRun, ...]:
+        """Return the rows about GPUs of the hosts that were seen to run code like a wheel's, without NVIDIA's promise."""
+        row = self.row_of(candidate)
+        return self._problem.needs.devices.undocumented(self._without_components(row)) if row is not None else ()
+
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
         """Yield the requirements of a version's wheel on GPUs, on drivers and on NumPy."""
-        row = self.row_of(candidate)
+        row = self.row_of(candidate) or self._of_others_around(candidate)
         if row is None:
             return
         place = self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
@@ -104,12 +111,29 @@ class GpuWheels:
             ground = candidate.entails(predicate, Relation(row.distribution, "numpy", "undeclared"), place)
             yield Requirement(Key("numpy", PACKAGE), Matching(SpecifierSet(row.numpy)), ground)
 
+    def _of_others_around(self, candidate: Candidate) -> GpuWheel | None:
+        """Return the measured row below an unmeasured version if that and the next row are for another vendor's GPUs alone.
+
+        The version is taken to be for the same GPUs, so that it is no way around the measured ones.
+        """
+        if not self._is_of_default_index(candidate) or not self._has_rows_of_others(candidate.key):
+            return None
+        around = neighbours(self.rows_of(candidate.key), candidate.pep440)
+        return around[0] if len(around) > 1 and all(map(self._problem.needs.devices.is_for_others, around)) else None
+
+    def _has_rows_of_others(self, key: Key) -> bool:
+        found = self._of_others.get(key.project)
+        if found is None:
+            rows = self._rows.get(key.project, ())
+            found = self._of_others[key.project] = any(map(self._problem.needs.devices.is_for_others, rows))
+        return found
+
     def rank(self, candidate: Candidate) -> int:
         """Return 0 for a version ordered by its number alone, 1 for one with unmeasured GPU code, 2 for a useless one.
 
         A useless version has no code for some GPU of a host, so that its metadata need not be read.
         """
-        row = self.row_of(candidate)
+        row = self.row_of(candidate) or self._of_others_around(candidate)
         if row is not None:
             if id(row) not in self._served:
                 self._served[id(row)] = self._problem.needs.devices.is_served_by(self._without_components(row))
@@ -159,6 +183,21 @@ def uses_gpus(matrix: Matrix, candidate: Candidate, *, platform: str, accelerato
         return bool(row.gfx) or any(name.startswith(ROCM_LIBRARIES) for name in sonames)
     has_code = row.sass is None or row.sass or row.ptx or row.runtime or row.compiler
     return bool(has_code) or any(not name.startswith((*ROCM_LIBRARIES, "libtorch", "libc10.")) for name in sonames)
+
+
+def neighbours(rows: Iterable[Measured], version: PackageVersion) -> list[Measured]:
+    """Return the row of the nearest measured version below a version and that of the nearest one above, if they exist."""
+    found = sorted(((first_of(row), row) for row in rows), key=lambda pair: pair[0])
+    below = [row for first, row in found if first < version]
+    above = [row for first, row in found if first >= version]
+    return [*below[-1:], *above[:1]]
+
+
+def first_of(row: GpuWheel | SystemWheel) -> PackageVersion:
+    """Return the lowest version in a row's specifier, such as 1.16.0 of `>=1.16.0,<=1.17.1`."""
+    return min(
+        (PackageVersion(one.version.removesuffix(".*")) for one in SpecifierSet(row.versions)), default=PackageVersion("0")
+    )
 
 
 def _is_for(row: GpuWheel, platform: str) -> bool:

@@ -140,21 +140,38 @@ class CudaCompat:
 
         `targets` is as in `of_cuda`. `source` is the citation of the image, used unless the spec states the cuda-compat.
         """
-        cuda = cuda_of_compat(self._request, candidate)
-        if cuda is None or self._request.runs != "container":
-            return
-        if cuda not in self._tests:
-            self._tests[cuda] = tests_of_compat(self._matrix, cuda)
-        anywhere, in_data_centres = self._tests[cuda]
         is_stated = self._request.stated_cuda_compat is not None
         place = self._request.place("image.cuda_compat") if is_stated else source
         for key, target in targets.items():
-            if target is None or not is_mounted(self._matrix, target.host):
+            cuda = self.loaded(candidate, target) if target is not None else None
+            if target is None or cuda is None:
                 continue
+            if cuda not in self._tests:
+                self._tests[cuda] = tests_of_compat(self._matrix, cuda)
+            anywhere, in_data_centres = self._tests[cuda]
             test = anywhere if self._guards.is_data_centre(target) is Verdict.NO else in_data_centres
             if test is not None:
                 predicate = NeedsDriver((test.bound,), is_compat_harmful=True)
                 yield Requirement(key, test, candidate.entails(predicate, Relation("image", "driver"), place))
+
+    def loaded(self, image: Candidate | None, target: TargetHost) -> Version | None:
+        """Return the CUDA release of the cuda-compat that a host loads in place of an older driver's libcuda in a base image.
+
+        None when the host loads none, or its release is unknown.
+        """
+        is_loaded = self._request.runs == "container" and is_mounted(self._matrix, target.host)
+        return cuda_of_compat(self._request, image) if is_loaded else None
+
+    def of_unknown_branches(self, image: Candidate | None, target: TargetHost, driver: Version) -> WorksWithCompat | None:
+        """Return the test that a driver of a host fails if it loads a cuda-compat whose supported branches nobody knows.
+
+        None for GPUs that no cuda-compat supports, for which `of_image` requires that the driver loads none.
+        """
+        cuda = self.loaded(image, target)
+        if cuda is None or self._guards.is_data_centre(target) is Verdict.NO:
+            return None
+        anywhere, in_data_centres = tests_of_compat(self._matrix, cuda)
+        return anywhere if in_data_centres is None and not anywhere.runs(driver) else None
 
     def _is_used(self, target: TargetHost | None) -> bool:
         """Return whether a host's driver may run newer CUDA through the image's cuda-compat; False when `target` is None."""

@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from provisioner.accelerators import ROCM_LIBRARIES
 from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
-from provisioner.grounds.predicate import BundlesCompiler, CompiledFor, KnowsTarget, NeedsNativeDriver, Unmeasured
-from provisioner.grounds.requirement import Relation
+from provisioner.grounds.bound import Versions
+from provisioner.grounds.predicate import (
+    BundlesCompiler,
+    CompiledFor,
+    KnowsTarget,
+    LinksToRocm,
+    NeedsNativeDriver,
+    Unmeasured,
+)
+from provisioner.grounds.predicate import Needs as NeedsComponent
+from provisioner.grounds.requirement import EXPECTATION, Relation, Row
 from provisioner.matrix.model import Build
 from provisioner.matrix.need import Need
 from provisioner.matrix.once import once_per_matrix
@@ -27,16 +37,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.grounds.predicate import Predicate
-    from provisioner.matrix.model import GfxOverride, GpuWheel, Matrix
+    from provisioner.matrix.model import GfxOverride, GpuWheel, Matrix, SeenToRun
     from provisioner.places import Place
     from provisioner.request import Request
     from provisioner.resolver.rules.guards import Guards
 
 CUDA: Final = "cuda"
-
-
-ROCM_LIBRARIES = ("libamdhip", "libhip", "libhsa", "libmiopen", "libMIOpen", "librccl", "libroc")
-"""The beginnings of the names of ROCm's libraries."""
 
 
 def version_of_device(target: str) -> Version:
@@ -67,6 +73,12 @@ class Devices:
         self._jetsons = frozenset(target.label for target in request.hosts if is_jetson(matrix, target.host))
         """The labels of the hosts that are Jetsons: they have NVIDIA's libraries from JetPack, which differ from those in its
         packages."""
+        self._seen_to_run = {
+            target.label: rows
+            for target in request.hosts
+            if (rows := tuple(row for row in matrix.seen_to_run if guards.hold(row.on, target)))
+        }
+        """The rows about GPUs that run more code than is documented, by the label of the host on which they hold."""
 
     def of_code(self, candidate: Candidate, code: Build, place: Place) -> Iterator[Requirement]:
         """Yield the requirements of a candidate's GPU code on every GPU of every host, and of its PTX on the drivers.
@@ -87,9 +99,39 @@ class Devices:
             if component == CUDA:
                 device = key.name.partition(":")[2]
                 predicate = KnowsTarget(f"gpu {device}", is_known=device in served)
-            yield Requirement(key, Labelled(served), candidate.entails(predicate, Relation(component, "gpu"), place))
+            allowed = served.union(row.gpu for row in self._seen(key, code))
+            yield Requirement(key, Labelled(allowed), candidate.entails(predicate, Relation(component, "gpu"), place))
         if code.accelerator == CUDA and targets is not None:
             yield from self._ptx(candidate, code, place)
+
+    def expected(self, candidate: Candidate, code: Build, place: Place) -> Iterator[Requirement]:
+        """Yield the requirement of documented GPUs for each GPU that was only seen to run a framework's code, `code`."""
+        for key in self.gpus if self._seen_to_run else ():
+            served = self._served(code)
+            for row in self._seen(key, code):
+                if row.gpu not in served:
+                    documented = Versions(tuple(sorted(map(Version.parse, served))))
+                    predicate = NeedsComponent("gpu", (documented,), row.because)
+                    yield Requirement(key, Labelled(served), candidate.entails(predicate, Row(EXPECTATION, row.name), place))
+
+    @property
+    def has_undocumented(self) -> bool:
+        """Whether a host has a GPU that was seen to run more code than is documented."""
+        return bool(self._seen_to_run)
+
+    def undocumented(self, wheel: GpuWheel) -> tuple[SeenToRun, ...]:
+        """Return the rows about GPUs of the hosts that were seen to run code like a wheel's, without NVIDIA's promise."""
+        code = self._build_of(wheel)
+        found = (row for key in self.gpus for row in self._seen(key, code))
+        return tuple(row for row in dict.fromkeys(found) if row.gpu not in self._served(code))
+
+    def _seen(self, key: Key, code: Build) -> tuple[SeenToRun, ...]:
+        """Return the rows that say that a host's GPU, `key`, was seen to run machine code like that of a build."""
+        rows = self._seen_to_run.get(key.scope, ())
+        targets = {Target.parse(target) for target in code.sass or ()} if rows else set()
+        plain = {target.capability for target in targets if not target.suffix}
+        device = key.name.partition(":")[2]
+        return tuple(row for row in rows if row.gpu == device and not plain.isdisjoint(map(capability, row.runs)))
 
     def code_of(self, candidate: Candidate) -> Build | None:
         """Return the GPU code that decides on which GPUs a candidate runs, as a build; None for a candidate without any.
@@ -119,10 +161,14 @@ class Devices:
         targets = (*(build.gfx or ()), *(build.sass or ()), *(build.ptx or ()))
         if targets:
             ground = candidate.entails(CompiledFor(targets), Relation(name, "gpu"), place)
-            served = Labelled(self._served(build))
-            yield from (Requirement(key, served, ground) for key in self.gpus)
+            served = self._served(build)
+            for key in self.gpus:
+                yield Requirement(key, Labelled(served.union(row.gpu for row in self._seen(key, build))), ground)
             if build.accelerator == "cuda":
                 yield from self._ptx(candidate, build, place)
+        elif self.is_for_others(wheel):
+            ground = candidate.entails(LinksToRocm(_of_rocm(wheel.links)), Relation(name, "gpu"), place)
+            yield from (Requirement(key, Labelled(frozenset()), ground) for key in self.gpus)
         elif wheel.compiler and build.accelerator == "cuda":
             known = self._known_to_compiler(wheel.compiler)
             if known is not None:
@@ -133,20 +179,21 @@ class Devices:
     def is_served_by(self, wheel: GpuWheel) -> bool:
         """Return whether a wheel has code for every GPU that the hosts state, or has no measured GPU code at all."""
         build = self._build_of(wheel)
-        return (not self.is_for_others(wheel) and not (build.gfx or build.sass or build.ptx)) or self._served(build).issuperset(
-            self._all_devices()
-        )
+        if not self.is_for_others(wheel) and not (build.gfx or build.sass or build.ptx):
+            return True
+        seen = (row.gpu for key in self.gpus for row in self._seen(key, build))
+        return self._served(build).union(seen).issuperset(self._all_devices())
 
     def is_for_others(self, wheel: GpuWheel) -> bool:
         """Return whether a wheel has GPU code for the GPUs of another vendor than the accelerator's, and for no others.
 
-        A wheel that links to libraries of ROCm has code for AMD's GPUs, too, even if that code is packed and was not measured.
+        A wheel that links to libraries of ROCm has code for AMD's GPUs, too, even if that code is packed and was not measured,
+        or is compiled by those libraries.
         """
         cuda, rocm = bool(wheel.sass or wheel.ptx), bool(wheel.gfx)
         if self._request.accelerator == "rocm":
-            links_rocm = any(name.startswith(ROCM_LIBRARIES) for name in (*wheel.links, *wheel.opens))
-            return cuda and not rocm and not links_rocm
-        return rocm and not cuda
+            return cuda and not rocm and not _of_rocm((*wheel.links, *wheel.opens))
+        return not cuda and (rocm or (bool(_of_rocm(wheel.links)) and not wheel.runtime and not wheel.compiler))
 
     def _build_of(self, wheel: GpuWheel) -> Build:
         """Return a wheel's GPU code as a build: the code for the accelerator, or if the wheel has none, for another vendor."""
@@ -223,6 +270,11 @@ class Devices:
     def _is_requested_by_name(self, build: Build) -> bool:
         requires = self._request.spec.requires
         return f"+{build.name}" in requires.get("pytorch", "") or requires.get("pytorch_build") is not None
+
+
+def _of_rocm(sonames: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of some libraries that belong to ROCm."""
+    return tuple(name for name in sonames if name.startswith(ROCM_LIBRARIES))
 
 
 def _works_with(row: GfxOverride, build: Build) -> bool:

@@ -13,7 +13,7 @@ from provisioner.host.facts import stated
 from provisioner.matrix.need import NAMED_GUARDS
 from provisioner.resolver.requirement import is_of_system
 from provisioner.resolver.rules.facts import has_driver_of_some_version, interpreter, virtualizations
-from provisioner.versions import Version
+from provisioner.versions import Version, kernel_build
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -130,7 +130,7 @@ class Guards:
         is_named = guard.component in NAMED_GUARDS or value == ABSENT or value.startswith("gfx")
         if is_named or (component is not None and component.named):
             return Version.named(value) in guard.one_of
-        return guard.allows(Version.parse(value))
+        return guard.allows(kernel_build(value) if guard.component == "kernel" else Version.parse(value))
 
 
 def _of_some(possible: Collection[str], wanted: Collection[str]) -> Verdict:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from provisioner.grounds.doubt import UnknownImage
+from provisioner.grounds.doubt import TakenForKnown, UnknownImage
 from provisioner.matrix.model import Build, ImageFacts, Release
 from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import Candidate, ImageCandidate, Key
@@ -20,6 +20,7 @@ from provisioner.versions import Range, Version, series
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
 
@@ -29,11 +30,11 @@ KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-d
 """The kind of base image that each keyword of `image.base` selects; any other text there is an image reference."""
 
 
-def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[Candidate, ...], tuple[UnknownImage, ...]]:
+def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[Candidate, ...], tuple[Doubt, ...]]:
     """Return the base images that may be chosen, in order of preference, and the doubts about them.
 
-    An image that the spec names and the matrix does not list is the only candidate, with a doubt. There are no candidates when
-    the matrix has no image of the requested kind for the platform.
+    An image that the spec names and the matrix does not list is the only candidate, with a doubt if its C library or its Python
+    is unknown. There are no candidates when the matrix has no image of the requested kind for the platform.
     """
     base = request.image_base
     kind = KINDS.get(base)
@@ -41,27 +42,78 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
         known = [image for image in matrix.images if image.kind == kind and _serves(image, request.platform)]
         if request.may_take_cuda_compat:
             known += _with_cuda_compat(matrix, request)
+        if base == "auto" and any(is_jetson(matrix, target.host) for target in request.hosts):
+            known += [image for image in matrix.images if image.kind == "l4t" and _serves(image, request.platform)]
     else:
-        tag = base.partition("@")[0]
-        known = [image for image in matrix.images if image.reference == tag and _serves(image, request.platform)]
+        known = [image for image in images_named(matrix, base) if _serves(image, request.platform)]
     known.sort(key=lambda image: image.reference != request.preferred.get("image"))
     if known:
         # A reference of the spec keeps its digest, with the facts of its tag. The spec's NVIDIA_REQUIRE_CUDA comes before that
         # of the tag, for it was read from that very image.
         require = request.spec.image.require
+        doubts: tuple[Doubt, ...] = ()
         if kind is None:
+            doubts = tuple(
+                TakenForKnown(reference=base.partition("@")[0], known=one.reference)
+                for one in known[:1]
+                if not is_published_as(base, one)
+            )
             known = [
-                replace(one, reference=base, require_cuda=one.require_cuda if require is None else require) for one in known
+                _as_stated(
+                    replace(one, reference=base, require_cuda=one.require_cuda if require is None else require), matrix, request
+                )
+                for one in known
             ]
         pythons = _managed(matrix, request.platform)
         exact = tuple(_with_toolkit(matrix, request, key, pythons))
         labels = {one.label for one in exact}
-        return (*exact, *(_candidate(image, key, pythons) for image in known if image.reference not in labels)), ()
+        return (*exact, *(_candidate(image, key, pythons) for image in known if image.reference not in labels)), doubts
     if kind is not None:
         return (), ()
     given = request.spec.image
     foreign = ImageFacts(reference=base, kind="", glibc="", cuda=given.cuda or "", require_cuda=given.require or "")
-    return (_candidate(foreign, key),), (UnknownImage(reference=base),)
+    foreign = _as_stated(foreign, matrix, request)
+    unknown = tuple(
+        name for name, text in (("glibc", foreign.glibc), ("python", foreign.python or foreign.apt_python)) if not text
+    )
+    pythons = _managed(matrix, request.platform)
+    return (_candidate(foreign, key, pythons),), (UnknownImage(reference=base, unknown=unknown),) if unknown else ()
+
+
+def _as_stated(image: ImageFacts, matrix: Matrix, request: Request) -> ImageFacts:
+    """Return a base image with the Linux distribution, C library and Python that the spec states of it.
+
+    A distribution implies the C library and the Python of the images of that distribution in the matrix.
+    """
+    given = request.spec.image
+    if given.distribution:
+        like = next((one for one in matrix.images if one.distribution == given.distribution), None)
+        image = replace(image, distribution=given.distribution, glibc=like.glibc if like is not None else image.glibc)
+        if like is not None and not image.python:
+            alike = (one.apt_python for one in matrix.images if one.distribution == given.distribution)
+            image = replace(image, apt_python=next(filter(None, alike), ""))
+    if given.python:
+        image = replace(image, python=series(given.python), apt_python="")
+    return replace(image, glibc=given.glibc) if given.glibc else image
+
+
+def images_named(matrix: Matrix, reference: str) -> tuple[ImageFacts, ...]:
+    """Return the base images of the matrix that a reference names: by digest, by name and tag, or in another registry.
+
+    A company's mirror has the images of others below a path of its own, so an image whose path ends in the name and tag of a
+    known one is taken for it; `is_published_as` tells the two apart.
+    """
+    same = tuple(one for one in matrix.images if is_published_as(reference, one))
+    if same:
+        return same
+    path = f"/{reference.partition('@')[0]}"
+    return tuple(one for one in matrix.images if path.endswith(f"/{one.reference.removeprefix('nvcr.io/')}"))
+
+
+def is_published_as(reference: str, image: ImageFacts) -> bool:
+    """Return whether a reference has the digest of a known image, or names it where its publisher has it."""
+    tag, _, digest = reference.partition("@")
+    return bool(image.digest and digest == image.digest) or _short(tag) == image.reference
 
 
 def realises_toolkit(request: Request) -> bool:
@@ -95,6 +147,21 @@ def _with_cuda_compat(matrix: Matrix, request: Request) -> list[ImageFacts]:
     return [image for image in matrix.images if image.kind == "cuda-runtime" and _serves(image, request.platform)]
 
 
+def images_with_libraries(matrix: Matrix, request: Request, key: Key) -> tuple[Candidate, ...]:
+    """Return the base images with CUDA's libraries that may be chosen where wheels need libraries that nothing else has.
+
+    () if the spec does not leave the base image of a CUDA container open, or if a host is a Jetson: NVIDIA's images for Arm are
+    for servers.
+    """
+    is_open = request.runs == "container" and request.image_base == "auto" and request.accelerator == "cuda"
+    if not is_open or any(is_jetson(matrix, target.host) for target in request.hosts):
+        return ()
+    pythons = _managed(matrix, request.platform)
+    found = [image for image in matrix.images if image.kind == "cuda-runtime" and _serves(image, request.platform)]
+    found.sort(key=lambda image: image.reference != request.preferred.get("image"))
+    return tuple(_candidate(image, key, pythons) for image in found)
+
+
 def images_with_cuda_compat(matrix: Matrix, request: Request, cuda: Version) -> frozenset[str]:
     """Return the references of the base images that may be chosen with a cuda-compat of the release `cuda` or a newer one."""
     images = _with_cuda_compat(matrix, request)
@@ -126,6 +193,15 @@ def _managed(matrix: Matrix, platform: str) -> tuple[Version, ...]:
     return tuple(sorted(found, reverse=True))
 
 
+def _short(tag: str) -> str:
+    """Return a tag as the matrix spells it: without the registry that is the default one, or that has the same CUDA images.
+
+    Source: NVIDIA container images, README.md: the CUDA images are on Docker Hub and in NVIDIA's catalogue.
+    """
+    short = tag.removeprefix("docker.io/").removeprefix("library/")
+    return short.removeprefix("nvcr.io/") if short.startswith("nvcr.io/nvidia/cuda:") else short
+
+
 def own_pythons(candidates: Iterable[Candidate]) -> frozenset[str]:
     """Return the Python versions that one of the base images contains or that its Linux distribution packages."""
     images = (one.image for one in candidates if isinstance(one, ImageCandidate))
@@ -138,7 +214,7 @@ def _candidate(image: ImageFacts, key: Key, pythons: Sequence[Version] = (), *, 
     With `is_exact` the candidate requires exactly the CUDA and cuDNN in the image, otherwise any CUDA of the same minor
     release. `pythons` are the Python series that can be installed in an image whose Linux distribution packages another series.
     """
-    needs = []
+    needs = [*image.requires]
     if image.glibc:
         needs.append(Need(component="glibc", range=Range(), one_of=(Version.parse(image.glibc),)))
     if is_exact:

@@ -60,8 +60,9 @@ from provisioner.resolver.rules.facts import (
 from provisioner.resolver.rules.gate import ImageGate
 from provisioner.resolver.rules.guards import Guards
 from provisioner.resolver.rules.policy import PolicyRequirements
-from provisioner.resolver.rules.rocm_libraries import rocblas_requirements
+from provisioner.resolver.rules.rocm_libraries import kernel_requirements
 from provisioner.resolver.rules.shared_files import runtime_needs
+from provisioner.resolver.rules.signed_modules import LOADS_BUILT_ON_THE_HOST, SignedModules
 from provisioner.resolver.rules.silence import Silence
 from provisioner.resolver.rules.toolchain import Toolchain
 from provisioner.versions import Version, without_local
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provisioner.grounds.bound import Bound
+    from provisioner.grounds.predicate import NeedsOwnKey
     from provisioner.grounds.source import Source
     from provisioner.matrix.model import Build, DriverMinimum, Matrix, Release, Rule
     from provisioner.matrix.need import Need
@@ -108,6 +110,7 @@ class Needs:
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
         self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
         self._kernels = KernelSupport(matrix)
+        self._signed_modules = SignedModules(matrix, request)
         self._shown = shown_by_drivers(matrix)
         self._bundle_overrides = BundleOverrides(matrix, request)
         self.policy = PolicyRequirements(matrix, request)
@@ -117,15 +120,15 @@ class Needs:
         self._toolchain = Toolchain(matrix, request, self.guards, keys)
         self._gate = ImageGate(matrix, request, self.guards, keys=keys)
         self._is_lenient = is_lenient
-        self._cuda_compat = CudaCompat(matrix, request, self.guards)
+        self.cuda_compat = CudaCompat(matrix, request, self.guards)
 
     def _of_one_component(self, candidate: Candidate) -> Iterator[Requirement]:
-        """Yield the special requirements of ROCm on GPUs, of an image on hosts, and of nvcc on the targets to compile for."""
-        if candidate.key.component == "rocm":
-            yield from rocblas_requirements(self._matrix, candidate, self._keys.get("gpu", ()))
+        """Yield the special requirements of ROCm and its libraries on GPUs, an image on hosts, nvcc on targets."""
+        if candidate.key.component == "rocm" or candidate.key.component in self._matrix.kernels:
+            yield from kernel_requirements(self._matrix, candidate, self._keys.get("gpu", ()))
         elif isinstance(candidate, ImageCandidate):
             yield from self._gate.of(candidate)
-            yield from self._cuda_compat.of_image(candidate, self._drivers_for(candidate), self._place(candidate))
+            yield from self.cuda_compat.of_image(candidate, self._drivers_for(candidate), self._place(candidate))
         elif candidate.key.component == "nvcc" and (build := build_of(candidate)) is not None:
             yield from self._toolchain.targets(candidate, build, self._place(candidate))
 
@@ -153,6 +156,9 @@ class Needs:
                 if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
                     needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=candidate.subject)
                     yield from self._open(candidate, need, self._hosts, needed_by)
+        hosts = {label: one for label, one in self._of(candidate.key).items() if self._lacks_signed_modules(candidate, one)}
+        needed_by = NeededBy(needs="secure_boot", bound=bound_of(LOADS_BUILT_ON_THE_HOST), subject=candidate.subject)
+        yield from self._open(candidate, LOADS_BUILT_ON_THE_HOST, hosts, needed_by)
         for rule in self._rules_on(candidate):
             hosts = self._where(candidate.key, rule)
             for need in rule.require:
@@ -181,6 +187,7 @@ class Needs:
             yield from runtime_needs(self._matrix, candidate)
         if component == "driver":
             yield from self._kernel(candidate, release)
+            yield from self._own_key(candidate)
         else:
             yield from self._declared(candidate, self._toolchain.needs(candidate, release))
             yield from self._platform(candidate, release.platforms if release is not None else ())
@@ -205,12 +212,14 @@ class Needs:
 
         An answer that violates one is unverified.
         """
-        release = release_of(candidate)
-        for need in release.expects if release is not None else ():
+        release, build = release_of(candidate), build_of(candidate)
+        for need in (*(release.expects if release is not None else ()), *(build.expects if build is not None else ())):
             row = Row(EXPECTATION, need.component, candidate.key.component)
             ground = candidate.entails(NeedsComponent(need.component, (bound_of(need),)), row, self._place(candidate))
             for key in self._reach(candidate.key, need.component):
                 yield Requirement(key, _test(need, candidate), ground)
+        if candidate.key.component in FRAMEWORKS and build is not None:
+            yield from self.devices.expected(candidate, build, self._place(candidate))
         for rule in self._rules_on(candidate):
             for one in self._by_rule(candidate, rule, rule.expect):
                 yield replace(one, ground=replace(one.ground, relation=Row(EXPECTATION, rule.name)))
@@ -340,7 +349,7 @@ class Needs:
             yield Requirement(Key("platform"), Labelled(frozenset(platforms)), ground)
 
     def _driver(self, candidate: Candidate, minimum: DriverMinimum) -> Iterator[Requirement]:
-        yield from self._cuda_compat.of_cuda(candidate, minimum, self._drivers_for(candidate), source=self._place(candidate))
+        yield from self.cuda_compat.of_cuda(candidate, minimum, self._drivers_for(candidate), source=self._place(candidate))
 
     def _drivers_for(self, candidate: Candidate) -> dict[Key, TargetHost | None]:
         """Return the keys of the drivers on which a candidate runs, each with its host; None for a key of all hosts."""
@@ -368,6 +377,19 @@ class Needs:
         ground = candidate.entails(BuildsOnKernels(bounds), Relation("driver", "kernel"), place)
         for key in self._reach(candidate.key, "kernel"):
             yield Requirement(key, test, ground)
+
+    def _lacks_signed_modules(self, candidate: Candidate, target: TargetHost) -> NeedsOwnKey | None:
+        is_driver = candidate.key.component == "driver"
+        return self._signed_modules.lacking(candidate.version, target.host) if is_driver else None
+
+    def _own_key(self, candidate: Candidate) -> Iterator[Requirement]:
+        """Yield the requirement of a driver that no signed modules exist of: Secure Boot is off, or a key is enrolled."""
+        for key in self._reach(candidate.key, "secure_boot"):
+            target = self._hosts.get(key.scope)
+            if target is not None and (predicate := self._lacks_signed_modules(candidate, target)) is not None:
+                place = self._signed_modules.place(target.host)
+                ground = candidate.entails(predicate, Relation("driver", "secure_boot"), place)
+                yield Requirement(key, _test(LOADS_BUILT_ON_THE_HOST, candidate), ground)
 
     def _patched(self, candidate: Candidate, kernel: str, place: Source | None) -> Iterator[Requirement]:
         """Yield the requirement that `patched-kernel` is allowed, if a driver builds on a host's kernel only with patches.

@@ -11,9 +11,11 @@ with them.
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
+from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.resolver.search.sat import at_most_one
 
 if TYPE_CHECKING:
@@ -28,13 +30,24 @@ MAX_READS = 3000
 read."""
 
 
-class CompleteSearch:
-    """A search of one problem instance in one SAT solver, which reuses clauses that it learnt in earlier calls."""
+def every_key(key: Key) -> bool:
+    """Return True: a search has every key unless it is told otherwise."""
+    del key
+    return True
 
-    def __init__(self, instance: ProblemInstance) -> None:
+
+class CompleteSearch:
+    """A search of one problem instance in one SAT solver, which reuses clauses that it learnt in earlier calls.
+
+    The Python of the instance's environment is no group: every assignment has it, and no conflict contains it. `includes` tells
+    whether a key belongs to the search; requirements on other keys are left out. By default all keys do.
+    """
+
+    def __init__(self, instance: ProblemInstance, includes: Callable[[Key], bool] = every_key) -> None:
         from pysat.solvers import Solver
 
         self._instance = instance
+        self._includes = includes
         self._solver = Solver(name="glucose42", incr=False)
         self._next = 0
         self._variables: dict[Candidate, int] = {}
@@ -47,8 +60,17 @@ class CompleteSearch:
         self._index_reads = 0
         self._present: dict[Key, int] = {}
         self._kept_present: tuple[Key, ...] = ()
+        self._numbers = count()
+        self._wanted: Collection[Group] | None = None
+        """The groups whose requirements are encoded; None for all."""
+        self._deferred: dict[int, tuple[Candidate | None, Requirement]] = {}
+        """The requirements of other groups, numbered as they were read, each with the candidate that has it, as `members`."""
         for requirement in instance.roots:
-            self._require(requirement, None)
+            if requirement.ground.group == PYTHON_ATTEMPT:
+                self._domain(requirement.key)
+                self._solver.add_clause([self._variable(one) for one in instance.allowed(requirement)])
+            else:
+                self._deferred[next(self._numbers)] = None, requirement
 
     def close(self) -> None:
         """Free the solver's memory."""
@@ -80,6 +102,7 @@ class CompleteSearch:
         is empty. Raises `UnavailableError` when an index cannot be reached, or when the metadata of more than `MAX_READS`
         versions, or of more than the `ReadBudget` allows, would have to be read.
         """
+        self._want(None)
         chosen = self._chosen(given, present)
         if among:
             chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
@@ -93,15 +116,44 @@ class CompleteSearch:
         present: Collection[Key] = (),
         among: Sequence[Candidate] = (),
     ) -> bool:
-        """Return whether what was read so far proves that `find` returns None.
+        """Return whether what was read so far proves that `find` returns None; the arguments are those of `find`."""
+        return self.refutation(without=without, given=given, present=present, among=among) is not None
+
+    def refutation(
+        self,
+        *,
+        without: Collection[Group] = (),
+        given: Collection[Candidate] = (),
+        present: Collection[Key] = (),
+        among: Sequence[Candidate] = (),
+    ) -> tuple[Group, ...] | None:
+        """Return the groups used by a proof that `find` returns None, not always a minimal set; None if there is no proof.
 
         Nothing more is read from an index: the proof uses the matrix and the metadata of versions that the search has read. The
         arguments are those of `find`.
         """
+        self._want(None)
         chosen = self._chosen(given, present)
         if among:
             chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
-        return self._search(lambda: self._all_but(without), lambda: without, chosen, is_reading=False) is None
+        pins = self._search(lambda: self._all_but(without), lambda: without, chosen, is_reading=False)
+        return None if pins is not None else self._core(without)
+
+    def admits(self, requirements: Collection[Requirement]) -> bool:
+        """Return whether `requirements` can hold together with all groups, as far as is known without reading an index."""
+        self._want(None)
+        self._kept_present = tuple({one.key: None for one in requirements})
+        chosen = [self._meeting(one) for one in requirements]
+        return self._search(lambda: self._all_but(()), lambda: (), chosen, is_reading=False) is not None
+
+    def _meeting(self, requirement: Requirement) -> int:
+        """Return a literal that, when assumed, makes the solver choose a candidate that meets a requirement."""
+        self._domain(requirement.key)
+        allowed = self._instance.allowed(requirement)
+        literal = self._fresh()
+        chosen = (self._variable(one) for one in self._instance.candidates(requirement.key) if one in allowed)
+        self._solver.add_clause([-literal, *chosen])
+        return literal
 
     def _chosen(self, given: Collection[Candidate], present: Collection[Key]) -> list[int]:
         self._kept_present = tuple(present)
@@ -124,40 +176,36 @@ class CompleteSearch:
         self._solver.add_clause([-literal, *variables])
         return literal
 
-    def core(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
-        """Return the groups used by the proof that there is no assignment; not always a minimal set.
-
-        The proof is that of the latest search, which must have been a `find` that returned None or a `refutes` that returned
-        True, with the same `without`.
-        """
+    def _core(self, without: Collection[Group] = ()) -> tuple[Group, ...]:
+        """Return the groups used by the proof of the latest search, which found no assignment with the same `without`."""
         used = self._solver.get_core() or []
         return tuple(self._group_of[literal] for literal in used if literal in self._group_of and literal not in without)
 
-    def minimal(self, *, without: Collection[Group] = ()) -> tuple[Group, ...]:
+    def minimal(self, *, without: Collection[Group] = (), among: Collection[Group] = ()) -> tuple[Group, ...]:
         """Return a minimal set of groups that cannot hold together: without any one of them there is a solution.
 
         Groups are deleted one by one, and each step is a complete search over the same clauses. A group stays in the set when
         the search without it fails because an index cannot be reached: the set then still cannot hold together, but may not be
-        minimal.
+        minimal. `among` are groups that are known to be impossible together, to which the set is limited; () for all groups.
         """
-        decided = self.find(without=without)
-        assert decided is None, "only an impossible problem has a conflict"
-        kept = list(self._start(without))
+        if not among:
+            decided = self.find(without=without)
+            assert decided is None, "only an impossible problem has a conflict"
+        kept = list(self._start(without, among or self._core(without)))
         for group in tuple(kept):
             rest = [other for other in kept if other != group]
             if group in kept and self._is_refuted(rest):
-                proof = set(self.core())
+                proof = set(self._core())
                 kept = [other for other in rest if other in proof]
         return tuple(kept)
 
-    def _start(self, without: Collection[Group]) -> tuple[Group, ...]:
-        """Return groups that cannot hold together, for `minimal` to reduce.
+    def _start(self, without: Collection[Group], first: Collection[Group]) -> Collection[Group]:
+        """Return groups that cannot hold together, for `minimal` to reduce: `first`, or some without any request of the user.
 
-        The groups contain no request of the user if facts and rules alone cannot hold together.
+        The groups contain no request if facts and rules alone cannot hold together.
         """
-        first = self.core(without=without)
         given = [group for group in self._groups if group not in without and not self._members[group][0][1].ground.is_request]
-        return self.core(without=without) if self._is_refuted(given) else first
+        return self._core(without) if self._is_refuted(given) else first
 
     def _is_refuted(self, kept: Collection[Group]) -> bool:
         try:
@@ -166,16 +214,27 @@ class CompleteSearch:
             return False
 
     def holds(self, groups: Collection[Group]) -> bool:
-        """Return whether `groups` alone can hold together; raises `UnavailableError` as `find` does."""
+        """Return whether `groups` alone can hold together; raises `UnavailableError` as `find` does.
+
+        No project is read but those that `groups` are about.
+        """
+        return self.refuting(groups) is None
+
+    def refuting(self, groups: Collection[Group]) -> tuple[Group, ...] | None:
+        """Return those of `groups` that a proof uses that they cannot hold together; None when they can (see `holds`)."""
         self._kept_present = ()
-        return self._within(groups) is not None
+        return self._core() if self._within(groups) is None else None
 
     def _within(self, kept: Collection[Group]) -> dict[Key, Candidate] | None:
         """Return an assignment that satisfies the groups in `kept`; None when there is none.
 
-        Groups whose requirements are first read during the search need not hold.
+        Groups whose requirements are first read during the search need not hold, except for those in `kept`.
         """
-        return self._search(lambda: [self._groups[group] for group in kept], lambda: self._groups.keys() - set(kept))
+        self._want(kept)
+        return self._search(
+            lambda: [self._groups[group] for group in kept if group in self._groups],
+            lambda: self._groups.keys() - set(kept),
+        )
 
     def _search(
         self,
@@ -199,7 +258,7 @@ class CompleteSearch:
             fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
             # The matrix costs nothing to read, an index does: what the matrix excludes is never read from an index. Nor is the
             # metadata of a version without a file for the target read: its project page lists none.
-            free = [candidate for candidate in fresh if not candidate.key.is_package]
+            free = [candidate for candidate in fresh if not candidate.key.is_package or self._instance.lacks_file(candidate)]
             if not (free or (fresh and is_reading)):
                 return pins
             for candidate in free or fresh:
@@ -281,7 +340,8 @@ class CompleteSearch:
         count.
         """
         pins: dict[Key, Candidate] = {}
-        queue = [r.key for r in self._instance.roots if r.ground.group not in without]
+        known = self._groups.keys() - set(without)
+        queue = [r.key for r in self._instance.roots if r.ground.group in known]
         queue.extend(self._kept_present)
         while queue:
             key = queue.pop()
@@ -292,7 +352,7 @@ class CompleteSearch:
                 continue
             pins[key] = candidate = self._candidate_of[variable]
             if candidate in self._expanded:
-                queue.extend(r.key for r in self._instance.requirements(candidate) if r.ground.group not in without)
+                queue.extend(r.key for r in self._instance.requirements(candidate) if r.ground.group in known)
         return pins
 
     def _expand(self, candidate: Candidate) -> None:
@@ -308,12 +368,25 @@ class CompleteSearch:
                 self._require(requirement, candidate)
         self._expanded.add(candidate)  # not earlier: if the index cannot be reached, its requirements are still unread
 
+    def _want(self, groups: Collection[Group] | None) -> None:
+        """Encode the requirements of `groups` and no others, by default those of all; pages of their projects are read."""
+        self._wanted = groups
+        for number, (parent, requirement) in tuple(self._deferred.items()):
+            if groups is None or requirement.ground.group in groups:
+                self._require(requirement, parent)
+                del self._deferred[number]
+
     def _require(self, requirement: Requirement, parent: Candidate | None) -> None:
         """Add the clause of a requirement: if its group holds and `parent` is chosen, one of the allowed candidates is chosen.
 
         `parent` is the candidate that has the requirement; None for a root requirement.
         """
+        if not self._includes(requirement.key):
+            return
         group = requirement.ground.group
+        if self._wanted is not None and group not in self._wanted:
+            self._deferred[next(self._numbers)] = parent, requirement
+            return
         self._members.setdefault(group, []).append((parent, requirement))
         self._domain(requirement.key)
         allowed = [self._variable(one) for one in self._instance.allowed(requirement)]
@@ -336,7 +409,7 @@ class CompleteSearch:
                 known = self._instance.known_requirements(candidate)
                 for requirement in known:
                     self._require(requirement, candidate)
-                if candidate.has_no_file:
+                if candidate.has_no_file or self._instance.is_known_unusable(candidate):
                     for requirement in self._instance.requirements(candidate):
                         if requirement not in known:
                             self._require(requirement, candidate)

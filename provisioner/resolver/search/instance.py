@@ -72,12 +72,15 @@ class ReadBudget:
     def spend(self, candidate: Candidate) -> None:
         """Count a version whose metadata is about to be read; raises `UnavailableError` when the budget is exhausted.
 
-        Not counted: versions counted before, versions without a file for the target, and wheels of a PyTorch build.
+        Not counted: versions counted before, versions without a file for the target, and wheels of a PyTorch build. For a fix
+        no source distribution is read: it may have to be built.
         """
         version = (candidate.key, candidate.label)
         if isinstance(candidate, WheelCandidate) or candidate.has_no_file or version in self._read:
             return
         if self._left is not None:
+            if isinstance(candidate, FileCandidate) and candidate.is_source:
+                raise UnavailableError(f"{candidate} was not looked at: it is a source distribution")
             if not min(self._left, self._share):
                 raise UnavailableError(f"{candidate} was not looked at: too much was read before")
             self._left -= 1
@@ -170,6 +173,19 @@ class ProblemInstance:
             self._bundled_releases[key] = tuple({one.version.text: one for one in found if one is not None}.values())
         return self._bundled_releases[key]
 
+    def lacks_file(self, candidate: Candidate) -> bool:
+        """Return whether no file of a distribution's version can be installed; for PyTorch's wheel, whether it is published.
+
+        No metadata is read. False for a component, and when the index of PyTorch's build cannot be reached and must be.
+        """
+        if self.finder is None or not isinstance(candidate, WheelCandidate):
+            return candidate.has_no_file
+        try:
+            release = self.finder.framework_release(candidate.build)
+        except UnavailableError:
+            return False
+        return release is None or release.file is None
+
     def known_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate that are known before its metadata is read.
 
@@ -211,6 +227,11 @@ class ProblemInstance:
         if found is None:
             found = self._requirements[candidate] = (*self.known_requirements(candidate), *self._read(candidate))
         return found
+
+    def is_known_unusable(self, candidate: Candidate) -> bool:
+        """Return whether the metadata of a distribution was read and found to be unusable: a requirement allows nothing."""
+        read = self._requirements.get(candidate, ()) if candidate.key.is_package else ()
+        return any(not one.key.is_package and not self.allowed(one) for one in read)
 
     def requirements_on(self, pins: Mapping[Key, Candidate]) -> Iterator[Requirement]:
         """Yield the requirements that an assignment must meet: the root requirements, then those of its candidates."""

@@ -130,7 +130,7 @@ def _why_not(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key,
     for needed in instance.requirements_on(pins):
         if needed.key == key and not instance.accepts(needed, locked):
             return RuledOut(ground=needed.ground)
-    return _own_needs(instance, pins, locked) or NothingHolds(is_newer=False)
+    return unmet_need(instance, pins, locked) or NothingHolds(is_newer=False)
 
 
 def _why_no_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate) -> MoveReason | None:
@@ -143,11 +143,11 @@ def _why_no_newer(instance: ProblemInstance, pins: Mapping[Key, Candidate], chos
         for needed in instance.requirements_on(pins):
             if needed.key == chosen.key and not instance.accepts(needed, better):
                 return RuledOut(ground=needed.ground)
-        return _own_needs(instance, pins, better) or NothingHolds(is_newer=True)
+        return unmet_need(instance, pins, better) or NothingHolds(is_newer=True)
     return None
 
 
-def _own_needs(instance: ProblemInstance, pins: Mapping[Key, Candidate], candidate: Candidate) -> RuledOut | None:
+def unmet_need(instance: ProblemInstance, pins: Mapping[Key, Candidate], candidate: Candidate) -> RuledOut | None:
     """Return the first requirement of a candidate that a chosen version does not meet; None when all are met."""
     for needed in instance.requirements(candidate):
         pinned = pins.get(needed.key)

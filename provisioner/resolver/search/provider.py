@@ -13,6 +13,7 @@ from resolvelib import AbstractProvider, BaseReporter
 from resolvelib.resolvers import RequirementInformation, Resolution, ResolutionImpossible, ResolutionTooDeep
 
 from provisioner.resolver.requirement import TORCH, Candidate, Key, Matching, Requirement
+from provisioner.resolver.search.components import ComponentSearch
 from provisioner.resolver.search.instance import arbitrary_version
 
 if TYPE_CHECKING:
@@ -60,13 +61,14 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
 
     def __init__(self, instance: ProblemInstance, *, decides_conflicts_first: bool = False) -> None:
         self._instance = instance
-        self._is_in_the_way_first = decides_conflicts_first
+        self._decides_conflicts_first = decides_conflicts_first
         self._order = instance.problem.order
         self._named = instance.named
         self._is_pin: dict[Requirement, bool] = {}
         self._accepted: dict[tuple[Requirement, Candidate], bool] = {}
         self._dead: set[Candidate] = set()
         self._dead_keys: set[Key] = set()
+        self._components: ComponentSearch | None = None
         self._count: dict[Requirement, int] = {}
         self._viable: dict[Requirement, Candidate] = {}
         """A candidate that meets a requirement, for each requirement that can be met."""
@@ -148,7 +150,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         A distribution with `CONFLICT_THRESHOLD` conflicts is decided early from then on. Distributions that the spec names are
         left out.
         """
-        for key in keys if self._is_in_the_way_first else ():
+        for key in keys if self._decides_conflicts_first else ():
             if key.is_package and key != TORCH and key not in self._named:
                 self._conflicts[key] = self._conflicts.get(key, 0) + 1
                 if self._conflicts[key] == CONFLICT_THRESHOLD:
@@ -179,7 +181,8 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
 
         def matches() -> Iterator[Candidate]:
             found: Iterator[Candidate] = filterfalse(refused.__contains__, candidates)
-            if identifier in self._dead_keys:
+            is_in_doubt = identifier in self._dead_keys
+            if is_in_doubt:
                 found = filterfalse(self._dead.__contains__, found)
             for one in cached:  # sets first: fewer versions are then tested one by one
                 found = filter(self._instance.allowed(one).__contains__, found)
@@ -189,7 +192,8 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
                 found = filterfalse(self._instance.bounds.excludes, found)
             for one in wanted:
                 found = found if one in cached else self._instance.among(one, found)
-            return found
+            # Where one version is dead, the next ones mostly are for the same reason: they are not pinned one by one.
+            return filterfalse(self._is_refused, found) if is_in_doubt else found
 
         return matches
 
@@ -203,8 +207,13 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
             count = self._count[requirement] = CACHE_THRESHOLD
         return count >= CACHE_THRESHOLD
 
+    def consult_components(self) -> None:
+        """From now on, a version that no choice of components goes with counts as dead; called at the first conflict."""
+        if self._components is None:
+            self._components = ComponentSearch(self._instance)
+
     def is_dead(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
-        """Return whether a version of a distribution is dead: one of its own requirements can never be met.
+        """Return whether a version of a distribution is dead: its own requirements can never be met.
 
         `requirements` are the requirements of the version to test; if empty, all that are on distributions with dead versions
         are tested. A dead version is remembered. False for None, for a component and for the wheel of PyTorch.
@@ -213,18 +222,23 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
             return False
         if candidate not in self._dead:
             in_question = requirements or (one for one in self._instance.requirements(candidate) if one.key in self._dead_keys)
-            if any(self._is_hopeless(one) for one in in_question):
+            if any(self._is_hopeless(one) for one in in_question) or self._is_refused(candidate):
                 self._dead.add(candidate)
                 self._dead_keys.add(candidate.key)
         return candidate in self._dead
 
+    def _is_refused(self, candidate: Candidate) -> bool:
+        """Return whether no choice of components goes with a version; False before the first conflict."""
+        return self._components is not None and not self._components.admits(candidate)
+
     def _is_hopeless(self, requirement: Requirement) -> bool:
         """Return whether every version that meets a requirement on a distribution is dead or has no file for the target.
 
-        False for a requirement on a component or on the wheel of PyTorch.
+        A requirement on a component or on the wheel of PyTorch is hopeless only if it allows nothing at all, as that of a file
+        whose metadata cannot be used.
         """
         if not requirement.key.is_package or requirement.key == TORCH:
-            return False
+            return not self._instance.allowed(requirement)
         viable = self._viable.get(requirement)
         if viable is not None and viable not in self._dead:
             return False
@@ -308,10 +322,12 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
     ) -> list[RequirementInformation[Requirement, Candidate]]:
         """Return the requirements that leave a key without a candidate; raises `_DeadPinError` when an earlier pin is dead.
 
-        A version is dead if no version satisfies one of its requirements, or if only dead ones do. If the engine backtracked
-        step by step instead, it would first try every other distribution with the same requirement.
+        A version is dead if no version satisfies one of its requirements, or if only dead ones do, or if no choice of
+        components goes with it. If the engine backtracked step by step instead, it would first try every other distribution
+        with the same requirement.
         """
         if not self._reporter_of_search.stops_on_conflict:
+            self._adapter.consult_components()
             for info in (info for criterion in criteron for info in criterion.information):
                 self._adapter.is_dead(info.parent, (info.requirement,))
             pins = [pin for pin in self.state.mapping.values() if self._adapter.is_dead(pin)]

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
-from provisioner.resolver.requirement import SHARED_FILE, TORCH
+from provisioner.resolver.requirement import SHARED_FILE, TORCH, FileCandidate
 from provisioner.resolver.rules.policy import avoided
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import violations
@@ -87,9 +87,18 @@ def _with_conflicts_first(instance: ProblemInstance) -> dict[Key, Candidate] | N
 
 
 def _lacks_a_file(instance: ProblemInstance) -> bool:
-    """Return whether a root requirement is on a distribution of which no allowed version has a file for the target."""
+    """Return whether a root requirement is on a distribution of which no allowed version has a file that can be used.
+
+    Of wheels nothing is read; of source distributions, whether they can be used, until one can.
+    """
     roots = (root for root in instance.roots if root.key.is_package)
-    return any(all(one.has_no_file or not root.allows(one) for one in instance.candidates(root.key)) for root in roots)
+    return any(all(not root.allows(one) or _is_out(instance, one) for one in instance.candidates(root.key)) for root in roots)
+
+
+def _is_out(instance: ProblemInstance, candidate: Candidate) -> bool:
+    if isinstance(candidate, FileCandidate) and candidate.is_source:
+        instance.requirements(candidate)
+    return candidate.has_no_file or instance.is_known_unusable(candidate)
 
 
 # -- newer versions after backtracking -----------------------------------------------------------------------------------------

@@ -3,7 +3,10 @@
 Runs in any container or environment with Python 3.7 or newer, and imports only the standard library and the stack itself. The
 comparison with the lock is made outside. An error in a probe becomes an entry under `errors`, and the other probes still run.
 
-Usage: python smoke.py LEVEL      (0 import, 1 + devices, 2 + compute, 3 + libraries, 4 + sustained load)
+Usage: python -c SMOKE LEVEL PROGRAMS     (level 2: files, 3 + imports and compute on the CPU, 4 + devices)
+
+PROGRAMS (JSON) has `programs`, further checks that run in processes of their own, so that a crash ends none but itself: `name`,
+`kind` ("files" or "framework"), `arguments`, and `parts`, whose texts are in `sources`. Each prints one line of JSON.
 """
 
 import ctypes
@@ -15,7 +18,7 @@ import subprocess
 import sys
 import time
 
-FOUND = {"schema": 1, "errors": {}, "timing": {}, "devices": []}
+FOUND = {"schema": 2, "errors": {}, "timing": {}, "devices": [], "frameworks": {}, "files": None}
 
 
 def guarded(name, probe, *arguments):
@@ -311,22 +314,43 @@ def sustained(torch, entry, seconds=5.0):
     }
 
 
-def measure_devices(torch, level):
+def measure_devices(torch):
     accelerated = bool(torch.version.cuda or getattr(torch.version, "hip", None))
     devices = FOUND["devices"] = guarded("devices", visible_devices, torch) or []
-    if level >= 2:
-        for entry in devices:
-            compute(torch, entry)
-    if level >= 3 and devices and accelerated:
+    for entry in devices:
+        compute(torch, entry)
+    if devices and accelerated:
         for entry in devices:
             entry["convolution"] = guarded("%s convolution" % entry["device"], convolution_is_exact, torch, entry["device"])
         FOUND["all_reduce"] = guarded("all_reduce", all_reduce, torch, [entry["device"] for entry in devices])
-    if level >= 4 and accelerated:
         for entry in devices:
             guarded("%s sustained" % entry["device"], sustained, torch, entry)
 
 
-def main(level):
+def run_program(program, sources):
+    """Run one program of PROGRAMS and return what it printed; raises RuntimeError if it ends without an answer."""
+    text = "\n".join(sources[part] for part in program["parts"])
+    command = [sys.executable, "-c", text] + program["arguments"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
+    printed, said = process.communicate()
+    sys.stderr.write(said)
+    if process.returncode != 0:
+        last = ([line.strip() for line in said.splitlines() if line.strip()] or ["nothing was printed"])[-1]
+        ended = "exit code %d" % process.returncode if process.returncode > 0 else "signal %d" % -process.returncode
+        raise RuntimeError("ended with %s; the last line was: %s" % (ended, last[:300]))
+    return json.loads(printed.splitlines()[-1])
+
+
+def import_and_measure_torch():
+    """Import PyTorch, measure its libraries and a product on the CPU, and return it; None if it cannot be imported."""
+    torch = guarded("import torch", import_torch)
+    if torch is not None:
+        FOUND["torch"] = guarded("torch", measure_torch, torch)
+        FOUND["cpu_matmul"] = guarded("cpu_matmul", matmul_is_exact, torch, "cpu")
+    return torch
+
+
+def main(level, programs=(), sources=None):
     # Libraries may print anything, also from C: redirect stdout to stderr, and keep a copy for the result.
     answer = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
@@ -335,18 +359,20 @@ def main(level):
     FOUND["machine"] = platform.machine()
     FOUND["glibc"] = guarded("glibc", glibc) if sys.platform.startswith("linux") else None
     FOUND["distributions"] = guarded("distributions", distributions)
-    FOUND["torch"] = None
-    torch = None
-    if "torch" in (FOUND["distributions"] or {}):
-        torch = guarded("import torch", import_torch)
-        if torch is not None:
-            FOUND["torch"] = guarded("torch", measure_torch, torch)
-    if level >= 1 and sys.platform.startswith("linux") and (torch is None or torch.version.cuda):
+    FOUND["torch"] = torch = None
+    for program in programs:
+        found = guarded(program["name"], run_program, program, sources)
+        if program["kind"] == "files":
+            FOUND["files"] = found
+        elif found is not None:
+            FOUND["frameworks"][program["name"]] = found
+    if level >= 3 and "torch" in (FOUND["distributions"] or {}):
+        torch = import_and_measure_torch()
+    if level >= 4 and sys.platform.startswith("linux") and (torch is None or torch.version.cuda):
         FOUND["nvml"] = guarded("nvml", nvml)
         FOUND["cuda_driver"] = guarded("cuda_driver", cuda_driver)
-    if level >= 1 and torch is not None:
-        FOUND["cpu_matmul"] = guarded("cpu_matmul", matmul_is_exact, torch, "cpu")
-        guarded("accelerator", measure_devices, torch, level)
+    if level >= 4 and torch is not None:
+        guarded("accelerator", measure_devices, torch)
     answer.write(json.dumps(FOUND, sort_keys=True) + "\n")
     answer.flush()
     # Some libraries crash while the interpreter shuts down, after everything has been measured.
@@ -354,4 +380,4 @@ def main(level):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 2, **(json.loads(sys.argv[2]) if len(sys.argv) > 2 else {}))

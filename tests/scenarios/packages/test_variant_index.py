@@ -68,6 +68,25 @@ def test_a_distribution_that_no_variant_index_serves_is_not_looked_for_there(ind
     assert index.requests["/whl/cu118/torch/"] > 0
 
 
+ORIN = {"platform": "linux/arm64", "gpus": [{"name": "Jetson AGX Orin"}], "jetson": {"l4t": "36.4.3"}}
+
+
+def test_torch_for_a_jetson_comes_from_the_index_of_its_jetpack(index: LoopbackIndex, tmp_path: Path) -> None:
+    index.add_wheel("torch", "2.8.0")
+    index.add_wheel("torch", "2.8.0", index="whl/jp6/cu126")
+    index.add_wheel("torchvision", "0.23.0", requires=["torch==2.8.0"])
+    index.add_wheel("torchvision", "0.23.0", requires=["torch==2.8.0"], index="whl/jp6/cu126")
+    locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="jetson", url=index.template))
+    settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
+    request = small.request({"pytorch": "*"}, ORIN, packages=("torchvision",), platform="linux/arm64")
+    stack = solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
+    assert stack.components["pytorch_build"] == "jp6.cu126"
+    assert {package.name: (package.version, package.file.index) for package in stack.packages} == {
+        "torch": ("2.8.0", "jetson-jp6/cu126"),
+        "torchvision": ("0.23.0", "jetson-jp6/cu126"),
+    }
+
+
 MI300X = {"driver": {"kind": "amdgpu", "version": "6.3.6"}, "gpus": [{"gfx": "gfx942"}]}
 
 
@@ -84,6 +103,33 @@ def test_the_compiler_of_a_rocm_build_comes_from_its_index_alone(index: Loopback
         "pytorch-triton-rocm": ("3.3.1", "pytorch-rocm6.3"),
     }
     assert index.requests["/simple/pytorch-triton-rocm/"] == 0
+
+
+@pytest.mark.parametrize(
+    ("local", "runs"), [("rocm6.4", False), ("rocm7.2", True)], ids=["ROCm 6 lacks a library", "ROCm 7 has it"]
+)
+def test_a_wheel_for_rocm_7_needs_a_pytorch_that_contains_it(
+    index: LoopbackIndex, tmp_path: Path, local: str, *, runs: bool
+) -> None:
+    """CuPy for ROCm 7 links to libamdhip64.so.7 (matrices/wheels.yaml), which PyTorch's wheels for ROCm 6.4 do not contain."""
+    version = "2.9.1+rocm6.4" if local == "rocm6.4" else "2.11.0+rocm7.2"
+    index.add_wheel("torch", version, index=f"whl/{local}")
+    index.add_wheel("cupy-rocm-7-0", "14.2.0", tag="cp312-cp312-manylinux2014_x86_64")
+    locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
+    settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
+    host = {"driver": {"kind": "amdgpu", "version": "6.4.3"}, "gpus": [{"gfx": "gfx942"}]}
+    request = small.request({"python": "==3.12", "pytorch": f"=={version}"}, host, packages=("cupy-rocm-7-0",))
+
+    def solved() -> Stack:
+        return solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
+
+    if runs:
+        assert "cupy-rocm-7-0" in {package.name for package in solved().packages}
+        return
+    with pytest.raises(NoStackError) as caught:
+        solved()
+    said = [member_words(member) for member in caught.value.conflict.members]
+    assert any("needs libamdhip64.so.7" in text for text in said), said
 
 
 def test_torch_from_a_wheel_of_ones_own_is_the_build_its_name_says(index: LoopbackIndex, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from provisioner.compare.check import check_claim
 from provisioner.compare.claims import QUESTIONS, Claim, Disagreement, Table
 from provisioner.compare.diff import compare
-from provisioner.matrix.model import Component, DriverMinimum, ImageFacts, Matrix, PatchedKernels, Release
+from provisioner.matrix.model import Component, DriverMinimum, DriverPackage, ImageFacts, Matrix, PatchedKernels, Release
 from provisioner.versions import Range, Version
 from tests.small import SOURCE, build, needs
 
@@ -66,6 +66,19 @@ IMAGES = (
         reference="nvidia/cuda:12.6.3-x", kind="cuda-base", glibc="2.39", cuda="12.6.3", cudnn="9.5.1", source=("invented",)
     ),
 )
+MODULES = tuple(
+    DriverPackage(
+        name=f"linux-modules-nvidia-<branch>{variant}-<flavour>-6.8",
+        os="ubuntu 24.04",
+        kind="precompiled",
+        branches=branches,
+        kernel="==6.8.*",
+        flavours=("generic",),
+        platforms=("linux/amd64",),
+        source=("invented",),
+    )
+    for variant, branches in (("-open", ("580",)), ("-server", ("595",)))
+)
 MATRIX = Matrix(
     order=ORDER,
     components={name: Component(name=name, title=name, releases=RELEASES.get(name, ())) for name in ORDER},
@@ -73,6 +86,7 @@ MATRIX = Matrix(
     branches=(),
     gpus=(),
     images=IMAGES,
+    driver_packages=MODULES,
     citations={"invented": SOURCE},
     digest="0" * 64,
 )
@@ -88,6 +102,17 @@ JUDGED = [
     ("driver-kernel", "driver 470.256.02", "kernel 6.19", "differs", "kernel 7.2"),
     ("driver-kernel", "driver 470.256.02", "kernel 7.3", "differs", "kernel 7.2"),
     ("driver-kernel", "driver 390.157", "kernel 7.2", "silent", "no row says on which kernels Debian builds driver 390.157"),
+    ("signed-modules", "ubuntu 24.04 linux/amd64 generic 6.8", "595 580", "agrees", "595 580"),
+    ("signed-modules", "ubuntu 24.04 linux/amd64 generic 6.8", "615 595", "differs", "595 580"),
+    ("signed-modules", "ubuntu 24.04 linux/amd64 oem 6.8", "595 580", "differs", "none"),
+    ("signed-modules", "ubuntu 24.04 linux/amd64 generic 6.14", "580", "differs", "none"),
+    (
+        "signed-modules",
+        "ubuntu 25.04 linux/amd64 generic 6.14",
+        "580",
+        "silent",
+        "no row says which modules ubuntu 25.04 signs on linux/amd64",
+    ),
     ("driver-major", "cuda", "the same major is enough", "differs", "not for CUDA 10.2 to 10.2"),
     ("nvcc-target", "sm_50", "<=12.9", "agrees", "CUDA 11.8 to 12.6"),
     ("nvcc-target", "sm_90", ">=12.0", "differs", "CUDA 11.8 to 12.6"),

@@ -32,6 +32,38 @@ static LINUX_AMD_GPU_DRIVERS: LazyLock<[(TorchBackend, AmdGpuArchitecture); 3]> 
         ]
 });
 """
+
+
+def modules(variant: str, flavour: str, series: str, libraries: str, *, of: str = "") -> str:
+    """Return the entry of Ubuntu's package of the newest signed modules of a driver branch; `of` is the branch it passes to."""
+    name = f"{of or variant}-{series}.0-42-{flavour}"
+    return (
+        f"Package: linux-modules-nvidia-{variant}-{flavour}-{series}\nArchitecture: amd64\nVersion: {series}.0-42.42\n"
+        f"Depends: linux-modules-nvidia-{name} (= {series}.0-42.42), nvidia-kernel-common-580 (>= {libraries})\n"
+        "Description: signed modules\n\n"
+    )
+
+
+def libraries(branch: str, version: str, depends: str = "libc6") -> str:
+    return (
+        f"Package: nvidia-kernel-common-{branch}\nArchitecture: amd64\nVersion: {version}-0ubuntu0.24.04.1\n"
+        f"Depends: {depends}\nDescription: libraries\n\n"
+    )
+
+
+UBUNTU = (
+    modules("580-open", "generic", "6.8", "580.178.04")
+    + modules("595-server", "generic", "6.8", "595.91.07")
+    + modules("580", "generic", "6.14", "580.126.09")  # behind the libraries
+    + modules("570", "generic", "6.8", "580.178.04", of="580")  # a transition to 580
+    + modules("550", "generic", "6.8", "550.163.01")  # of libraries that are those of 580
+    + libraries("580", "580.173.02")
+    + libraries("580", "580.178.04")
+    + modules("580-open", "oem", "6.17", "580.178.04")
+    + libraries("595-server", "595.91.07")
+    + libraries("550", "550.163.01", "nvidia-kernel-common-580")
+)
+
 DEBIAN = """\
 Package: nvidia-tesla-470-kernel-dkms
 Version: 470.256.02-10
@@ -211,6 +243,14 @@ cuda_compiler_version:
             "debian",
             [("driver-kernel", "driver 470.256.02", "kernel 7.2", 1), ("driver-kernel", "driver 340.108", "kernel 6.19", 14)],
         ),
+        (
+            UBUNTU,
+            "ubuntu",
+            [
+                ("signed-modules", "ubuntu 24.04 linux/amd64 generic 6.8", "595 580", 1),
+                ("signed-modules", "ubuntu 24.04 linux/amd64 oem 6.17", "580", 43),
+            ],
+        ),
     ],
     ids=[
         "uv",
@@ -224,6 +264,7 @@ cuda_compiler_version:
         "conda",
         "pinning",
         "debian",
+        "ubuntu",
     ],
 )
 def test_a_table_is_recognised_and_read_in_its_own_format(
@@ -297,7 +338,7 @@ def test_an_extract_with_an_unknown_question_is_refused(tmp_path: Path) -> None:
 
 def test_every_shipped_extract_says_where_and_when_it_was_read() -> None:
     tables = shipped_tables()
-    assert {table.name for table in tables} == {"uv", "cog", "spack", "cuda.jl", "conda-forge", "debian"}
+    assert {table.name for table in tables} == {"uv", "cog", "spack", "cuda.jl", "conda-forge", "debian", "ubuntu"}
     assert all(table.where and "@" in table.where and table.url.startswith("https://") and table.read for table in tables)
 
 

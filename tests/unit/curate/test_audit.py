@@ -12,6 +12,7 @@ from provisioner.curate.audit import audited, rows, unnamed
 from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.load import load_matrix
 from tests.built_artefacts import fat_binary, serve, shared_library, zipped
+from tests.built_files import metadata_text
 from tests.loopback_index import LoopbackIndex
 
 if TYPE_CHECKING:
@@ -22,9 +23,10 @@ if TYPE_CHECKING:
 
 TORCH = "torch-2.8.0-cp312-cp312-manylinux_2_28_x86_64.whl"
 MATRIX = """\
-order: [pytorch, cudnn, nccl, nvcc, cuda, python, gcc, clang, glibc]
+order: [pytorch, jax, cudnn, nccl, nvcc, cuda, python, gcc, clang, glibc]
 components:
   pytorch: {title: PyTorch, file: pytorch.yaml}
+  jax: {title: JAX, file: jax.yaml}
   cudnn: {title: cuDNN, file: cudnn.yaml}
   nccl: {title: NCCL, file: nccl.yaml}
   nvcc: {title: nvcc, file: nvcc.yaml}
@@ -35,6 +37,7 @@ components:
   glibc: {title: glibc, file: glibc.yaml, virtual: true}
 """
 FILES = {
+    "jax": "releases: []",
     "cudnn": 'releases: [{version: "9.10.2.21", source: [s]}, {version: "9.9.0.52", source: [s]}]',
     "nccl": 'releases: [{version: "2.27.3", source: [s]}, {version: "2.26.2", source: [s]}]',
     "nvcc": 'releases: [{version: "12.9.1", source: [s]}]',
@@ -260,6 +263,52 @@ def test_host_compilers_are_judged_by_the_rules_of_the_matrix(audit: Auditor, se
             "sass": "not measurable",
             "glibc 2.42": "refuted",
         }
+
+
+def test_the_targets_of_a_compiler_are_those_that_its_ptxas_names(
+    audit: Auditor, served: LoopbackIndex, tmp_path: Path
+) -> None:
+    compiler = "nvidia_cuda_nvcc-13.0.1-py3-none-manylinux2014_x86_64.whl"
+    ptxas = shared_library(tmp_path) + b"\0sm_50\0compute_75\0compute_90a\0lto_75\0lto_90a\0"
+    serve(served, compiler, zipped({"nvidia/cu13/bin/ptxas": ptxas}))
+    row = f'{{name: toolkit, sass: %s, ptx: %s, artefact: "{compiler}", source: [s]}}'
+    text = f'releases: [{{version: "13.0.1", builds: [{row}]}}]\n'
+    for sass, ptx, outcomes in (
+        ("[sm_75, sm_90a]", "[compute_75, compute_90a]", ("confirmed", "confirmed")),
+        ("[sm_50, sm_75, sm_90a]", "[compute_75]", ("refuted", "refuted")),
+    ):
+        found = next(one for one in audit(files={"nvcc": text % (sass, ptx)}) if one.row.component.name == "nvcc")
+        outcome = {one.field: one.outcome for one in found.findings}
+        assert (outcome["sass"], outcome["ptx"]) == outcomes
+
+
+JAX_ROW = """\
+releases:
+  - version: "0.6.0"
+    builds:
+      - name: cuda12
+        platforms: [linux/amd64]
+        accelerator: cuda
+        requires: {cuda: "%s", cudnn: "%s"}
+        install: "jax[cuda12]"
+        artefact: "jax_cuda12_plugin-0.6.0-cp312-cp312-manylinux2014_x86_64.whl"
+        source: [s]
+"""
+
+
+def test_the_pins_of_jax_are_those_that_its_plugin_requires_with_an_extra_of_its_own(
+    audit: Auditor, served: LoopbackIndex
+) -> None:
+    pins = ("nvidia-cuda-runtime-cu12>=12.1.105; extra == 'with-cuda'", "nvidia-cudnn-cu12<10.0,>=9.8; extra == 'with-cuda'")
+    metadata = metadata_text("jax-cuda12-plugin", "0.6.0", pins).encode()
+    plugin = "jax_cuda12_plugin-0.6.0-cp312-cp312-manylinux2014_x86_64.whl"
+    serve(served, plugin, zipped({"jax_cuda12_plugin-0.6.0.dist-info/METADATA": metadata}))
+    for cuda, cudnn, outcome in (
+        (">=12.1,<13", ">=9.8,<10.0", ("confirmed", "confirmed")),
+        (">=12.4,<13", ">=9.1,<10.0", ("refuted", "not measurable")),
+    ):
+        found = next(one for one in audit(files={"jax": JAX_ROW % (cuda, cudnn)}) if one.row.component.name == "jax")
+        assert {one.field: one.outcome for one in found.findings} == dict(zip(("cuda", "cudnn"), outcome, strict=True))
 
 
 def test_builds_without_an_artefact_are_counted(audit: Auditor, tmp_path: Path) -> None:

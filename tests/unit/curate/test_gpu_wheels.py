@@ -56,6 +56,38 @@ def test_what_is_linked_loaded_and_provided() -> None:
     assert (found.links, found.opens, found.provides) == (("libcudart.so.12",), ("libcudnn.so.9",), ("libcublasLt.so.12",))
 
 
+def test_the_folders_of_other_wheels_where_a_wheel_looks_for_libraries() -> None:
+    library = Library(
+        path="demo-1.0.data/platlib/demo/lib/libdemo.so",
+        needed=("libcublas.so.12",),
+        searched=(
+            "$ORIGIN",
+            "$ORIGIN/../../demo.libs",
+            "${ORIGIN}/../../nvidia/cublas/lib",
+            "$ORIGIN/../../../..",
+            "/usr/local/cuda",
+        ),
+    )
+    own = Library(path="demo.libs/libgomp.so", searched=("$ORIGIN/../nvidia/cu13/lib",))
+    assert facts("demo", measured(library, own)).runpath == ("nvidia/cu13/lib", "nvidia/cublas/lib")
+    assert facts("demo", measured(own)).runpath is None
+
+
+def test_the_folder_of_a_wheel_is_also_that_of_others_where_its_libraries_are_for_others() -> None:
+    library = Library(path="nvidia/cu13/lib/libcusolver.so.12", needed=("libcublas.so.13",), searched=("$ORIGIN",))
+    assert facts("nvidia-cusolver", measured(library)).runpath == ("nvidia/cu13/lib",)
+
+
+def test_nothing_is_said_of_the_folders_of_a_wheel_that_pytorch_loads_libraries_for() -> None:
+    library = Library(path="demo/_C.so", needed=("libcublas.so.12", "libtorch_cuda.so"), searched=("$ORIGIN/../torch/lib",))
+    assert facts("demo", measured(library)).runpath is None
+
+
+def test_the_folders_of_the_libraries_for_others() -> None:
+    library = Library(path="nvidia/cu13/lib/libcublas.so.13", soname="libcublas.so.13")
+    assert facts("nvidia-cublas", measured(library)).folders == ("nvidia/cu13/lib",)
+
+
 def test_an_optional_library_of_a_known_distribution_is_loaded_when_it_is_used() -> None:
     library = Library(path="x.so", needed=("libcudnn.so.9", "libcublas.so.12"), named=("libcudnn.so.9", "libcublas.so.12"))
     assert facts("cupy-cuda12x", measured(library)).links == ("libcublas.so.12",)

@@ -144,3 +144,14 @@ def test_cudnn_is_read_in_the_library_all_gpus_share(index: LoopbackIndex, tmp_p
     assert (found["9.28.0.42+cu12"].sass, found["9.28.0.42+cu12"].ptx) == (("sm_75", "sm_90a"), ("compute_120f",))
     assert (found["8.9.7.29+cu12"].sass, found["8.9.7.29+cu12"].ptx) == (("sm_50",), ())
     assert found["8.9.7.29+cu11"].sass is None
+
+
+def test_nvcc_compiles_for_what_its_ptxas_names(index: LoopbackIndex, tmp_path: Path) -> None:
+    serve(index, "cuda-toolkit", "13.5.0", tag="py3-none-any", requires=["nvidia-cuda-nvcc==13.5.37.*; extra == 'nvcc'"])
+    members = {"nvidia/cu13/bin/ptxas": b"\x7fELF\0sm_50\0compute_75\0compute_90a\0lto_75\0lto_90a\0"}
+    serve(index, "nvidia-cuda-nvcc", "13.5.37", tag=f"py3-none-{LINUX}", members=members)
+
+    found = builds(measured(index, "nvcc", tmp_path))["13.5.0+toolkit"]
+
+    assert (found.sass, found.ptx) == (("sm_75", "sm_90a"), ("compute_75", "compute_90a"))
+    assert found.source == ("nvcc-toolkit-pins", "nvcc-ptxas")

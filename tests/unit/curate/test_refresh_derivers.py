@@ -74,6 +74,45 @@ def test_a_library_belongs_to_the_toolkits_whose_metapackage_names_it(index: Loo
     assert required(nvjitlink["12.1.105"][0])["cuda"] == "==12.1.*"
 
 
+def test_tensorrt_has_a_build_for_each_cuda_major_and_lists_the_pythons_of_its_bindings(
+    index: LoopbackIndex, tmp_path: Path
+) -> None:
+    for python in ("cp38", "cp313"):
+        serve(index, "tensorrt-cu13-bindings", "11.4.0.106", tag=f"{python}-none-manylinux_2_28_x86_64")
+        serve(index, "tensorrt-cu12-bindings", "11.4.0.106", tag=f"{python}-none-manylinux_2_28_x86_64")
+    serve(index, "tensorrt-cu13-bindings", "11.4.0.106", tag="cp313-none-manylinux_2_35_aarch64")
+    serve(index, "tensorrt-cu13-bindings", "10.14.1.48", tag="cp313-none-win_amd64")
+
+    found = derived(index, "tensorrt", tmp_path)
+    assert list(found) == ["11.4.0.106"]
+    assert [(build.name, build.platforms, required(build)) for build in found["11.4.0.106"]] == [
+        ("cu13", ("linux/amd64",), {"cuda": "==13.*", "python": ("3.8", "3.13"), "glibc": ">=2.28"}),
+        ("cu13", ("linux/arm64",), {"cuda": "==13.*", "python": ("3.13",), "glibc": ">=2.35"}),
+        ("cu12", ("linux/amd64",), {"cuda": "==12.*", "python": ("3.8", "3.13"), "glibc": ">=2.28"}),
+    ]
+
+
+def test_nvcc_has_a_release_for_each_toolkit_whose_metapackage_names_its_wheel(index: LoopbackIndex, tmp_path: Path) -> None:
+    for toolkit, pin in (("13.4.2", "13.4.92"), ("13.4.3.0", "13.4.92"), ("12.5.0", "12.5.40"), ("12.5.1", "12.5.40")):
+        project = "nvidia-cuda-nvcc" if toolkit.startswith("13") else "nvidia-cuda-nvcc-cu12"
+        serve(index, "cuda-toolkit", toolkit, tag="py3-none-any", requires=[f"{project}=={pin}.*; extra == 'nvcc'"])
+    for version in ("13.4.92", "13.5.37"):
+        serve(index, "nvidia-cuda-nvcc", version, tag=f"py3-none-{LINUX}")
+    serve(index, "nvidia-cuda-nvcc", "13.4.92", tag=f"py3-none-{ARM}")
+    for version in ("12.5.40", "12.5.82"):
+        serve(index, "nvidia-cuda-nvcc-cu12", version, tag=f"py3-none-{LINUX}")
+
+    found = derived(index, "nvcc", tmp_path)
+    assert {toolkit: build.artefact.split("-")[1] for toolkit, (build,) in found.items()} == {
+        "13.4.3": "13.4.92",
+        "13.4.2": "13.4.92",
+        # NVIDIA's manifest has the newer one for 12.5.1
+        "12.5.1": "12.5.82",
+        "12.5.0": "12.5.40",
+    }
+    assert list(found) == ["13.4.3", "13.4.2", "12.5.1", "12.5.0"]
+
+
 def test_tensorflow_brings_cuda_along_with_its_extra_or_takes_the_systems(index: LoopbackIndex, tmp_path: Path) -> None:
     pins = [f"{pin}; extra == 'and-cuda'" for pin in ("nvidia-cudnn-cu12<10.0,>=9.3", "nvidia-nccl-cu12==2.23.4")]
     runtime = "nvidia-cuda-runtime-cu12==12.5.82; extra == 'and-cuda'"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.fleet.affinity import Affinity, Expression, node_affinity
+from provisioner.fleet.affinity import Affinity, node_affinity
 from provisioner.fleet.affinity_needs import Alternative, Needs, needs_of
-from provisioner.fleet.labels import ARCHITECTURE, LabelSet, label_sets, labels_of
+from provisioner.fleet.labels import LabelSet, label_sets, labels_of
 from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
+from provisioner.node_labels import ARCHITECTURE, Expression
 from provisioner.resolver.stack import Stack
 from provisioner.versions import Range
 from provisioner.words.affinity import difference_words, mismatch_words

@@ -6,8 +6,9 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.fleet.affinity_needs import Alternative, Bounds, Box, integer, needs_of
-from provisioner.fleet.labels import COMPUTE, DRIVER, KERNEL, OLD_DRIVER, LabelSet
+from provisioner.fleet.labels import LabelSet
 from provisioner.grounds.affinity import UnlabelledRequirement
+from provisioner.node_labels import COMPUTE, DRIVER, KERNEL, OLD_DRIVER
 from provisioner.resolver.stack import Stack
 from provisioner.versions import Range
 from provisioner.words.affinity import mismatch_words

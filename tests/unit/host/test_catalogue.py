@@ -20,7 +20,8 @@ CATALOGUE = catalogue_of(cached_matrix(None))
     [
         (OperatingSystem(id="linuxmint", version="21.3", like="ubuntu 22.04"), "ubuntu 22.04"),
         (OperatingSystem(id="pop", version="22.04", like="ubuntu 22.04"), "ubuntu 22.04"),
-        (OperatingSystem(id="centos", version="9", like="rhel 9"), "rhel 9"),
+        (OperatingSystem(id="scientific", version="7.9", like="rhel 7.9"), "rhel 7.9"),
+        (OperatingSystem(id="centos", version="9", like="rhel 9"), "centos 9"),
         (OperatingSystem(id="rhcos", version="416.94", like="rhel 9.4"), "rhel 9.4"),
         (OperatingSystem(id="rocky", version="9.4", like="rhel 9.4"), "rocky 9.4"),
         (OperatingSystem(id="ol", version="8.10", like="rhel 8.10"), "ol 8.10"),

@@ -355,7 +355,53 @@ def test_an_unknown_name_is_told_with_the_nearest_of_its_vendor_and_generation(t
 
 
 @pytest.mark.parametrize(
-    "text", ["RTX 6090", "GeForce RTX 7080 Ti", "MI400", "AMD Instinct MI455X", "Radeon RX 9990 XT", "Radeon RX 9170"]
+    ("text", "near"),
+    [
+        # a character moved, exchanged, left out or typed twice, a letter for a digit: also where that is another generation
+        ("RTX 4909", "NVIDIA GeForce RTX 4090"),
+        ("GeForce RTX 3900", "NVIDIA GeForce RTX 3090"),
+        ("RTX 490", "NVIDIA GeForce RTX 4090"),
+        ("RTX 4009", "NVIDIA GeForce RTX 4090"),
+        ("GTX 10080", "NVIDIA GeForce GTX 1080"),
+        ("H10", "NVIDIA H100"),
+        ("A10O", "NVIDIA A100"),
+        ("A1OO", "NVIDIA A100"),
+        ("4O90", "NVIDIA GeForce RTX 4090"),
+        ("Quadro P600O", "Quadro P6000"),
+        ("MI30X", "AMD Instinct MI300X"),
+        ("RX 790 XTX", "AMD Radeon RX 7900 XTX"),
+        # a word too many, or of another line
+        ("A 100", "NVIDIA A100"),
+        ("L 40S", "NVIDIA L40S"),
+        ("RTX 1080", "NVIDIA GeForce GTX 1080"),
+        ("GTX 4090", "NVIDIA GeForce RTX 4090"),
+    ],
+)
+def test_a_mistyped_number_is_told_with_the_product_that_it_is_a_slip_of(text: str, near: str) -> None:
+    read = NAMES.read(text)
+    assert isinstance(read, UnreadName)
+    assert (read.near, read.is_newer) == (near, False)
+
+
+@pytest.mark.parametrize("text", ["Radeon RX 4090", "AMD H100", "NVIDIA MI300X", "AMD Instinct A100", "MI 300"])
+def test_a_name_with_its_vendor_is_likened_to_no_product_of_another(text: str) -> None:
+    read = NAMES.read(text)
+    near = read.near if isinstance(read, UnreadName) else None
+    assert near is None or near.startswith("AMD") == (text[:6] != "NVIDIA")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RTX 6090",
+        "GeForce RTX 7080 Ti",
+        "MI400",
+        "MI500",
+        "MI430X",
+        "AMD Instinct MI455X",
+        "Radeon RX 9990 XT",
+        "Radeon RX 9170",
+    ],
 )
 def test_a_number_above_all_of_its_line_is_newer_than_the_matrix(text: str) -> None:
     read = NAMES.read(text)

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
 from provisioner.index.metadata import build
-from provisioner.index.metadata.build import BuildToolError, environment
+from provisioner.index.metadata.build import environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.loopback_index import ServedFile
@@ -262,20 +262,6 @@ def test_offline_nothing_new_is_built(served: LoopbackIndex, open_index: OpenInd
     with pytest.raises(UnavailableError) as caught:
         client.direct(DEMO, "file:./demo-1.0.tar.gz")
     assert caught.value.message == ("offline: `demo-1.0.tar.gz` was not built before, and a build downloads what it requires")
-
-
-def test_without_the_program_the_way_to_get_it_is_told(
-    served: LoopbackIndex, open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    add_sdist(served)
-    monkeypatch.setattr(build.importlib.util, "find_spec", lambda _: None)  # type: ignore[attr-defined]
-    client = open_index(allow_sdist=True, allow_build=True)
-    with pytest.raises(BuildToolError) as caught:
-        client.requirements(client.releases(DEMO)[0])
-    assert caught.value.message == (
-        "`demo-1.0.tar.gz` must be built to know what it requires, and PyPA `build` is not installed"
-    )
-    assert caught.value.hints == ("install it beside provision: pip install build",)
 
 
 def test_an_archive_cannot_write_beside_its_folder(served: LoopbackIndex, open_index: OpenIndex) -> None:

@@ -258,7 +258,7 @@ def test_a_metadata_file_with_another_hash_is_refused(served: LoopbackIndex, ope
 
 def test_a_source_distribution_is_read_when_its_dependencies_are_fixed(served: LoopbackIndex, open_index: OpenIndex) -> None:
     served.add_sdist("demo", "1.0", requires=["other"])
-    served.add_sdist("late", "1.0", requires=["other"], dynamic=True)
+    served.add_sdist("late", "1.0", dynamic=True)
     client = open_index(allow_sdist=True)
     assert required(client) == ["other"]
     with pytest.raises(UnusableMetadataError) as caught:

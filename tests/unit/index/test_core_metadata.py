@@ -14,10 +14,9 @@ from provisioner.index.metadata.core_metadata import (
     UnusableMetadataError,
     parse_metadata,
     parse_requirement,
-    sdist_metadata,
     wheel_metadata,
 )
-from tests.built_files import build_sdist, build_wheel, metadata_text
+from tests.built_files import build_sdist, build_wheel, metadata_text, static_metadata
 
 HEADER = b"""Metadata-Version: 2.4
 Name: demo
@@ -100,7 +99,7 @@ def test_a_wheel_has_exactly_one_metadata_file(members: list[str]) -> None:
 
 def test_a_source_distribution_of_metadata_2_2_has_fixed_dependencies() -> None:
     filename, content = build_sdist("demo", "1.0", metadata=metadata_text("demo", "1.0", ["other"]))
-    assert sdist_metadata(content, filename).requires == ("other",)
+    assert static_metadata(content, filename).requires == ("other",)
 
 
 @pytest.mark.parametrize(
@@ -114,7 +113,7 @@ def test_a_source_distribution_of_metadata_2_2_has_fixed_dependencies() -> None:
 def test_any_other_is_refused_with_the_reason(old: str, new: str, cause: str) -> None:
     filename, content = build_sdist("demo", "1.0", metadata=metadata_text("demo", "1.0").replace(old, new))
     with pytest.raises(UnusableMetadataError) as caught:
-        sdist_metadata(content, filename)
+        static_metadata(content, filename)
     assert caught.value.causes == (cause,)
     assert caught.value.exit_code == 1
 
@@ -122,7 +121,7 @@ def test_any_other_is_refused_with_the_reason(old: str, new: str, cause: str) ->
 @pytest.mark.parametrize("filename", ["demo-1.0.tar.gz", "demo-1.0.zip"])
 def test_a_source_distribution_that_is_none_is_named(filename: str) -> None:
     with pytest.raises(UnusableMetadataError, match="is not a source distribution"):
-        sdist_metadata(b"nothing of the kind", filename)
+        static_metadata(b"nothing of the kind", filename)
 
 
 def test_a_zipped_source_distribution_is_read_too() -> None:
@@ -130,7 +129,7 @@ def test_a_zipped_source_distribution_is_read_too() -> None:
     with zipfile.ZipFile(stream, "w") as archive:
         archive.writestr("demo-1.0/src/demo.egg-info/PKG-INFO", "Metadata-Version: 1.0\n")
         archive.writestr("demo-1.0/PKG-INFO", metadata_text("demo", "1.0", ["other"]))
-    assert sdist_metadata(stream.getvalue(), "demo-1.0.zip").requires == ("other",)
+    assert static_metadata(stream.getvalue(), "demo-1.0.zip").requires == ("other",)
 
 
 @pytest.mark.parametrize(

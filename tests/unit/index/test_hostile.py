@@ -16,15 +16,15 @@ from provisioner.index.address import as_url
 from provisioner.index.http import transport
 from provisioner.index.http.session import retries
 from provisioner.index.http.transport import Transport
-from provisioner.index.metadata import core_metadata, ranged
+from provisioner.index.metadata import ranged, source_distribution
 from provisioner.index.metadata import reader as metadata
-from provisioner.index.metadata.core_metadata import UnusableMetadataError, sdist_metadata, wheel_metadata
+from provisioner.index.metadata.core_metadata import UnusableMetadataError, wheel_metadata
 from provisioner.index.pages.filename import parse_filename
 from provisioner.index.pages.project_page import parse_project_page
 from provisioner.index.pages.selection import takes_python
 from provisioner.index.settings import IndexSettings
 from provisioner.lock.format.artifact import upload_moment
-from tests.built_files import build_sdist, metadata_text
+from tests.built_files import build_sdist, metadata_text, static_metadata
 from tests.scripted_server import Answer, ScriptedServer
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def quiet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IndexSettings:
 
 @pytest.mark.parametrize("headers", [{}, {"Content-Encoding": "gzip"}, {"Content-Encoding": "deflate"}])
 def test_a_body_without_end_is_given_up(quiet: IndexSettings, monkeypatch: pytest.MonkeyPatch, headers: dict[str, str]) -> None:
-    monkeypatch.setattr(transport, "LARGEST", 1 << 20)
+    monkeypatch.setattr(transport, "LARGEST_BODY", 1 << 20)
     body = bytes(2 << 20)
     if headers.get("Content-Encoding") == "deflate":
         import zlib
@@ -145,7 +145,7 @@ def test_a_body_without_end_is_given_up(quiet: IndexSettings, monkeypatch: pytes
 
 
 def test_what_unpacks_to_more_than_any_page_is_no_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "LARGEST", 1 << 20)
+    monkeypatch.setattr(transport, "LARGEST_BODY", 1 << 20)
     assert transport.unpacked(gzip.compress(bytes(1 << 20)), "gzip") == bytes(1 << 20)
     assert transport.unpacked(gzip.compress(bytes((1 << 20) + 1)), "gzip") is None
     assert transport.unpacked(gzip.compress(bytes(600_000)) * 2, "gzip") is None
@@ -189,10 +189,10 @@ def test_metadata_of_gigabytes_is_not_read() -> None:
 
 def test_a_source_distribution_is_not_unpacked_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     filename, content = build_sdist("demo", "1.0", metadata=metadata_text("demo", "1.0"))
-    assert sdist_metadata(content, filename).name == "demo"
-    monkeypatch.setattr(core_metadata, "LARGEST_UNPACKED", 10)
+    assert static_metadata(content, filename).name == "demo"
+    monkeypatch.setattr(source_distribution, "LARGEST_UNPACKED", 10)
     with pytest.raises(UnusableMetadataError, match="is not a source distribution: it unpacks to more than 0 GiB"):
-        sdist_metadata(content, filename)
+        static_metadata(content, filename)
 
 
 def test_a_zip_of_sources_is_not_unpacked_in_one_go() -> None:
@@ -200,13 +200,13 @@ def test_a_zip_of_sources_is_not_unpacked_in_one_go() -> None:
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("demo-1.0/PKG-INFO", metadata_text("demo", "1.0"))
     with pytest.raises(UnusableMetadataError, match=r"has no PKG-INFO file"):
-        sdist_metadata(stream.getvalue(), "demo-1.0.zip")
+        static_metadata(stream.getvalue(), "demo-1.0.zip")
 
 
 def test_a_metadata_file_of_gigabytes_rules_its_release_out(
     open_index: OpenIndex, served: LoopbackIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(metadata, "LARGEST", 1 << 16)
+    monkeypatch.setattr(metadata, "LARGEST_METADATA", 1 << 16)
     served.advertise = False
     filename = served.add_wheel("demo", "1.0")
     served.serve(f"/files/{filename}.metadata", b"Metadata-Version: 2.1\n" + bytes(1 << 16))
@@ -221,8 +221,8 @@ def test_a_source_distribution_of_gigabytes_is_not_read_to_its_end(
     open_index: OpenIndex, served: LoopbackIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(metadata, "LARGEST_SOURCE", 10)
-    filename = served.add_sdist("demo", "1.0")
-    index = open_index(allow_sdist=True)
+    filename = served.add_sdist("demo", "1.0", dynamic=True)
+    index = open_index(allow_sdist=True, allow_build=True)
     (release,) = index.releases("demo")  # type: ignore[arg-type]
     with pytest.raises(UnusableMetadataError, match=f"^`{filename}` has more than 0 MiB, and is not read$"):
         index.requirements(release)

@@ -55,6 +55,22 @@ def test_where_a_name_is_looked_for(name: str, index: str, expected: list[str]) 
     assert [location.name for location in route(name, index, SETTINGS).locations] == expected
 
 
+@pytest.mark.parametrize(
+    ("index", "url", "is_page"),
+    [
+        ("jetson-jp6/cu126", "https://pypi.jetson-ai-lab.io/jp6/cu126", False),
+        ("jetpack-v511/pytorch", "https://developer.download.nvidia.com/compute/redist/jp/v511/pytorch/", True),
+    ],
+)
+def test_the_indexes_of_jetsons_are_known_unless_the_spec_lists_indexes(index: str, url: str, *, is_page: bool) -> None:
+    (location,) = route("torch", index, IndexSettings()).locations
+    assert (location.url, location.is_page) == (url, is_page)
+    assert route("torch", index, IndexSettings(indexes=(MAIN,), pytorch_index="")).locations == ()
+    mirror = IndexLocation(name=index.partition("-")[0], url="https://mirror.example/{variant}")
+    (location,) = route("torch", index, IndexSettings(indexes=(MAIN, mirror), pytorch_index="")).locations
+    assert location.url == f"https://mirror.example/{index.partition('-')[2]}"
+
+
 def test_a_claimed_name_is_not_taken_from_find_links() -> None:
     assert not route("demo", "", SETTINGS).takes_find_links
     assert not route("torch", "pytorch-cu126", SETTINGS).takes_find_links

@@ -310,6 +310,10 @@ def test_activity_says_what_was_read_and_what_is_waited_for() -> None:
         words = progress_line([activity, other])
     assert words == "3 projects, metadata of 2 files, 12.3 MB; waiting for num+py from index.example"
     assert progress_line([activity]) == "1 project, metadata of 2 files, 12.3 MB"
+    with activity.building("demo-1.0.tar.gz"), activity.waiting_for("https://y.example/b"):
+        words = progress_line([other, activity])
+    assert words.endswith(", 12.3 MB; building demo-1.0.tar.gz to learn what it requires")
+    assert activity.built == ""
     assert [readable_size(size) for size in (1, 999, 1000, 2_500_000_000)] == ["1 byte", "999 bytes", "1.0 kB", "2.5 GB"]
 
 

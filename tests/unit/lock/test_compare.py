@@ -11,7 +11,7 @@ from provisioner.errors import InvalidDocumentError
 from provisioner.lock.create import reason_of
 from provisioner.lock.diff.compare import compare, compare_texts
 from provisioner.lock.format.file import write_lock
-from provisioner.lock.format.model import LockedFile, LockedPackage, LockedPin, LockedStack, Reason
+from provisioner.lock.format.model import LockedFile, LockedPackage, LockedPin, LockedStack, LockedSystemPackage, Reason
 from provisioner.resolver.stack import BaseImage
 from provisioner.words.change import cause_source, cause_words, change_words, comparison_lines, note_words, summary
 from tests.lock_examples import IMAGE_DIGEST, PACKAGES, cpu_stack, cuda_stack, lock_of
@@ -113,6 +113,43 @@ class TestHosts:
         more = compare(lock(host_requirements={"gpu": "7.0"}), lock(host_requirements={"gpu": "7.0, 8.0"}))
         assert change_words(only(more, "gpu")) == "GPUs of compute capability 8.0 fit now"
         assert not more.is_breaking
+
+    @pytest.mark.parametrize(
+        ("type_", "text"),
+        [("compiled-for", "is compiled for sm_80"), ("bundles-compiler", "has the GPU compiler of CUDA 12.4")],
+    )
+    def test_a_package_that_runs_on_fewer_gpus_is_why(self, type_: str, text: str) -> None:
+        build = Reason(component="pytorch", kind="rule", text="pytorch 2.7.1+cu126 is compiled", where="", type="compiled-for")
+        build = replace(build, gpus=("7.0", "8.0", "9.0"))
+        words = f"xformers 0.0.31 {text}"
+        wheel = Reason(component="xformers", kind="rule", text=words, where="", type=type_, gpus=("8.0", "9.0"))
+        floor = Reason(component="cudnn", kind="rule", text="cudnn 9 needs gpu >=5.0", where="", type="needs")
+        without = lock(host_requirements={"gpu": "7.0, 8.0, 9.0"}, host_reasons={"gpu": (build,)})
+        beside = lock(
+            package("xformers", "0.0.31"), host_requirements={"gpu": "8.0, 9.0"}, host_reasons={"gpu": (build, floor, wheel)}
+        )
+        assert causes(only(compare(without, beside), "gpu")) == [("follows", "xformers", words)]
+        assert causes(only(compare(beside, without), "gpu")) == [("follows", "xformers", f"{words}, and xformers is gone")]
+
+    def test_a_new_version_of_a_package_that_runs_on_more_gpus_is_why(self) -> None:
+        def xformers(version: str, *gpus: str) -> Lock:
+            text = f"xformers {version} is compiled for something"
+            reason = Reason(component="xformers", kind="rule", text=text, where="", type="compiled-for", gpus=gpus)
+            wanted = {"gpu": ", ".join(gpus)}
+            return lock(package("xformers", version), host_requirements=wanted, host_reasons={"gpu": (reason,)})
+
+        found = only(compare(xformers("1.0", "8.0"), xformers("2.0", "8.0", "9.0")), "gpu")
+        assert causes(found) == [("follows", "xformers", "xformers 2.0 is compiled for something")]
+
+    def test_a_lock_that_does_not_record_which_gpus_a_rule_allows_is_read_as_before(self) -> None:
+        old, new = (
+            Reason(component="pytorch", kind="rule", text=f"pytorch {one} is compiled", where="", type="compiled-for")
+            for one in ("1", "2")
+        )
+        before = lock(host_requirements={"gpu": "7.0, 8.0"}, host_reasons={"gpu": (old,)})
+        after = lock(host_requirements={"gpu": "8.0"}, host_reasons={"gpu": (replace(new, gpus=("8.0",)),)})
+        words = "the matrix says now: pytorch 2 is compiled"
+        assert causes(only(compare(before, after), "gpu")) == [("matrix", "", words)]
 
     def test_gpus_of_amd(self) -> None:
         old, new = (lock(accelerator="rocm", host_requirements={"gpu": one}) for one in ("gfx906, gfx942", "gfx942"))
@@ -672,6 +709,7 @@ OTHER: dict[str, Any] = {
     "relaxations": ("ptx-jit (gpu)",),
     "image": None,
     "installer": None,
+    "apt": (LockedSystemPackage(name="libgomp1"),),
 }
 """Another value for every field of a stack that a comparison must see."""
 

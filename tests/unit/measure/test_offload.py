@@ -6,6 +6,7 @@ import struct
 import zlib
 
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +48,15 @@ def test_packed_bundles_are_unpacked_as_far_as_their_list(version: int) -> None:
     assert reader.unread == 0
 
 
-def test_bundles_packed_with_zstd_are_counted_not_guessed() -> None:
+def test_bundles_packed_with_zstd_are_read() -> None:
+    plain = bundle("gfx90a", "gfx1201")
+    body = zstandard.ZstdCompressor().compress(plain)
+    head = PACKED_MAGIC + struct.pack("<HHQQ", 3, 1, len(body), len(plain)) + bytes(8)
+    reader = read(head + body + bytes(WINDOW), size=4096)
+    assert (reader.targets, reader.unread) == ({"gfx1201": 1, "gfx90a": 1}, 0)
+
+
+def test_bundles_packed_with_zstd_that_cannot_be_read_are_counted_not_guessed() -> None:
     reader = read(packed(bundle("gfx90a"), version=3, method=1)[:60] + bytes(100), size=4096)
     assert (reader.targets, reader.unread) == ({}, 1)
 

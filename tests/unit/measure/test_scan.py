@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.measure.elf import read_library
 from provisioner.measure.scan import Scanner
 from tests.built_artefacts import shared_library
 
@@ -94,6 +95,21 @@ def test_what_a_library_links_to_and_what_it_loads(tmp_path: Path) -> None:
         assert found.linked == ("libcublas.so.12",)
         assert found.named == ("libcublas.so.12", "libcudnn.so.9")
         assert found.knows_links
+
+
+@pytest.mark.parametrize("size", [0, 1, 999])
+def test_where_a_library_looks_for_others(tmp_path: Path, size: int) -> None:
+    paths = (
+        "$ORIGIN",
+        "$ORIGIN/../nvidia/cublas/lib",
+        "/opt/cuda/lib64",
+        *(f"${{ORIGIN}}/../a-long-path/{at}" for at in range(20)),
+    )
+    shared_library(tmp_path)
+    subprocess.run(["gcc", "-shared", "code.o", f"-Wl,-rpath,{':'.join(paths)}", "-o", "looking.so"], cwd=tmp_path, check=True)
+    content = (tmp_path / "looking.so").read_bytes()
+    assert read_library(content, name="looking.so").searched == paths
+    assert scanned(content, size).searched == tuple(sorted(paths))
 
 
 def test_bytes_without_a_table_of_names_say_nothing_of_links() -> None:

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.measure.texts import arch_flags, cudnn_version, nccl_versions, tensorflow_build, torch_versions
+from provisioner.measure.texts import (
+    arch_flags,
+    cudnn_version,
+    nccl_versions,
+    ptxas_targets,
+    tensorflow_build,
+    torch_versions,
+)
 
 
 @pytest.mark.parametrize(
@@ -64,3 +71,15 @@ def test_the_build_record_of_tensorflow(text: str) -> None:
 @pytest.mark.parametrize("text", ["", "build_info = {'cuda_version': open('x')}", "build_info = {1: }", "build_info = [1, 2]"])
 def test_a_record_that_cannot_be_read_states_nothing(text: str) -> None:
     assert tensorflow_build(text) == ({}, ())
+
+
+PTXAS = (
+    # a GPU that it no longer serves, a string that ends where another section's begins, and names that end otherwise
+    b"\0sm_50\0sm_75\0_malloccompute_75\0compute_100a\0compute_52.\0compute_60\0"
+    b"-D__CUDA_ARCH__=750\0Turing\0lto_75\0lto_100a\0lto_61\0"
+)
+
+
+def test_ptxas_compiles_for_the_targets_that_it_names_twice() -> None:
+    assert ptxas_targets(PTXAS) == ("sm_75", "sm_100a", "compute_75", "compute_100a")
+    assert ptxas_targets(b"\0sm_75\0") == ()

@@ -86,7 +86,7 @@ def test_a_driver_comes_with_its_branch_its_packages_and_a_way_back() -> None:
     assert found.undo is not None
     assert (*map(detail_words, found.details), undo_words(found.undo)) == (
         "branch 580: a Long Term Support Branch, supported until 2028-06",
-        "as `linux-modules-nvidia-580-open-<flavour>` (precompiled, signed)",
+        "as `linux-modules-nvidia-580-open-generic-5.15` (precompiled, signed)",
         "as `nvidia-driver-580 with DKMS` (dkms, signed by this host, needs linux-headers-$(uname -r))",
         "as `nvidia-open of NVIDIA's repository` (dkms, signed by this host, needs linux-headers-$(uname -r))",
         "`provision inspect` must then report driver 580.95.05, module open",
@@ -99,7 +99,7 @@ def test_secure_boot_without_a_key_leaves_only_what_is_signed_already() -> None:
     details = actions().find("driver", facts, {**facts, "driver": "580.95.05"}).details
     packages = [detail for detail in details if isinstance(detail, UsePackage)]
     assert not any(package.is_signed is False for package in packages)
-    assert "linux-modules-nvidia-580-open-<flavour>" in [package.name for package in packages if package.is_signed]
+    assert "linux-modules-nvidia-580-open-generic-5.15" in [package.name for package in packages if package.is_signed]
 
 
 def test_a_flavour_is_not_guessed_where_the_gpus_are_unknown() -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from provisioner.render.entry_guard import GUARD, REFUSED, entrypoint, guard_script, has_guard, install_guard, refusal
+from provisioner.render.entry_guard import REFUSED, entrypoint, has_guard, refusal
+from provisioner.render.helper import helper_text
 from tests.lock_examples import cuda_stack, lock_of
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "nvml"
@@ -45,7 +46,7 @@ class Machine:
 
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
-    text = guard_script()
+    text = helper_text("guard.py")
     for path in ("/proc/driver/nvidia/version", "/opt/nvidia/nvidia_entrypoint.sh", "/dev/nvidiactl"):
         assert path in text
         text = text.replace(path, str(tmp_path / Path(path).name))
@@ -251,24 +252,8 @@ def test_the_entry_point_of_nvidias_own_images_is_kept(machine: Machine) -> None
     assert machine.start("echo", "a b").stdout == "banner\na b\n"
 
 
-def test_the_image_gets_the_script_line_by_line(tmp_path: Path) -> None:
-    """The instruction, run by a shell as a build would, writes the script and nothing else."""
-    comment, instruction = install_guard()
-    assert str(comment).startswith("# The image starts through this script: it holds the host against NVIDIA_REQUIRE_*")
-    text = str(instruction)
-    assert text.startswith("RUN mkdir -p /opt/provision \\\n")
-    assert "<<" not in text
-    assert "'" not in guard_script()
-    target = tmp_path / "opt" / "guard.py"
-    command = text.removeprefix("RUN ").replace(GUARD, str(target)).replace("/opt/provision", str(target.parent))
-    for shell in filter(None, (shutil.which("dash"), shutil.which("bash"))):
-        subprocess.run([shell, "-c", command], check=True)
-        assert target.read_text(encoding="utf-8") == guard_script()
-        assert target.stat().st_mode & 0o777 == 0o644
-
-
 def test_what_is_for_tools_stays_out_of_the_image() -> None:
-    script = guard_script()
+    script = helper_text("guard.py")
     assert not any(word in script for word in ("ruff", "mypy", "fmt:"))
     compile(script, "guard.py", "exec")
 

@@ -5,9 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from provisioner.render.instruction import (
+    Arg,
     Cmd,
     Comment,
-    Copy,
+    CopyContext,
     Env,
     From,
     Instruction,
@@ -28,16 +29,22 @@ from provisioner.render.instruction import (
         (From("debian:13", "base"), "FROM debian:13 AS base"),
         (From("debian:13", "base", "sha256:ab"), "FROM debian:13@sha256:ab AS base"),
         (Env((("A", "1"),)), 'ENV A="1"'),
-        (Env((("A", "1"), ("B", "2"))), 'ENV A="1" \\\n    B="2"'),
+        (Env((("A", "1"), ("B", "2"))), 'ENV A="1" B="2"'),
         (Env((("PATH", "/a:$PATH"),), expands=True), 'ENV PATH="/a:$PATH"'),
         (Env((("A", 'say "$HOME" \\ done'),)), 'ENV A="say \\"\\$HOME\\" \\\\ done"'),
         (Label((("a.b", "cuda>=12.6 brand=tesla,driver>=535"),)), 'LABEL a.b="cuda>=12.6 brand=tesla,driver>=535"'),
         (Run(("one", "two")), "RUN one \\\n    && two"),
         (
             Run(("one",), (Mount("cache", (("target", "/c"),)), Mount("secret", (("id", "ca"),)))),
-            "RUN --mount=type=cache,target=/c \\\n    --mount=type=secret,id=ca \\\n    one",
+            "RUN --mount=type=cache,target=/c --mount=type=secret,id=ca \\\n    one",
         ),
-        (Copy("/opt/venv", "builder"), "COPY --from=builder /opt/venv /opt/venv"),
+        (
+            Run(("one",), (Mount("bind", (("source", "x" * 80),)), Mount("secret", (("id", "ca"),)))),
+            f"RUN --mount=type=bind,source={'x' * 80} \\\n    --mount=type=secret,id=ca \\\n    one",
+        ),
+        (CopyContext(("a", "b*/*.whl"), "/"), "COPY a b*/*.whl /"),
+        (Arg(("A", "B")), 'ARG A=""\nARG B=""'),
+        (Label((("a", "$A"), ("b", '"')), expands=True), 'LABEL a="$A" b="\\""'),
         (User("10001:10001"), "USER 10001:10001"),
         (Workdir("/home/provision"), "WORKDIR /home/provision"),
         (Cmd(("python", "-c", 'print("x")')), 'CMD ["python", "-c", "print(\\"x\\")"]'),

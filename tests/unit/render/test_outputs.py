@@ -41,7 +41,7 @@ def test_the_module_of_a_format_has_one_public_function(output: str) -> None:
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_a_rendered_file_names_its_lock_in_the_first_line(output: str, tmp_path: Path) -> None:
+def test_a_rendered_file_names_its_lock_in_its_first_lines(output: str, tmp_path: Path) -> None:
     file = tmp_path / OUTPUTS[output].file_name
     file.write_text(render(LOCK, output, lock_file_name="pylock.other.toml"), encoding="utf-8")
     assert rendered_from(file) == "pylock.other.toml"
@@ -67,7 +67,7 @@ def test_an_environment_with_an_image_recipe_runs_in_a_container(outputs: tuple[
 
 @pytest.mark.parametrize(
     ("name", "advice"),
-    [("dockerfle", "did you mean `dockerfile`? there are "), ("compose", "there are "), ("zzz", "there are ")],
+    [("dockerfle", "did you mean `dockerfile`? there are "), ("zzz", "there are ")],
 )
 def test_an_unknown_format_is_answered_with_the_nearest_and_all_there_are(name: str, advice: str) -> None:
     with pytest.raises(UsageError) as caught:

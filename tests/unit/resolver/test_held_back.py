@@ -83,3 +83,23 @@ def test_a_companion_that_moves_along_holds_nothing_back() -> None:
         "pytorch 2.1.0 rather than 2.4.0: vision 1 needs torch==2.1.0"
     ]
     assert list(held_back(free, pins)) == []
+
+
+FILES: dict[str, dict[str, list[str] | str]] = {
+    "config": {"2": ["parser==4.*"], "1": ["parser"]},
+    "parser": {"5": [], "4": "only a source distribution"},
+    "free": {"1": ["config"]},
+}
+
+
+def test_a_package_of_the_spec_is_held_back_by_what_has_no_file() -> None:
+    (one,) = found(Shelf(FILES), ["config"])
+    assert (one.component, one.chosen, one.newest) == ("config", "1", "2")
+    assert held_back_words(one).startswith("config 1 rather than 2: config 2 needs parser==4.*")
+    assert source_words(one.by.source) == "metadata of config 2"
+
+
+def test_a_package_that_nobody_named_or_that_the_spec_bounds_is_not_told() -> None:
+    assert found(Shelf(FILES), ["free"]) == []
+    assert found(Shelf(FILES), ["config<2"]) == []
+    assert found(Shelf({**FILES, "parser": {"5": [], "4": []}}), ["config"]) == []

@@ -5,23 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from provisioner.errors import UnavailableError
+from provisioner.index.model import PackageRelease
 from provisioner.resolver.explain import fixes
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import PackageFinder
-from provisioner.resolver.requirement import PACKAGE, Key
+from provisioner.resolver.requirement import NO_VERSION, PACKAGE, FileCandidate, Key
 from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
 from provisioner.words.conflict import fix_words
 from tests import small
-from tests.file_shelf import LINUX, FileShelf, wheel
+from tests.file_shelf import LINUX, FileShelf, listed, wheel
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
     from provisioner.grounds.conflict import Conflict
-    from provisioner.index.model import PackageRelease
     from provisioner.resolver.problem import Problem
 
 LINKS = 30
@@ -85,3 +87,19 @@ def test_what_was_read_before_does_not_count_and_each_way_has_its_share() -> Non
     budget.spend(before)
     with pytest.raises(UnavailableError):
         budget.spend(link)
+
+
+def test_a_fix_reads_no_source_distribution_that_the_answer_did_not() -> None:
+    def source(version: str) -> FileCandidate:
+        file = listed(f"tool-{version}.tar.gz")
+        release = PackageRelease(name=canonicalize_name("tool"), version=Version(version), file=file)
+        return FileCandidate(Key("tool", PACKAGE), NO_VERSION, version, release)
+
+    budget, read_before, other = ReadBudget(), source("2.0"), source("1.0")
+    budget.spend(read_before)
+    budget.limit(10)
+    budget.allot(10)
+    budget.spend(read_before)
+    with pytest.raises(UnavailableError) as caught:
+        budget.spend(other)
+    assert caught.value.message == "tool 1.0 was not looked at: it is a source distribution"

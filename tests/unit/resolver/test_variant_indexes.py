@@ -19,7 +19,7 @@ from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
-    from provisioner.index.model import Environment, PackageRelease
+    from provisioner.index.model import PackageRelease
     from provisioner.resolver.problem import Problem
 
 TORCH = canonicalize_name("torch")
@@ -115,23 +115,24 @@ def test_what_is_impossible_whatever_the_index_has_is_proved_without_it() -> Non
 
 
 def test_no_python_that_the_framework_has_no_build_for_keeps_a_proof_from_being_one() -> None:
-    """Every build is for Python 3.11; that the rest has an answer on 3.12 is beside the point."""
+    """Every build is for Python 3.11; that the rest has an answer on 3.12 is beside the point, and told."""
     matrix = matrix_with_facts()
     pythons = (*matrix.components["python"].releases, small.release("3.12", {}))
     components = {**matrix.components, "python": replace(matrix.components["python"], releases=pythons)}
-    shelf = Cut({**TORCH_OF_NO_USE, "tool": {"1": ["six==8"]}, "app": {"1": ["tool; python_version < '3.12'"]}})
+    shelf = Cut({**TORCH_OF_NO_USE, "tool": {"1": ["six==8"]}, "app": {"1": ["tool"]}})
+    other = Cut({**TORCH_OF_NO_USE, "app": {"1": []}})
     asked = join(replace(matrix, components=components), small.request({}, packages=("torch", "app")))
-    opened: list[str] = []
-
-    def source(environment: Environment) -> Cut:
-        opened.append(environment.python)
-        return shelf
-
     with pytest.raises(NoStackError) as caught:
-        solve_joint(asked, source)
+        solve_joint(asked, lambda environment: shelf if environment.python == "3.11" else other)
     assert "torch@pytorch-cu118" in shelf.asked
-    assert set(opened) == {"3.11"}
-    assert caught.value.causes[0] == "you require app  (the spec)"
+    assert caught.value.causes == (
+        "you require app  (the spec)",
+        "you require torch  (the spec)",
+        "app 1 needs tool with python 3.11  (metadata of app 1)",
+        "tool 1 needs six==8: the index has 1  (metadata of tool 1)",
+        "every CUDA build of pytorch 2.1.0 and 2.4.0 needs python 3.11  (matrices/pytorch.yaml)",
+        "so no app is left that goes with torch",
+    )
 
 
 def test_what_the_index_may_have_settles_is_not_proved_by_leaving_the_framework_out() -> None:

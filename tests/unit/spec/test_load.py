@@ -227,6 +227,22 @@ def test_a_day_or_an_instant_may_bound_uploads(text: str) -> None:
             "image: {cuda: latest}",
             "provision.yaml:1:9: image.cuda: `latest` is not a version: it must start with a number such as 12.6",
         ),
+        (
+            "image: {base: a/b, glibc: new}",
+            "provision.yaml:1:20: image.glibc: `new` is not a version: it must start with a number such as 12.6",
+        ),
+        (
+            "image: {python: '3.11'}",
+            "provision.yaml:1:9: image.python: is about a base image that `base` names; this one is chosen",
+        ),
+        (
+            "image: {apt: [git, git=1.0]}",
+            "provision.yaml:1:20: image.apt[1]: package `git` is listed twice",
+        ),
+        (
+            "{runs: host, image: {apt: [git]}}",
+            "provision.yaml:1:22: image.apt: are packages of an image, and this environment runs on the host",
+        ),
     ],
 )
 def test_values_that_mean_nothing_are_mistakes(text: str, mistake: str) -> None:

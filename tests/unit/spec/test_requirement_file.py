@@ -105,20 +105,33 @@ def test_hashes_are_kept(tmp_path: Path) -> None:
         ),
         (
             "--index-url https://me:secret@x.test/simple",
-            "`--index-url` is not read from requirement files: indexes are named in the spec, under `indexes:`",
-        ),
-        (
-            "-f ./wheels",
             (
-                "`--find-links` is not read from requirement files: name the page or folder in the spec, "
-                "under `indexes:` with `kind: find-links`, or in pip's own configuration"
+                "the address of `--index-url` carries a login, "
+                "and this file is shared; write it as ${VARIABLE}, or put it into ~/.netrc or the keyring"
+            ),
+        ),
+        ("-f", "`--find-links` names nothing"),
+        ("-e ./gone[x]", "`./gone[x]` is not read: there is no folder `./gone`"),
+        ("-e six", "`six` is not read: there is no folder `six`"),
+        (
+            "-e git+https://github.com/x/six@main#egg=six",
+            (
+                "a repository is not a file that can be locked, and `main` may move: write "
+                "`six @ https://github.com/x/six/archive/COMMIT.tar.gz` with the commit that `git ls-remote` tells"
             ),
         ),
         (
-            "-e .",
+            f"git+https://gitlab.com/a/x/six.git@{'a' * 40}",
             (
-                "`--editable` is not read from requirement files: what is installed from its source has no file to lock; "
-                "build a wheel of it"
+                "a repository is not a file that can be locked, and its archive is one: write "
+                f"`six @ https://gitlab.com/a/x/six/-/archive/{'a' * 40}/six-{'a' * 40}.tar.gz`"
+            ),
+        ),
+        (
+            "git+ssh://git@host.test/x/six@v1",
+            (
+                "a repository is not a file that can be locked: "
+                "build a wheel of it (`pip wheel --no-deps`), and write `name @ file:…` or `name @ https://…`"
             ),
         ),
         ("--pre", "`--pre` is not read from requirement files: say so in the spec: `policy: {allow: [prerelease]}`"),
@@ -132,7 +145,10 @@ def test_hashes_are_kept(tmp_path: Path) -> None:
         ("--upgrade", "`--upgrade` is not an option of requirement files"),
         (
             "six @ git+https://github.com/x/six",
-            "a repository is not a file that can be locked: build a wheel of it, and write `name @ file:…` or `name @ https://…`",
+            (
+                "a repository is not a file that can be locked, and its default branch moves: write "
+                "`six @ https://github.com/x/six/archive/COMMIT.tar.gz` with the commit that `git ls-remote` tells"
+            ),
         ),
         ("./six", "a file needs its name before it: write `name @ file:…` or `name @ https://…`"),
         ("https://x.test/six-1.tar.gz", "a file needs its name before it: write `name @ file:…` or `name @ https://…`"),
@@ -175,3 +191,28 @@ def test_a_file_that_is_not_text_is_a_mistake_where_it_is_named(tmp_path: Path) 
         (tmp_path / "r.txt").write_bytes(content)
         mistakes = read_requirement_file(tmp_path / "r.txt", named_at=NAMED).mistakes
         assert [str(one) for one in mistakes] == [f"provision.yaml:4:5: requirement file `{tmp_path}/r.txt` {reason}"]
+
+
+def test_lines_that_name_indexes_and_projects_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TOKEN", "secret")
+    (tmp_path / "core").mkdir()
+    (tmp_path / "wheels").mkdir()
+    text = (
+        "-i https://${TOKEN}@x.test/simple\n--extra-index-url https://y.test/simple\n-f wheels\n-f gone\n"
+        "-e .\n-e ./core[a,b]\n./core\ncore\n"
+    )
+    (tmp_path / "r.txt").write_text(text, encoding="utf-8")
+    reading = read_requirement_file(tmp_path / "r.txt", named_at=NAMED)
+    assert reading.mistakes == []
+    assert [(one.option, one.url, one.position.line) for one in reading.indexes] == [
+        ("index-url", "https://secret@x.test/simple", 1),
+        ("extra-index-url", "https://y.test/simple", 2),
+        ("find-links", (tmp_path / "wheels").as_uri(), 3),
+        ("find-links", "gone", 4),
+    ]
+    assert [(one.text, one.folder, one.extras) for one in reading.projects] == [
+        ("-e .", tmp_path, ()),
+        ("-e ./core[a,b]", tmp_path / "core", ("a", "b")),
+        ("./core", tmp_path / "core", ()),
+    ]
+    assert [line.text for line in reading.lines] == ["core"]

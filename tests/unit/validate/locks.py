@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provisioner.validate.report import FieldReport
 
 CUDA = "torch-2.4.1-cu121"
-"""Measured with the wheels of the default index, on a machine without a GPU, at level 2."""
+"""Measured with the wheels of the default index, on a machine without a GPU, at level 4."""
 
 CPU = "torch-2.13.0-cpu"
 
@@ -38,7 +38,7 @@ def lock_of(
     host_requirements: Mapping[str, str] | None = None,
     platform: str = "linux/amd64",
 ) -> Lock:
-    """A lock that holds these packages and components, for one platform."""
+    """A lock that holds these packages and components, for one platform; its spec names no package."""
     stack = LockedStack(
         platform=platform,
         accelerator=accelerator,
@@ -55,6 +55,7 @@ def lock_of(
         tool_version="1.0",
         matrix_digest=f"sha256:{'1' * 64}",
         spec_digest=f"sha256:{'2' * 64}",
+        asked={"requires.python": "3.11"},
     )
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.validate.builder import build_failure, docker_builder, failed_step
+from provisioner.validate.builder import build_failure, docker_builder, failed_step, reason_of
 from provisioner.validate.engine import BuildFailedError, BuildRequest, EngineError
 
 HOST = "unix:///run/engine.sock"
@@ -103,6 +103,11 @@ def test_a_step_that_fails_is_a_no() -> None:
         ("write /var/lib/docker/x: no space left on device", "no space left on device"),
         ("ERROR: Cannot connect to the Docker daemon at unix:///x", "Cannot connect to the Docker daemon"),
         ("invalid peer certificate: UnknownIssuer", "invalid peer certificate"),
+        ("  Caused by: HTTP status client error (401 Unauthorized) for url (https://index/simple/x)", "401 Unauthorized"),
+        ("ERROR: 403 Client Error: Forbidden for url: https://index/simple/x", "403 Client Error"),
+        ("  Caused by: HTTP status server error (503 Service Unavailable) for url (https://i/)", "503 Service Unavailable"),
+        ("ERROR: pull access denied, repository does not exist or may require authorization", "pull access denied"),
+        ("unexpected status: 429 Too Many Requests", "429 Too Many Requests"),
     ],
 )
 def test_a_build_that_could_not_reach_what_it_needs_tells_nothing_about_the_lock(line: str, sign: str) -> None:
@@ -110,3 +115,22 @@ def test_a_build_that_could_not_reach_what_it_needs_tells_nothing_about_the_lock
     assert isinstance(error, EngineError)
     assert error.message == f"the build of `t:1` could not reach what it needs: {sign}"
     assert error.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        (
+            ("0.9   x Failed to download `demo==1.2`", "0.9   ╰─▶ Hash mismatch for `demo==1.2`", "0.9       Expected: 0"),
+            "Hash mismatch for `demo==1.2`",
+        ),
+        (("1.2 error: Failed to fetch", "1.2   Caused by: a", "1.2   Caused by: no file"), "no file"),
+        (("3.1 Reading package lists...", "3.1 E: Unable to locate package libnone"), "Unable to locate package libnone"),
+        (("2.0 ERROR: No distribution for uv", "ERROR: executor failed running [x]"), "No distribution for uv"),
+        (RECORDED, ""),
+    ],
+)  # fmt: skip
+def test_the_line_that_says_why_a_build_failed_comes_first(lines: tuple[str, ...], reason: str) -> None:
+    assert reason_of(tuple(lines)) == reason
+    causes = build_failure("t:1", list(lines)).causes
+    assert causes[0] == (reason or failed_step(RECORDED)[0])

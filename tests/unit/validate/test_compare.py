@@ -17,7 +17,12 @@ H100 = Device(
     matmul=True,
     float16=True,
     bfloat16=True,
+    convolution=True,
+    sustained=Sustained(
+        stable=True, memory_held=True, memory_checked=40 << 30, seconds=5.0, teraflops=600.0, gigabytes_per_second=2500.0
+    ),
 )
+ON_DEVICES = ("compute", "convolution", "collective", "sustained load")
 
 
 def with_torch(name: str, **changes: object) -> Measurement:
@@ -26,13 +31,13 @@ def with_torch(name: str, **changes: object) -> Measurement:
     return replace(measurement, torch=replace(measurement.torch, **changes))
 
 
-def with_gpu(level: int = 2, device: Device = H100, **changes: object) -> Measurement:
+def with_gpu(device: Device = H100, **changes: object) -> Measurement:
     """The recorded measurement as it would be with a device: only what a GPU answers for is changed."""
     gpu = {
-        "level": level,
         "nvml": Management(driver="550.54.15", names=(device.name,)),
         "cuda_driver": DriverInterface(level=12040, count=1),
         "devices": (device,),
+        "all_reduce": True,
         "errors": {},
     }
     return replace(measured(CUDA), **gpu | changes)
@@ -47,7 +52,10 @@ def test_a_cpu_stack_that_is_as_locked_is_a_yes() -> None:
     fields = compare(cpu_lock(), measured(CPU))
     assert failed(fields) == ()
     assert overall(fields) == "yes"
-    assert [field.name for field in fields] == ["python", "pytorch", "pytorch_build", "libraries", "packages", "cpu compute"]
+    assert [(field.level, field.name) for field in fields] == [
+        *((2, name) for name in ("python", "architecture", "packages", "files", "other files", "linked libraries")),
+        *((3, name) for name in ("pytorch", "pytorch_build", "libraries", "cpu compute")),
+    ]
 
 
 def test_a_cuda_stack_without_a_gpu_agrees_in_software_and_stays_unverified() -> None:
@@ -55,7 +63,7 @@ def test_a_cuda_stack_without_a_gpu_agrees_in_software_and_stays_unverified() ->
     assert [(field.name, field.verdict, field.note) for field in failed(fields)] == [
         ("driver", "unverified", 'could not select device driver ""'),
         ("devices", "unverified", 'could not select device driver ""'),
-        ("compute", "unverified", "no device to run it on"),
+        *((name, "unverified", "no device to run it on") for name in ON_DEVICES),
     ]
     assert overall(fields) == "unverified"
 
@@ -66,8 +74,8 @@ def test_without_an_engines_reason_the_loaders_own_words_say_why_there_is_no_gpu
     assert notes["devices"].startswith("OSError: libcuda.so.1: cannot open shared object file")
 
 
-def test_level_zero_asks_for_no_gpu() -> None:
-    measurement = replace(measured(CUDA), level=0, cpu_matmul=None)
+def test_imports_ask_for_no_gpu() -> None:
+    measurement = replace(measured(CUDA), level=3)
     assert overall(compare(cuda_lock(), measurement)) == "yes"
 
 
@@ -96,13 +104,13 @@ def test_a_component_that_differs_from_the_lock_is_a_no(component: str, locked: 
 
 
 def test_a_newer_nccl_swapped_in_is_seen_in_the_loaded_library() -> None:
-    measurement = replace(with_torch(CUDA, nccl=22105), level=0)
+    measurement = replace(with_torch(CUDA, nccl=22105), level=3)
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.locked, field.measured) == ("nccl", "2.20.5", "2.21.5")
 
 
 def test_an_nccl_that_cannot_be_asked_is_unverified_and_not_a_no() -> None:
-    measurement = replace(with_torch(CUDA, nccl=None), level=0)
+    measurement = replace(with_torch(CUDA, nccl=None), level=3)
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.verdict) == ("nccl", "unverified")
     assert field.note == "libnccl.so is not loaded by this build, so its version cannot be read"
@@ -110,27 +118,27 @@ def test_an_nccl_that_cannot_be_asked_is_unverified_and_not_a_no() -> None:
 
 def test_a_cudnn_that_refuses_to_load_is_a_no_in_its_own_words() -> None:
     error = "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime (9, 0, 0)"
-    measurement = replace(with_torch(CUDA, cudnn=None), level=0, errors={"cudnn": error})
+    measurement = replace(with_torch(CUDA, cudnn=None), level=3, errors={"cudnn": error})
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.measured, field.verdict, field.note) == ("cudnn", "", "no", error)
 
 
 def test_a_framework_that_does_not_import_is_a_no_and_says_why() -> None:
     error = "ImportError: libcudnn.so.9: cannot open shared object file: No such file or directory"
-    measurement = replace(measured(CUDA), torch=None, level=0, errors={"import torch": error})
+    measurement = replace(measured(CUDA), torch=None, level=3, errors={"import torch": error})
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.verdict, field.note) == ("pytorch", "no", error)
 
 
 def test_a_library_the_loader_cannot_find_is_named() -> None:
     missing = ("libtorch_cuda.so needs libcupti.so.12",)
-    measurement = replace(with_torch(CUDA, unresolved=missing), level=0)
+    measurement = replace(with_torch(CUDA, unresolved=missing), level=3)
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.locked, field.measured) == ("libraries", "all found", "libtorch_cuda.so needs libcupti.so.12")
 
 
 def test_a_target_that_was_not_compiled_in_is_named() -> None:
-    measurement = replace(with_torch(CUDA, arch_flags=("sm_50", "sm_60", "sm_70")), level=0)
+    measurement = replace(with_torch(CUDA, arch_flags=("sm_50", "sm_60", "sm_70")), level=3)
     field = only_failure(compare(cuda_lock(), measurement))
     assert (field.name, field.note) == ("arch_list", "not compiled in: sm_75, sm_80, sm_86, sm_90")
 
@@ -144,12 +152,12 @@ def test_a_suffixed_target_is_covered_by_the_flag_without_its_suffix() -> None:
 def test_a_gpu_that_refuses_the_kernels_is_a_no() -> None:
     error = "RuntimeError: CUDA error: no kernel image is available for execution on the device"
     device = replace(H100, matmul=None)
-    field = only_failure(compare(cuda_lock(), with_gpu(device=device, errors={"cuda:0 matmul": error})))
+    field = only_failure(compare(cuda_lock(), with_gpu(device, errors={"cuda:0 matmul": error})))
     assert (field.name, field.measured, field.verdict, field.note) == ("compute cuda:0", "failed", "no", error)
 
 
 def test_a_gpu_that_computes_wrong_numbers_is_a_no() -> None:
-    field = only_failure(compare(cuda_lock(), with_gpu(device=replace(H100, matmul=False))))
+    field = only_failure(compare(cuda_lock(), with_gpu(replace(H100, matmul=False))))
     assert (field.name, field.measured, field.verdict) == ("compute cuda:0", "wrong", "no")
 
 
@@ -172,33 +180,30 @@ def test_a_driver_below_the_locked_range_is_a_no() -> None:
     assert (field.name, field.locked, field.measured, field.verdict) == ("driver", ">=525.60.13", "470.256.02", "no")
 
 
-def test_level_three_wants_the_libraries_to_compute() -> None:
-    device = replace(H100, convolution=True)
-    fields = {field.name: field.verdict for field in compare(cuda_lock(), with_gpu(3, device, all_reduce=True))}
+def test_devices_are_asked_for_a_convolution_and_a_collective() -> None:
+    fields = {field.name: field.verdict for field in compare(cuda_lock(), with_gpu())}
     assert (fields["convolution cuda:0"], fields["collective"]) == ("yes", "yes")
-    fields = {field.name: field.verdict for field in compare(cuda_lock(), with_gpu(3))}
+    measurement = replace(with_gpu(replace(H100, convolution=None)), all_reduce=None)
+    fields = {field.name: field.verdict for field in compare(cuda_lock(), measurement)}
     assert (fields["convolution cuda:0"], fields["collective"]) == ("no", "no")
 
 
-def test_level_four_wants_memory_and_products_to_hold() -> None:
-    load = Sustained(
-        stable=True, memory_held=False, memory_checked=40 << 30, seconds=5.0, teraflops=600.0, gigabytes_per_second=2500.0
-    )
-    device = replace(H100, convolution=True, sustained=load)
-    field = only_failure(compare(cuda_lock(), with_gpu(4, device, all_reduce=True)))
-    assert (field.name, field.measured) == ("sustained load cuda:0", "wrong")
+def test_memory_and_products_have_to_hold_under_load() -> None:
+    assert H100.sustained is not None
+    device = replace(H100, sustained=replace(H100.sustained, memory_held=False))
+    field = only_failure(compare(cuda_lock(), with_gpu(device)))
+    assert (field.name, field.measured, field.level) == ("sustained load cuda:0", "wrong", 4)
 
 
 def test_levels_without_a_device_name_everything_they_could_not_ask() -> None:
-    measurement = replace(measured(CUDA), level=4)
-    names = [field.name for field in failed(compare(cuda_lock(), measurement))]
-    assert names == ["driver", "devices", "compute", "convolution", "collective", "sustained load"]
+    names = [field.name for field in failed(compare(cuda_lock(), measured(CUDA)))]
+    assert names == ["driver", "devices", *ON_DEVICES]
 
 
 def test_packages_that_are_missing_different_or_extra_are_named() -> None:
     lock = lock_of({"numpy": "2.2.6", "idna": "3.10", "gone": "1.0"})
     measurement = replace(
-        measured(CPU), torch=None, distributions={"numpy": "2.3.0", "idna": "3.10", "stray": "0.1", "pip": "24.0"}
+        measured(CPU), level=2, torch=None, distributions={"numpy": "2.3.0", "idna": "3.10", "stray": "0.1", "pip": "24.0"}
     )
     assert [(field.name, field.locked, field.measured, field.note) for field in failed(compare(lock, measurement))] == [
         ("packages", "3 packages", "1 as locked, 1 more", ""),
@@ -212,16 +217,16 @@ def test_a_stack_without_the_framework_is_compared_by_python_and_packages_alone(
     lock = lock_of({"idna": "3.10"})
     measurement = replace(measured(CPU), torch=None, cpu_matmul=None, distributions={"idna": "3.10"})
     fields = compare(lock, measurement)
-    assert [(field.name, field.verdict) for field in fields] == [("python", "yes"), ("packages", "yes")]
+    assert {field.verdict for field in fields} == {"yes"}
+    assert {field.level for field in fields} == {2}
 
 
-def test_a_gpu_lock_without_the_framework_is_never_a_yes_beyond_its_devices() -> None:
+def test_a_gpu_lock_without_a_framework_is_never_a_yes_beyond_its_devices() -> None:
     lock = lock_of({"idna": "3.10"}, accelerator="cuda")
     measurement = replace(with_gpu(), torch=None, cpu_matmul=None, devices=(), distributions={"idna": "3.10"})
-    fields = compare(lock, measurement)
-    assert [(field.name, field.verdict, field.note) for field in fields[2:]] == [
+    assert [(field.name, field.verdict, field.note) for field in compare(lock, measurement) if field.level > 2] == [
         ("devices", "yes", "as the driver counts them"),
-        ("compute", "unverified", "the lock holds no PyTorch, and nothing else in it was asked to compute"),
+        ("compute", "unverified", "no check of the lock's packages computes on a device"),
     ]
 
 
@@ -252,7 +257,7 @@ def test_nccl_numbers_are_read_as_its_header_writes_them(number: int, version: s
 
 
 def test_a_wheel_without_a_local_label_is_known_by_its_cuda() -> None:
-    measurement = replace(with_torch(CUDA, version="2.4.1"), level=0)
+    measurement = replace(with_torch(CUDA, version="2.4.1"), level=3)
     assert overall(compare(cuda_lock(), measurement)) == "yes"
 
 
@@ -276,5 +281,5 @@ def test_an_amd_stack_is_compared_by_its_hip() -> None:
     measurement = replace(measured(CUDA), torch=torch, distributions={"torch": "2.5.1+rocm6.2"})
     assert [(field.name, field.verdict) for field in failed(compare(lock, measurement))] == [
         ("devices", "unverified"),
-        ("compute", "unverified"),
+        *((name, "unverified") for name in ON_DEVICES),
     ]

@@ -9,6 +9,7 @@ from provisioner.errors import InvalidDocumentError
 from provisioner.validate.report import (
     EngineReport,
     FieldReport,
+    LevelReport,
     Report,
     Verdict,
     is_stronger,
@@ -29,6 +30,7 @@ def report(verdict: Verdict = "yes", *, level: int = 2, digest: str = "a", timin
         image=f"sha256:{'b' * 64}",
         level=level,
         verdict=verdict,
+        levels=(LevelReport(level=0, name="static", verdict="nothing to do", note="no image"),),
         fields=(FieldReport(name="python", locked="3.12", measured="3.12.4", verdict=verdict, note="naïve: “quoted”\nline"),),
         timing={"build": timing, "run": 2.0},
     )
@@ -62,7 +64,7 @@ def test_a_proof_is_stronger_than_what_could_not_be_measured_of_the_same_lock() 
 
 def test_a_mistake_in_a_report_is_named_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "trainer.validation.json"
-    path.write_text(report_text(report()).replace('"verdict": "yes",\n  "fields"', '"verdict": "perhaps",\n  "fields"'))
+    path.write_text(report_text(report()).replace('"verdict": "yes",\n  "levels"', '"verdict": "perhaps",\n  "levels"'))
     with pytest.raises(InvalidDocumentError) as invalid:
         load_report(path)
     (mistake,) = invalid.value.mistakes
@@ -76,6 +78,7 @@ def test_nothing_in_a_report_names_the_machine_or_the_day() -> None:
         "fields",
         "image",
         "level",
+        "levels",
         "load",
         "lock_digest",
         "lock_file",

@@ -14,8 +14,9 @@ from provisioner.lock.format.model import Lock, LockedFile
 from provisioner.validate.connect import connect
 from provisioner.validate.docker_engine import run_failure
 from provisioner.validate.engine import EngineError, HostRefusedError, NoDeviceError, RunRequest
+from provisioner.validate.image import build_secrets, copy_context
 from provisioner.validate.local_engine import LocalEngine
-from provisioner.validate.run import Options, build_secrets, copy_context, validate_lock
+from provisioner.validate.run import Options, validate_lock
 from tests.built_files import build_wheel
 from tests.unit.validate.locks import lock_of
 
@@ -28,8 +29,9 @@ def environment(folder: Path, **packages: str) -> tuple[Path, Path]:
     site = next(folder.glob("lib/python*/site-packages"))
     for name, version in packages.items():
         filename, content = build_wheel(name, version)
-        (folder / filename).write_bytes(content)
-        shutil.unpack_archive(folder / filename, site, "zip")
+        wheel = folder.with_name(filename)
+        wheel.write_bytes(content)
+        shutil.unpack_archive(wheel, site, "zip")
     return folder / "bin/python", site
 
 

@@ -89,7 +89,7 @@ def test_the_script_imports_nothing_but_the_standard_library_and_the_stack() -> 
 
 
 def test_one_line_is_printed_and_it_is_a_measurement() -> None:
-    measurement = parse_measurement(json.dumps(run_script(0)))
+    measurement = parse_measurement(json.dumps(run_script(2)))
     assert measurement.python == sys.version.split()[0]
     assert measurement.distributions is not None
     assert "msgspec" in measurement.distributions
@@ -107,7 +107,7 @@ def test_installed_distributions_are_named_as_indexes_name_them(tmp_path: Path) 
     filename, content = build_wheel("Some.Package_Name", "2.0")
     (tmp_path / filename).write_bytes(content)
     shutil.unpack_archive(tmp_path / filename, site, "zip")
-    assert run_script(0, python=python)["distributions"] == {"some-package-name": "2.0"}
+    assert run_script(2, python=python)["distributions"] == {"some-package-name": "2.0"}
 
 
 def test_a_framework_that_prints_and_then_fails_to_import_is_one_recorded_error(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_framework_that_prints_and_then_fails_to_import_is_one_recorded_error(
     (tmp_path / filename).write_bytes(content)
     shutil.unpack_archive(tmp_path / filename, site, "zip")
     (site / "torch.py").write_text("print('hello from a chatty library')\nraise ImportError('libcudnn.so.9: cannot open')\n")
-    found = run_script(2, python=python)
+    found = run_script(3, python=python)
     assert found["torch"] is None
     assert found["errors"]["import torch"] == "ImportError: libcudnn.so.9: cannot open"
 
@@ -127,12 +127,12 @@ def test_a_framework_that_exits_does_not_take_the_measurement_with_it(tmp_path: 
     (tmp_path / filename).write_bytes(content)
     shutil.unpack_archive(tmp_path / filename, site, "zip")
     (site / "torch.py").write_text("raise SystemExit(7)\n")
-    assert run_script(0, python=python)["errors"]["import torch"] == "SystemExit: 7"
+    assert run_script(3, python=python)["errors"]["import torch"] == "SystemExit: 7"
 
 
 def test_the_driver_is_asked_through_its_own_libraries(driver_libraries: Path, tmp_path: Path) -> None:
     python, _ = bare_environment(tmp_path / "bare")
-    found = run_script(1, python=python, LD_LIBRARY_PATH=str(driver_libraries))
+    found = run_script(4, python=python, LD_LIBRARY_PATH=str(driver_libraries))
     assert found["nvml"] == {"driver": "550.54.15", "names": ["NVIDIA A100-SXM4-40GB"] * 2}
     assert found["cuda_driver"] == {"level": 12040, "count": 2}
 
@@ -140,7 +140,7 @@ def test_the_driver_is_asked_through_its_own_libraries(driver_libraries: Path, t
 def test_a_driver_that_does_not_match_its_library_is_told_in_its_own_words(driver_libraries: Path, tmp_path: Path) -> None:
     python, _ = bare_environment(tmp_path / "bare")
     environment = {"LD_LIBRARY_PATH": str(driver_libraries), "FAKE_NVML_STATUS": "18", "FAKE_CUDA_STATUS": "803"}
-    found = run_script(1, python=python, **environment)
+    found = run_script(4, python=python, **environment)
     assert found["nvml"] is None
     assert found["errors"]["nvml"] == "RuntimeError: nvmlInit returned 18 (Driver/library version mismatch)"
     assert found["errors"]["cuda_driver"] == "RuntimeError: cuInit returned 803"

@@ -1,0 +1,74 @@
+"""A second opinion on each conflict that provision tells: uv refuses its requests, and answers when any one is left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from hard_problems import PATCHES, Host, Problem, asked_at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    Ask = Callable[[Sequence[str], str], bool]
+    """Whether uv has an answer for these packages and this Python."""
+
+AGREED = "agrees"
+OF_THE_SYSTEM = "of the system"
+
+
+class Opinion(msgspec.Struct, frozen=True):
+    """What uv made of one conflict: `verdict` is `agrees`, `of the system` where uv cannot be asked, or what it disputes."""
+
+    requests: tuple[str, ...]
+    told: str
+    verdict: str
+
+
+def opinion(conflict: dict[str, Any], problem: Problem, host: Host, answers: Ask) -> Opinion:
+    """Return uv's opinion of a conflict, in the JSON of provision.
+
+    A conflict in which Python takes no part is told of every Python that the request permits, so uv has to refuse each. Without
+    one of the requests it is enough that some Python has an answer, and where Python itself is left out, any does. Where the
+    system takes part, uv cannot refuse what is told; but what it refuses without the system needs no system.
+    """
+    asked = asked_at(problem, host)
+    requests, is_of_system = _members(conflict, asked)
+    named = tuple(f"python {problem.python}" if one == "python" else one for one in requests)
+    packages = [one for one in requests if one != "python"]
+    accepted = [python for python in reversed(problem.pythons) if answers(packages, python)]
+    if is_of_system and not accepted:
+        return Opinion(named, conflict["conclusion"], "uv refuses these packages without the system too")
+    if accepted and not is_of_system:
+        return Opinion(named, conflict["conclusion"], f"uv has an answer on Python {', '.join(accepted)}")
+    needless = []
+    for one in () if is_of_system else requests:
+        rest = [other for other in packages if other != one]
+        pythons = PATCHES if one == "python" else problem.pythons
+        if not any(answers(rest, python) for python in reversed(list(pythons))):
+            needless.append(f"uv refuses without `{one}` too")
+    agreed = OF_THE_SYSTEM if is_of_system else AGREED
+    return Opinion(named, conflict["conclusion"], "; ".join(needless) or agreed)
+
+
+def _members(conflict: dict[str, Any], asked: dict[int, str]) -> tuple[list[str], bool]:
+    """Return the requests of a conflict, and whether it rests on more than packages, Python and the platform."""
+    requests: list[str] = []
+    is_of_system = False
+    for member in conflict["members"]:
+        if member["kind"] == "request":
+            for source in member["sources"]:
+                line = int(source["place"].rpartition(":")[2] or 0)
+                if line in asked:
+                    requests.append(asked[line])
+                elif member["component"] not in {"platform", "glibc"}:
+                    is_of_system = True
+        elif member["kind"] == "rule":
+            is_of_system = is_of_system or not all(_is_of_packages(one["source"]) for one in member["sources"])
+        elif member["component"] not in {"platform", "glibc"}:
+            is_of_system = True
+    return list(dict.fromkeys(requests)), is_of_system
+
+
+def _is_of_packages(source: str) -> bool:
+    return source == "index" or source.startswith(("metadata of ", "index "))

@@ -1,0 +1,97 @@
+"""Render a lock as a batch script for Slurm.
+
+Features of nodes have the names that a site gives them, and Slurm refuses a job with an unknown one: the constraint is a line
+to be adapted. The script itself checks the GPUs and the driver of its node. Sources: slurm.schedmd.com/sbatch.html and
+gres.html, 2026-11-23.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.accelerators import ACCELERATORS
+from provisioner.render.container import repository
+from provisioner.render.entry_guard import REFUSED
+from provisioner.render.header import UnrenderableError, header
+from provisioner.render.node_affinity import drivers_of, intervals
+from provisioner.render.shell import quoted, variables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.lock.format.model import Lock, LockedStack
+    from provisioner.render.node_affinity import Served
+
+
+def render(lock: Lock, lock_file_name: str) -> str:
+    """Return the batch script of a lock, to be submitted in the lock's folder.
+
+    A container is the Apptainer image of the output `apptainer`; on the host it is the virtual environment `.venv`. Raises
+    `UnrenderableError` when the lock has no linux platform, or platforms that differ in more than the processor.
+    """
+    stacks = tuple(stack for stack in lock.stacks if stack.platform.startswith("linux/"))
+    bodies = {_body(lock, lock_file_name, stack): None for stack in stacks}
+    if len(bodies) != 1:
+        raise UnrenderableError(
+            f"a batch script is for one kind of linux node, and lock `{lock.name}` is for {', '.join(lock.platforms)}",
+            hints=("write a target for each platform in the specification and solve again",),
+        )
+    use = "To submit it with a program: sbatch job.slurm python train.py"
+    return f"#!/bin/sh\n{header(lock, lock_file_name, use)}\n{''.join(bodies)}"
+
+
+def _body(lock: Lock, lock_file_name: str, stack: LockedStack) -> str:
+    served = drivers_of(stack)
+    options = [f"#SBATCH --job-name={repository(lock)}", "#SBATCH --nodes=1"]
+    if ACCELERATORS[stack.accelerator].target_key:
+        options.append("#SBATCH --gres=gpu:1")
+    capabilities = sorted({capability for _, those in served for capability in those})
+    if capabilities:
+        features = "|".join(f"sm_{major}{minor}" for major, minor in capabilities)
+        options += ["# Remove one # if your site calls the features of its nodes so:", f"##SBATCH --constraint={features}"]
+    lines = [*options, "", "set -eu", *(_check(lock_file_name, served) if capabilities else ())]
+    return "\n".join([*lines, '[ "$#" -gt 0 ] || set -- python --version', *_start(lock, stack), ""])
+
+
+def _check(lock_file_name: str, served: Served) -> Iterator[str]:
+    """Yield the lines that end the job with exit code `REFUSED` on a node whose GPUs or driver the lock excludes."""
+    named = ", ".join("{}.{}".format(*one) for one in sorted({one for _, those in served for one in those}))
+    yield from (
+        "# Refuse a node that the stack does not run on.",
+        f"lock={quoted(''.join(filter(str.isprintable, lock_file_name)))}",
+        f'refuse() {{ echo "$lock does not run on $(hostname): $1" >&2; exit {REFUSED}; }}',
+        'number() { echo "$1" | awk -F. \'{ printf "%d%04d%04d", $1, $2, $3 }\'; }',
+        "gpus=$(nvidia-smi --query-gpu=compute_cap,driver_version --format=csv,noheader) || refuse 'nvidia-smi lists no GPU'",
+        "for gpu in $(echo \"$gpus\" | tr -d ' '); do",
+        '    driver=$(number "${gpu#*,}")',
+        "    case ${gpu%%,*} in",
+    )
+    for wanted, those in served:
+        pattern = " | ".join("{}.{}".format(*one) for one in sorted(those))
+        tests = " || ".join(_test(low, high) for low, high in intervals(wanted)) or "false"
+        yield f"    {pattern})"
+        yield f'        {{ {tests}; }} || refuse "it needs driver {wanted}, and the driver is ${{gpu#*,}}"'
+        yield "        ;;"
+    yield f'    *) refuse "it needs compute capability {named}, and a GPU has ${{gpu%%,*}}" ;;'
+    yield "    esac"
+    yield "done"
+
+
+def _test(low: tuple[int, ...], high: tuple[int, ...] | None) -> str:
+    """Return a test of the number of a driver, as the script's function `number` writes it."""
+    tests = [f'[ "$driver" -ge {_number(low)} ]', *([f'[ "$driver" -lt {_number(high)} ]'] if high else [])]
+    return tests[0] if len(tests) == 1 else f"{{ {' && '.join(tests)}; }}"
+
+
+def _number(version: tuple[int, ...]) -> str:
+    major, *rest = version
+    return f"{major}{''.join(f'{part:04}' for part in rest)}"
+
+
+def _start(lock: Lock, stack: LockedStack) -> Iterator[str]:
+    if stack.runs == "container":
+        option = ACCELERATORS[stack.accelerator].apptainer_option
+        yield " ".join(filter(None, ("exec apptainer run", option, f'{repository(lock)}.sif "$@"')))
+        return
+    yield from (f"export {name}={quoted(value)}" for name, value in variables(stack).items())
+    yield 'PATH=$PWD/.venv/bin:$PATH exec "$@"'

@@ -1,0 +1,425 @@
+"""Solve a problem with packages: one attempt for each Python, until one has an answer.
+
+An environment has one Python, and which files and markers apply depends on it. So each attempt is the whole problem with one
+Python. What contradicts itself with one Python mostly does so with the others, too: the requirements that an attempt failed by
+are tried on the next one before anything else is read for it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from provisioner.components import FRAMEWORKS
+from provisioner.errors import UnavailableError
+from provisioner.grounds.requirement import FixesPython, Relation
+from provisioner.host.facts import stated
+from provisioner.index.model import Environment, PackageSource
+from provisioner.resolver.outcome.libraries import is_lacking, may_be_elsewhere
+from provisioner.resolver.python.discovered import Discoveries
+from provisioner.resolver.requirement import (
+    PYTORCH,
+    Candidate,
+    FileCandidate,
+    ImageCandidate,
+    Key,
+    Labelled,
+    Requirement,
+    build_of,
+)
+from provisioner.resolver.rules.images import realises_toolkit
+from provisioner.resolver.search.bundled import align_bundled, misaligned
+from provisioner.resolver.search.complete import CompleteSearch, every_key
+from provisioner.resolver.search.instance import Pair, ProblemInstance, ReadBudget
+from provisioner.resolver.search.least_change import with_least_change
+from provisioner.resolver.search.resolve import decide, pins_or_proof
+from provisioner.versions import Version
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+
+    from provisioner.grounds.requirement import Group
+    from provisioner.resolver.problem import Problem
+
+    SourceFor = Callable[[Environment], PackageSource]
+    """Opens the package indexes for one environment."""
+
+Chosen = tuple[ProblemInstance, dict[Key, Candidate]]
+"""A problem instance and its most preferred valid assignment: a candidate for each key."""
+
+PYTHON = Key("python")
+GLIBC_WHEN_UNKNOWN = (2, 28)
+"""The glibc version that current manylinux wheels need. It is assumed, and reported as unverified, if the glibc of the base
+image or of the hosts is unknown."""
+
+
+class Indexes(NamedTuple):
+    """The package indexes: `open` opens them for one environment, `budget` limits the metadata that is read of them."""
+
+    open: SourceFor
+    budget: ReadBudget
+
+
+class Attempt(Struct, frozen=True, kw_only=True):
+    """An attempt to solve the problem with one Python, such as `3.12`.
+
+    `problem` is the whole problem with that Python required; `system` is the most preferred answer for the components of
+    `problem` alone, which gives the environment its glibc and the index of the framework's build. `rank` is the place of the
+    framework's release in it, 0 for the newest.
+    """
+
+    python: str
+    problem: Problem
+    system: dict[Key, Candidate]
+    rank: int = 0
+
+
+class Failure(Struct, frozen=True, kw_only=True, dict=True):
+    """An attempt without an answer: its instance, the search that proved that there is none, and the groups that it used.
+
+    `lacking` is an answer whose wheels lack libraries, None if there is none: the attempt failed because these are required. Of
+    `pairs`, components and distributions were decided together.
+    """
+
+    attempt: Attempt
+    instance: ProblemInstance
+    search: CompleteSearch
+    core: tuple[Group, ...]
+    lacking: Mapping[Key, Candidate] | None = None
+    pairs: frozenset[Pair] = frozenset()
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """A minimal set of groups that cannot hold together with the Python of the attempt."""
+        return self.search.minimal(among=self.core)
+
+    def involves(self, key: Key) -> bool:
+        """Return whether the minimal conflict of the attempt has a requirement on a key."""
+        return any(one.key == key for group in self.groups for _, one in self.search.members(group))
+
+
+def attempts_of(problem: Problem) -> list[Attempt]:
+    """Return an attempt for each Python with which the components have an answer, most preferred first.
+
+    A locked Python comes first if it is the first candidate. The others are ordered by `rank`, Pythons of equal rank as
+    Python's candidates.
+    """
+    found = []
+    for candidate in problem.domains[PYTHON]:
+        if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
+            continue
+        narrowed = with_python(problem, candidate)
+        system = decide(ProblemInstance(system_half(narrowed)))
+        if system is not None:
+            found.append(Attempt(python=candidate.label, problem=narrowed, system=system))
+
+    def rank(attempt: Attempt) -> int:
+        """Return the index of the chosen framework release among the framework's candidates, in the order of preference.
+
+        Without a framework it is the index of the base image, if the spec asks for an image with CUDA, and otherwise 0.
+        """
+        leads = (*FRAMEWORKS, "image") if realises_toolkit(problem.request) else FRAMEWORKS
+        lead = next((one for name in leads if (one := attempt.system.get(Key(name))) is not None), None)
+        if lead is None:
+            return 0
+        return next(i for i, one in enumerate(problem.domains[lead.key]) if one.version == lead.version)
+
+    locked = _locked(problem)
+    ranked = [replace(one, rank=rank(one)) for one in found]
+    return sorted(ranked, key=lambda attempt: (attempt.python != locked, attempt.rank))
+
+
+def _locked(problem: Problem) -> str | None:
+    """Return the locked Python, if `prefer` and `avoid` of the policy leave it first among Pythons; None if there is none."""
+    first = problem.domains[PYTHON][0].label
+    return first if problem.request.preferred.get("python") == first else None
+
+
+def newest_named_first(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Iterator[Attempt]:
+    """Yield the attempts ordered by the versions of the distributions that the spec names for which they have files.
+
+    The newest Python may have files of years-old versions alone. Frameworks count before distributions, these in the order in
+    which they are named, and the order of the Pythons counts last. Only the pages of the projects are read, those for other
+    Pythons only where the first attempt has no files of the newest versions, or fails.
+
+    The order stays where a Python is locked or preferred by the policy, and where an index cannot be reached.
+    """
+    rest = attempts
+    is_decided = len(attempts) < 2 or _locked(problem) is not None or "python" in problem.request.spec.policy.prefer
+    if not is_decided and problem.request.spec.policy.strategy != "oldest":
+        with suppress(UnavailableError):
+            first = instance_of(attempts[0], indexes, Discoveries())
+            if not any(_wants_another_python(first, key) for key in first.named):
+                yield attempts[0]
+                rest = attempts[1:]
+            places: dict[str, list[int]] = {}
+            for attempt in rest:
+                instance = instance_of(attempt, indexes, Discoveries())
+                places[attempt.python] = [_first_place(instance, key) for key in instance.named]
+            rest = sorted(rest, key=lambda attempt: (attempt.rank, places[attempt.python]))
+    yield from rest
+
+
+def _wants_another_python(instance: ProblemInstance, key: Key) -> bool:
+    """Return whether a version that the spec allows is preferred to each that has files, and has files for another Python."""
+    preferred = _allowed(instance, key)[: _first_place(instance, key)]
+    return any(isinstance(one, FileCandidate) and one.release.blocked_by == PYTHON.name for one in preferred)
+
+
+def _first_place(instance: ProblemInstance, key: Key) -> int:
+    """Return the place of the first version with a file among those that the spec allows; their number if none has one."""
+    allowed = _allowed(instance, key)
+    return next((place for place, one in enumerate(allowed) if not one.has_no_file), len(allowed))
+
+
+def _allowed(instance: ProblemInstance, key: Key) -> list[Candidate]:
+    roots = [root for root in instance.roots if root.key == key]
+    return [one for one in instance.candidates(key) if not one.is_withheld and all(root.allows(one) for root in roots)]
+
+
+def other_attempts(problem: Problem, attempts: list[Attempt]) -> Iterator[tuple[Candidate, Attempt]]:
+    """Yield each Python that is none of `attempts`, because a request or the components exclude it, with an attempt for it.
+
+    The attempt shares the environment of the first attempt, apart from the Python.
+    """
+    known = {attempt.python for attempt in attempts}
+    system = attempts[0].system
+    for candidate in problem.domains[PYTHON]:
+        if candidate.label not in known:
+            yield candidate, Attempt(python=candidate.label, problem=with_python(problem, candidate), system=system)
+
+
+def with_python(problem: Problem, candidate: Candidate) -> Problem:
+    """Return the problem with one Python required, by a root requirement that no conflict contains."""
+    fixed = Requirement(PYTHON, Labelled(frozenset({candidate.label})), FixesPython(python=candidate.label))
+    return replace(problem, roots=(*problem.roots, fixed))
+
+
+def system_half(problem: Problem) -> Problem:
+    """Return the problem without its root requirements on distributions, so that it can be solved without an index."""
+    return replace(problem, roots=tuple(root for root in problem.roots if not root.key.is_package))
+
+
+def first_answer(attempts: Iterable[Attempt], indexes: Indexes, failed: list[Failure]) -> Chosen | None:
+    """Return the answer of the first attempt that has one; None when no attempt has.
+
+    The failed attempts, each with the search that proved it impossible, are appended to `failed`. An attempt that fails by the
+    groups of an earlier one is not decided: only what these groups are about is read for it. Raises `UnavailableError` when an
+    index cannot be reached or the budget of metadata reads is exhausted.
+    """
+    for attempt in attempts:
+        reasons = {one.core: one for one in reversed(failed) if _is_reason(one, attempt)}
+        again = (refuted(attempt, core, indexes, like=one) for core, one in reasons.items())
+        failure = next(filter(None, again), None)
+        if failure is None:
+            decided = _decided_in_some_image(attempt, indexes)
+            if not isinstance(decided, Failure):
+                return decided
+            failure = decided
+        failed.append(failure)
+    return None
+
+
+def _is_reason(failure: Failure, attempt: Attempt) -> bool:
+    """Return whether another attempt may fail by the groups that `failure` used; not if another base image may help it."""
+    if failure.attempt.problem.domains is not attempt.problem.domains:
+        return False  # it was decided with another base image
+    return not any(map(_is_about_libraries, failure.core)) or attempt.problem.in_image_with_libraries() is None
+
+
+def _decided_in_some_image(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
+    """Return the answer of one attempt, or its failure.
+
+    If the spec leaves the base image open and there is no answer for lack of libraries, an image that has them is taken.
+    """
+    found = _decided(attempt, indexes)
+    if not isinstance(found, Failure) or not _lacks_libraries(found):
+        return found
+    problem = attempt.problem.in_image_with_libraries()
+    system = decide(ProblemInstance(system_half(problem))) if problem is not None else None
+    if problem is None or system is None:
+        return found
+    again = _decided(replace(attempt, problem=problem, system=system), indexes)
+    if isinstance(again, Failure) and _lacks_libraries(again):
+        again.search.close()
+        return found
+    found.search.close()
+    return again
+
+
+def _lacks_libraries(failure: Failure) -> bool:
+    """Return whether the proof that there is no answer uses a requirement of a wheel on libraries."""
+    return any(map(_is_about_libraries, failure.core)) and any(map(_is_about_libraries, failure.groups))
+
+
+def _is_about_libraries(group: Group) -> bool:
+    from provisioner.resolver.python.libraries import LIBRARIES  # not for a stack without packages
+
+    return isinstance(group, Relation) and group.object == LIBRARIES
+
+
+def refuted(
+    attempt: Attempt,
+    groups: tuple[Group, ...],
+    indexes: Indexes,
+    *,
+    like: Failure | None = None,
+    includes: Callable[[Key], bool] = every_key,
+) -> Failure | None:
+    """Return the failure of an attempt by `groups` alone; None when they can hold together, or when that is unknown.
+
+    It is unknown when an index cannot be reached. The groups are tried again whenever metadata refers to files or pre-releases
+    that were no candidates before. `like` is the failure that `groups` are of; `includes` tells which keys count.
+    """
+    lacking, pairs = (like.lacking, like.pairs) if like is not None else (None, frozenset[Pair]())
+    discoveries = Discoveries()
+    while True:
+        discoveries.has_grown = False
+        instance = instance_of(attempt, indexes, discoveries, answer=lacking, pairs=pairs)
+        search = CompleteSearch(instance, includes)
+        core = None
+        with suppress(UnavailableError):
+            core = search.refuting(groups)
+        if core is not None and not discoveries.has_grown:
+            return Failure(attempt=attempt, instance=instance, search=search, core=core, lacking=lacking, pairs=pairs)
+        search.close()
+        if not discoveries.has_grown:
+            return None
+
+
+def refuted_unread(
+    attempt: Attempt, without: Collection[Group], indexes: Indexes, *, includes: Callable[[Key], bool] = every_key
+) -> Failure | None:
+    """Return the failure of an attempt, without the groups in `without`, that is proved without reading metadata; or None."""
+    instance = instance_of(attempt, indexes, Discoveries())
+    search = CompleteSearch(instance, includes)
+    with suppress(UnavailableError):
+        core = search.refutation(without=without)
+        if core is not None:
+            return Failure(attempt=attempt, instance=instance, search=search, core=core)
+    search.close()
+    return None
+
+
+def instance_of(
+    attempt: Attempt,
+    indexes: Indexes,
+    discoveries: Discoveries,
+    *,
+    environment: Environment | None = None,
+    answer: Mapping[Key, Candidate] | None = None,
+    pairs: frozenset[Pair] = frozenset(),
+) -> ProblemInstance:
+    """Return the instance of an attempt, by default in its own environment.
+
+    `answer` is an earlier answer, the libraries that it lacks are then required.
+    """
+    from provisioner.resolver.python.finder import PackageFinder  # not for a stack without packages
+
+    environment = environment or environment_of(attempt)
+    build = build_of(attempt.system.get(PYTORCH))
+    index = build.index if build is not None else ""
+    finder = PackageFinder(
+        attempt.problem, indexes.open(environment), environment, index, discoveries=discoveries, answer=answer
+    )
+    return ProblemInstance(attempt.problem, finder, indexes.budget, pairs=pairs)
+
+
+def _decided(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
+    """Return the answer of one attempt, or its failure.
+
+    The attempt starts again whenever metadata refers to a direct URL or a pre-release that was not a candidate before. It also
+    starts again when a component cannot be at the version that a chosen distribution bundles: both are then decided together,
+    as a pair. And it starts again, once, when chosen wheels need libraries that nothing chosen has: these are then required. If
+    no answer has them all, but a host or an image of unknown content may have the rest, the answer that lacks them is returned.
+    If the libraries are in an image with an older glibc than that of `attempt.system`, files for that glibc are searched.
+    """
+    from provisioner.resolver.python.libraries import ProviderCandidate
+
+    discoveries, pairs, environment = Discoveries(), frozenset[Pair](), environment_of(attempt)
+    lacking: Chosen | None = None
+    while True:
+        discoveries.has_grown = False
+        before = lacking[1] if lacking is not None else None
+        instance = instance_of(attempt, indexes, discoveries, environment=environment, answer=before, pairs=pairs)
+        found = pins_or_proof(instance)
+        if isinstance(found, CompleteSearch) and not discoveries.has_grown:
+            _discover(instance)
+        if discoveries.has_grown:
+            if isinstance(found, CompleteSearch):
+                found.close()
+            continue
+        if isinstance(found, CompleteSearch):
+            if lacking is None or not may_be_elsewhere(attempt.problem, lacking[1]):
+                core = found.refutation()
+                assert core is not None, "the search proved that there is no answer"
+                return Failure(attempt=attempt, instance=instance, search=found, core=core, lacking=before, pairs=pairs)
+            found.close()  # the earlier answer is valid; it reports the libraries that it lacks
+            return lacking
+        pins = align_bundled(instance, with_least_change(instance, found))
+        if (more := pairs | misaligned(instance, pins)) != pairs:
+            pairs = more
+        elif lacking is None and is_lacking(instance, pins):
+            lacking = instance, pins
+        elif _has_older_glibc(actual := environment_of(replace(attempt, system=pins)), environment):
+            environment = actual
+        else:  # ways to have libraries are nothing to install
+            return instance, {key: one for key, one in pins.items() if not isinstance(one, ProviderCandidate)}
+
+
+def _has_older_glibc(one: Environment, other: Environment) -> bool:
+    """Return whether an environment has an older glibc than another one; False when one of them has none."""
+    return one.glibc is not None and other.glibc is not None and one.glibc < other.glibc
+
+
+def _discover(instance: ProblemInstance) -> None:
+    """Read the metadata of the first candidate of every root requirement on a distribution, to discover direct URLs in it.
+
+    The search may have ended before it read them. Errors of an index are ignored.
+    """
+    for root in instance.roots:
+        if root.key.is_package:
+            first = next((one for one in instance.candidates(root.key) if root.allows(one)), None)
+            with suppress(UnavailableError):
+                _ = instance.requirements(first) if first is not None else ()
+
+
+def environment_of(attempt: Attempt) -> Environment:
+    """Return the environment in which the packages must install.
+
+    Its macOS is the oldest of the hosts; its glibc is that of the base image, or the oldest of the hosts if there is no image.
+    """
+    return Environment(
+        platform=attempt.problem.request.platform, python=attempt.python, glibc=_glibc(attempt), macos=_macos(attempt)
+    )
+
+
+def _glibc(attempt: Attempt) -> tuple[int, int] | None:
+    """Return the newest glibc that wheels may need, `GLIBC_WHEN_UNKNOWN` when unknown; None on systems other than Linux."""
+    return known_glibc(attempt) or GLIBC_WHEN_UNKNOWN if attempt.problem.request.platform.startswith("linux") else None
+
+
+def known_glibc(attempt: Attempt) -> tuple[int, int] | None:
+    """Return the glibc version of a container's base image, otherwise the oldest of the hosts; None when unknown."""
+    image = next((one for key, one in attempt.system.items() if key.name == "image"), None)
+    if isinstance(image, ImageCandidate) and not image.image.glibc:
+        return None
+    found = [
+        one.version.release for key, one in attempt.system.items() if key.name == "glibc" and isinstance(one.version, Version)
+    ]
+    if not found:
+        stated = [target.host.glibc for target in attempt.problem.request.hosts if target.host.glibc]
+        found = [Version.parse(text).release for text in stated]
+    oldest = min(found, default=None)
+    return None if oldest is None else (oldest[0], oldest[1])
+
+
+def _macos(attempt: Attempt) -> tuple[int, int] | None:
+    """Return the newest macOS version that wheels may need: the oldest that a host states; None when no host states one."""
+    found = [stated(target.host, "macos") for target in attempt.problem.request.hosts]
+    oldest = min((Version.parse(text).release for text in found if text is not None), default=None)
+    return None if oldest is None else (oldest[0], (*oldest, 0)[1])

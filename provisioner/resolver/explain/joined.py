@@ -1,0 +1,254 @@
+"""Explain why no Python of a problem has an answer: one conflict that holds with each of them.
+
+Each attempt is the problem with one Python, and failed by groups of its own. The conflict is a minimal set of groups that
+cannot hold together with any Python of the matrix, so a request on Python is a member only if another Python would do.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.errors import UnavailableError
+from provisioner.grounds.conflict import Conflict, Statement
+from provisioner.grounds.predicate import NoFile, Requires
+from provisioner.grounds.requirement import FILES, Entails, Relation
+from provisioner.resolver.attempts import (
+    GLIBC_WHEN_UNKNOWN,
+    PYTHON,
+    Failure,
+    known_glibc,
+    other_attempts,
+    refuted,
+    refuted_unread,
+)
+from provisioner.resolver.explain.conflict import KINDS, conclusion_of, member_of_group, needed_members, ordered_groups
+from provisioner.resolver.explain.fixes import SHOWN, fixes
+from provisioner.resolver.requirement import PACKAGE, Key
+from provisioner.resolver.search.complete import every_key
+from provisioner.resolver.search.proof import Member as Required
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Sequence
+
+    from provisioner.grounds.conflict import Fix, Member
+    from provisioner.grounds.requirement import Ground, Group
+    from provisioner.resolver.attempts import Indexes
+    from provisioner.resolver.explain.conflict import Groups
+    from provisioner.resolver.explain.fixes import SolveAgain
+    from provisioner.resolver.problem import Problem
+
+
+def most_telling(failed: Sequence[Failure]) -> Failure:
+    """Return the failed attempt to report: the first whose conflict has no requirement on Python; the first if all have one."""
+    return next((one for one in failed if not one.involves(PYTHON)), failed[0])
+
+
+class JointConflict:
+    """The conflict of a problem of which every attempt failed.
+
+    `failed` are the failed attempts, the most preferred Python first. With `indexes`, the Pythons that are not among the
+    attempts are looked at, too, in searches of the keys that `includes` tells.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        failed: Sequence[Failure],
+        indexes: Indexes | None = None,
+        *,
+        includes: Callable[[Key], bool] = every_key,
+    ) -> None:
+        self._failed = failed
+        self._includes = includes
+        self._told = most_telling(failed)
+        self._excluded: list[Failure] = []
+        self._of_pythons: tuple[Group, ...] = ()
+        if indexes is not None:
+            self._look_at_other_pythons(problem, indexes)
+
+    def _look_at_other_pythons(self, problem: Problem, indexes: Indexes) -> None:
+        """Find out why the Pythons that no attempt was made with have no answer.
+
+        The components exclude such a Python: then it fails by what is known of it without metadata, and the conflict has to
+        hold with it, too. Or a request excludes it: the request takes part in the conflict unless that Python has no answer
+        either, by the groups of the attempts or for a reason that is known without metadata.
+        """
+        groups = _union(self._failed)
+        files = tuple(
+            Relation(name, FILES) for name in dict.fromkeys(one.subject for one in groups if isinstance(one, Relation))
+        )
+        like = next((one for one in self._failed if one.lacking is not None or one.pairs), None)
+        requests = [root for root in problem.roots if root.key == PYTHON]
+        asked = tuple(dict.fromkeys(root.ground.group for root in requests))
+        for candidate, attempt in other_attempts(problem, [one.attempt for one in self._failed]):
+            excluding = [root.ground.group for root in requests if not root.allows(candidate)]
+            found = refuted(attempt, groups, indexes, like=like, includes=self._includes)
+            if excluding and found is None:  # the versions that need something else may be for other Pythons alone
+                found = refuted(attempt, (*groups, *files), indexes, like=like, includes=self._includes)
+            found = found or refuted_unread(attempt, asked if excluding else (), indexes, includes=self._includes)
+            if found is None:
+                if not set(excluding) & set(self._of_pythons):
+                    self._of_pythons = (*self._of_pythons, *excluding[:1])
+            elif excluding:
+                found.search.close()
+            else:
+                self._excluded.append(found)
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """A minimal set of groups that cannot hold together with any Python that the requests allow.
+
+        If another Python would do, the requests that exclude it are members, too.
+        """
+        return (*self._of_pythons, *(one for one in self._joint if one not in self._of_pythons))
+
+    @cached_property
+    def _joint(self) -> tuple[Group, ...]:
+        return _minimal([*self._failed, *self._excluded])
+
+    @cached_property
+    def conflict(self) -> Conflict:
+        """The conflict, without fixes."""
+        return _described(self._told, [*self._failed, *self._excluded], self._joint, self._of_pythons)
+
+    def fixes(self, solve_again: SolveAgain) -> tuple[Fix, ...]:
+        """Return the fixes of the conflict, at most `SHOWN`, each of them verified by `solve_again`."""
+        told = self._told
+        found: list[Fix] = [*fixes(told.instance, told.search, self.groups, solve_again=solve_again)]
+        for other in self._failed:
+            # A distribution may have files for another Python only. Then every fix for this Python drops a request.
+            if other.groups != told.groups and all(fix.gives_up for fix in found):
+                found.extend(fixes(other.instance, other.search, other.groups, solve_again=solve_again))
+        best: dict[frozenset[tuple[object, ...]], Fix] = {}
+        for fix in sorted(found, key=lambda fix: fix.gives_up):
+            best.setdefault(fix.identities, fix)
+        # Less is enough with another Python: what changes more besides is left out.
+        return tuple(fix for fix in best.values() if not any(other < fix.identities for other in best))[:SHOWN]
+
+    def close(self) -> None:
+        """Free the memory of the searches of the Pythons that are not among the attempts."""
+        for one in self._excluded:
+            one.search.close()
+
+
+def _union(failures: Sequence[Failure]) -> tuple[Group, ...]:
+    return tuple(dict.fromkeys(group for one in failures for group in one.groups))
+
+
+def _minimal(failures: Sequence[Failure]) -> tuple[Group, ...]:
+    """Return a minimal set of groups that cannot hold together in any of the failed attempts.
+
+    Groups that few attempts need are dropped first.
+    """
+    kept = list(_union(failures))
+    count = Counter(group for one in failures for group in one.groups)
+    if all(set(one.groups) == set(kept) for one in failures):
+        return tuple(kept)
+    for group in sorted(kept, key=lambda group: count[group]):
+        rest = [other for other in kept if other != group]
+        if all(_is_refuted(one, rest) for one in failures):
+            kept = rest
+    return tuple(kept)
+
+
+def _is_refuted(failure: Failure, groups: Collection[Group]) -> bool:
+    try:
+        return not failure.search.holds(groups)
+    except UnavailableError:
+        return False
+
+
+def _described(told: Failure, failures: Sequence[Failure], groups: Sequence[Group], of_pythons: Sequence[Group]) -> Conflict:
+    """Return the conflict of `groups`, without fixes: each member as the attempt to report has it, then as others have it.
+
+    `of_pythons` are the groups of the requests on Python that are members besides.
+    """
+    roots = told.instance.roots
+    by_group: Groups = {
+        group: tuple(Required(None, root) for root in roots if root.ground.group == group) for group in of_pythons
+    }
+    members = {group: member_of_group(told.instance, by_group, group) for group in of_pythons}
+    for failure in sorted(failures, key=lambda one: one is not told):
+        if not _is_refuted(failure, groups):
+            continue  # an index is out of reach
+        needed = needed_members(failure.instance, failure.search, groups)
+        for group in ordered_groups(failure.instance, needed):
+            by_group.setdefault(group, needed[group])
+            member = member_of_group(failure.instance, needed, group)
+            members[group] = _with_clauses(members[group], member) if group in members else member
+    # Among the requests those on Python come last: they are told for what excludes each other with the Pythons that they allow.
+    ordered = sorted(members, key=lambda group: (KINDS.index(members[group].kind), group in of_pythons))
+    assumed = GLIBC_WHEN_UNKNOWN if known_glibc(told.attempt) is None else None
+    runs = told.instance.problem.request.runs
+    return Conflict(
+        members=tuple(_completed(_for_pythons(members[group], failures), assumed, runs=runs) for group in ordered),
+        conclusion=conclusion_of(told.instance, [by_group[group] for group in ordered]),
+    )
+
+
+def _with_clauses(member: Member, other: Member) -> Member:
+    """Return a member of a conflict with the clauses that the same member has with another Python, each predicate once."""
+    known = {_claim(clause) for clause in member.clauses}
+    more = tuple(clause for clause in other.clauses if _claim(clause) not in known)
+    sources = dict.fromkeys((*member.sources, *other.sources)) if more else member.sources
+    return replace(member, clauses=(*member.clauses, *more), sources=tuple(sources))
+
+
+def _claim(clause: Ground | Statement) -> object:
+    """Return what tells a clause from others of its member; which Python a distribution has no files for does not."""
+    if not isinstance(clause, Statement):
+        return clause
+    is_about_python = isinstance(clause.predicate, NoFile) and clause.predicate.component == PYTHON.name
+    return clause.name, NoFile if is_about_python else clause.predicate
+
+
+def _for_pythons(member: Member, failed: Sequence[Failure]) -> Member:
+    """Return a member of a conflict, each clause with the Pythons that it is true of, if it is not true of all that failed."""
+    clauses = tuple(_with_pythons(one, failed) if isinstance(one, Statement) else one for one in member.clauses)
+    return member if clauses == member.clauses else replace(member, clauses=clauses)
+
+
+def _with_pythons(statement: Statement, failed: Sequence[Failure]) -> Statement:
+    """Return a statement with the Pythons of which it is true: metadata may require something for some Pythons alone.
+
+    The newest subject is looked at, with each Python that it has files for.
+    """
+    if not isinstance(statement.predicate, Requires) or len(failed) < 2:
+        return statement
+    is_true: dict[str, bool] = {}
+    for failure in failed:
+        listed = failure.instance.candidates(Key(statement.name, PACKAGE))
+        found = next((one for one in listed if _is_newest(one.label, statement)), None)
+        if found is None or found.has_no_file:
+            continue
+        try:
+            needed = failure.instance.requirements(found)
+        except UnavailableError:
+            continue
+        grounds = [one.ground for one in needed if isinstance(one.ground, Entails)]
+        is_true[failure.attempt.python] = any(ground.predicate == statement.predicate for ground in grounds)
+    if all(is_true.values()):
+        return statement
+    return replace(statement, pythons=tuple(python for python, holds in is_true.items() if holds))
+
+
+def _is_newest(label: str, statement: Statement) -> bool:
+    return any(label == span.last for subjects in statement.subjects for span in subjects.spans[-1:])
+
+
+def _completed(member: Member, assumed: tuple[int, int] | None, *, runs: str) -> Member:
+    """Return a member of a conflict; one about the glibc that files need gets the glibc that was assumed for the target.
+
+    `assumed` is None when the target's glibc is known. `runs` is `host` or `container`.
+    """
+    is_about_glibc = any(
+        isinstance(one, Statement) and isinstance(one.predicate, NoFile) and one.predicate.component == "glibc"
+        for one in member.clauses
+    )
+    if assumed is None or not is_about_glibc:
+        return member
+    return replace(member, assumed_glibc=assumed, is_assumed_of_image=runs != "host")

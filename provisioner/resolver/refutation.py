@@ -1,0 +1,352 @@
+"""Decide a problem: its most preferred answer, or the refutation, which can be explained.
+
+A problem may have several conflicts that have no request in common. Who removes the first finds the next one, so all are looked
+for: the requests of those found are dropped, and what remains is decided again.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+from functools import cached_property, partial
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.grounds.requirement import EXPECTATION, Ground, Row
+from provisioner.index.model import Environment
+from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, first_answer, newest_named_first, system_half
+from provisioner.resolver.python.distributions import of_variant_indexes
+from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
+from provisioner.resolver.search.resolve import decide, pins_or_proof
+from provisioner.words.conflict import conflict_lines
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from provisioner.grounds.conflict import Conflict, Fix
+    from provisioner.grounds.requirement import Group
+    from provisioner.request import Request
+    from provisioner.resolver.attempts import Attempt, Chosen, SourceFor
+    from provisioner.resolver.explain.fixes import Outcome, SolveAgain
+    from provisioner.resolver.explain.joined import JointConflict
+    from provisioner.resolver.problem import Problem
+
+MOST_CONFLICTS = 5
+"""The number of independent conflicts that are told at once."""
+
+MOST_FIXES_OF_ONE = 2
+"""The number of fixes that each of several conflicts has."""
+
+
+class Refutation:
+    """The proof that a problem has no answer.
+
+    `unlisted` maps a component to the releases that an index has, the matrix lacks and the conflict asks for.
+    """
+
+    def __init__(self, problem: Problem, unlisted: Mapping[str, tuple[str, ...]]) -> None:
+        self.problem = problem
+        self.unlisted = unlisted
+
+    @cached_property
+    def conflict(self) -> Conflict:
+        """The conflict, without fixes."""
+        raise NotImplementedError
+
+    def fixes(self) -> tuple[Fix, ...]:
+        """Return the fixes of the conflict, the cheapest first."""
+        raise NotImplementedError
+
+    def explained(self) -> Conflict:
+        """Return the conflict with its fixes."""
+        return replace(self.conflict, fixes=self.fixes())
+
+    def close(self) -> None:
+        """Free what the searches hold."""
+        raise NotImplementedError
+
+    @cached_property
+    def requests(self) -> tuple[Ground, ...]:
+        """The requests in the conflict, as far as a line of the spec can be dropped."""
+        from provisioner.resolver.explain.edits import request_left_out
+
+        clauses = (clause for member in self.conflict.members for clause in member.clauses)
+        requests = (clause for clause in clauses if isinstance(clause, Ground) and clause.is_request)
+        return tuple(dict.fromkeys(one for one in requests if request_left_out(one) is not None))
+
+
+class _OfComponents(Refutation):
+    """The refutation of a problem by its components alone: `groups` are those of the minimal conflict that `search` found."""
+
+    def __init__(
+        self,
+        instance: ProblemInstance,
+        search: CompleteSearch,
+        groups: tuple[Group, ...],
+        *,
+        problem: Problem,
+        unlisted: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        super().__init__(problem, unlisted)
+        self._instance, self._search, self._groups = instance, search, groups
+
+    @cached_property
+    def conflict(self) -> Conflict:
+        from provisioner.resolver.explain.conflict import described
+
+        return described(self._instance, self._search, self._groups)
+
+    def fixes(self) -> tuple[Fix, ...]:
+        from provisioner.resolver.explain.fixes import fixes
+
+        return fixes(self._instance, self._search, self._groups)
+
+    def close(self) -> None:
+        self._search.close()
+
+
+class _OfAttempts(Refutation):
+    """The refutation of a problem with packages, by the failures of all its attempts."""
+
+    def __init__(
+        self,
+        joint: JointConflict,
+        solve_again: SolveAgain,
+        problem: Problem,
+        unlisted: Mapping[str, tuple[str, ...]],
+        searches: ExitStack,
+    ) -> None:
+        super().__init__(problem, unlisted)
+        self._joint, self._solve_again, self._searches = joint, solve_again, searches
+
+    @cached_property
+    def conflict(self) -> Conflict:
+        return self._joint.conflict
+
+    def fixes(self) -> tuple[Fix, ...]:
+        return self._joint.fixes(self._solve_again)
+
+    def close(self) -> None:
+        self._searches.close()
+
+
+def decided(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
+    """Return a problem instance and its most preferred answer, or the refutation, which the caller must close.
+
+    Without `read`, which opens indexes, only the components are decided. Raises `UnavailableError` when there might be an
+    answer with an index that cannot be reached.
+    """
+    attempts = attempts_of(problem) if read is not None else []
+    if read is None or not attempts:
+        return _of_components(problem, read)
+    return _of_attempts(problem, attempts, read)
+
+
+def _of_components(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
+    instance = ProblemInstance(system_half(problem))
+    found = pins_or_proof(instance)
+    if not isinstance(found, CompleteSearch):
+        return instance, found
+    groups = found.minimal()
+    if any(map(_is_expectation, groups)):
+        found.close()
+        return decided(problem.lenient(), read)
+    unlisted = _unlisted(instance, found, groups, read) if read is not None else {}
+    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted)
+
+
+def _of_attempts(problem: Problem, attempts: list[Attempt], read: SourceFor) -> Chosen | Refutation:
+    indexes = Indexes(read, ReadBudget())
+    whole: list[Failure] = []
+    failed = whole
+    with ExitStack() as searches:
+        searches.callback(_close, whole)
+        chosen = first_answer(newest_named_first(problem, attempts, indexes), indexes, whole)
+        if chosen is not None:
+            return chosen
+        if any(any(map(_is_expectation, one.core)) and any(map(_is_expectation, one.groups)) for one in whole):
+            return decided(problem.lenient(), read)
+        from provisioner.resolver.explain.joined import JointConflict, most_telling  # loaded only when there is no answer
+
+        error = _unreached(whole)
+        if error is not None:
+            # The index out of reach might have the answer, unless the same environments are impossible without its packages.
+            names, failed = of_variant_indexes(problem.matrix), []
+            searches.callback(_close, failed)
+            attempts = [replace(one, problem=one.problem.without(names)) for one in attempts]
+            if first_answer(attempts, indexes, failed) is not None or _unreached(failed) is not None:
+                raise _with_conflict(error, JointConflict(problem, whole).conflict)
+        told = most_telling(failed)
+        unlisted = _unlisted(told.instance, told.search, told.groups, read)
+        joint = JointConflict(problem, failed, indexes)
+        searches.callback(joint.close)
+        again = partial(_outcome_or_none, problem, indexes)
+        return _OfAttempts(joint, again, problem, unlisted, searches.pop_all())
+
+
+def _close(failed: Sequence[Failure]) -> None:
+    for one in failed:
+        one.search.close()
+
+
+def independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
+    """Return the refutations, beside `found`, that have no request in common with it or with each other; `alone` closes them.
+
+    Each is that of the problem without the requests of those before it. [] for a problem with requirements of a caller, such as
+    a question, and when an index that would tell cannot be reached.
+    """
+    refutations = [found]
+    dropped: tuple[Ground, ...] = ()
+    while not found.problem.extra and len(refutations) < MOST_CONFLICTS:
+        requests = refutations[-1].requests
+        dropped = (*dropped, *requests)
+        rest = _without(found.problem, dropped)
+        if not requests or not (rest.request.spec.requires or rest.request.spec.packages):
+            break
+        with suppress(ProvisionError):
+            again = decided(rest, read)
+            if isinstance(again, Refutation) and not again.unlisted:
+                refutations.append(again)
+                continue
+        break
+    return refutations[1:]
+
+
+def alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | None) -> list[Conflict]:
+    """Return the conflict of each refutation with the fixes that it needs where the requests of the others are dropped.
+
+    The first fixes of all conflicts work together, and so does each further one with the first of the others. If there are no
+    such fixes, the first conflict has those of the whole problem instead, and the others have none.
+    """
+    with ExitStack() as searches:
+        for other in others:
+            searches.callback(other.close)
+        every = [found, *others]
+        fixes = _fixes_of_each(every, read)
+        first = [some[0] for some in fixes if some]
+        if len(first) < len(every) or not _work(found.problem, first, read):
+            return [found.explained(), *(other.conflict for other in others)]
+        conflicts = []
+        for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
+            beside = [*first[:number], *first[number + 1 :]]
+            further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found.problem, [fix, *beside], read)]
+            conflicts.append(replace(one.conflict, fixes=(some[0], *further)))
+        return conflicts
+
+
+def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
+    """Return the fixes of each refutation where the requests of the others are dropped; () when that is unknown.
+
+    If a single one has none, because nothing would be left of the spec, the first fixes of the others are applied instead. The
+    last refutation was found without the requests of all others.
+    """
+    problem = every[0].problem
+    found = [
+        _fixes(_without(problem, [request for other in every if other is not one for request in other.requests]), read)
+        for one in every[:-1]
+    ]
+    found.append(every[-1].fixes())
+    if found.count(()) == 1:
+        found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read)
+    return found
+
+
+def _fixes(problem: Problem, read: SourceFor | None) -> tuple[Fix, ...]:
+    """Return the fixes of a problem; () when it has an answer, or when that is unknown."""
+    with suppress(ProvisionError):
+        found = decided(problem, read)
+        if isinstance(found, Refutation):
+            try:
+                return found.fixes()
+            finally:
+                found.close()
+    return ()
+
+
+def _without(problem: Problem, grounds: Collection[Ground]) -> Problem:
+    """Return the problem without some lines of the spec, given their grounds, in its requirements and in its request."""
+    from provisioner.resolver.explain.edits import request_left_out
+
+    request = problem.request
+    for edit in filter(None, map(request_left_out, grounds)):
+        request = edit.apply(request)
+    return replace(problem.dropping({ground.group for ground in grounds}), request=request)
+
+
+def _work(problem: Problem, fixes: Sequence[Fix], read: SourceFor | None) -> bool:
+    """Return whether the problem has an answer after the edits of all fixes; True when that is unknown."""
+    indexes = Indexes(read, ReadBudget()) if read is not None else None
+    try:
+        return choose_or_none(_with_fixes(problem, fixes), indexes) is not None
+    except ProvisionError:
+        return True
+
+
+def _with_fixes(problem: Problem, fixes: Sequence[Fix]) -> Problem:
+    """Return the problem after the edits of all fixes."""
+    from provisioner.resolver.explain.fixes import applied, rejoined
+
+    return rejoined(problem, applied(problem.request, [edit for fix in fixes for edit in fix.edits]))
+
+
+def _is_expectation(group: Group) -> bool:
+    return isinstance(group, Row) and group.table == EXPECTATION
+
+
+def _unlisted(
+    instance: ProblemInstance, search: CompleteSearch, groups: Collection[Group], source_for: SourceFor
+) -> dict[str, tuple[str, ...]]:
+    """Return, by component, the releases that an index has, the matrix lacks and a requirement of the conflict asks for.
+
+    `groups` are those of the conflict. Raises `UnavailableError` when the index that may have such a release cannot be reached.
+    """
+    from provisioner.resolver.python.unlisted import unlisted_releases
+
+    problem = instance.problem
+    wanted = (one for group in groups for _, one in search.members(group))
+    unmet = dict.fromkeys(one for one in wanted if not one.key.is_package and not instance.allowed(one))
+    if not unmet:
+        return {}
+    platform, python = problem.request.platform, problem.domains[PYTHON][0].label
+    environment = instance.finder.environment if instance.finder else Environment(platform=platform, python=python)
+    found = unlisted_releases(problem.matrix, source_for(environment), unmet)
+    return {requirement.key.component: versions for requirement, versions in found}
+
+
+def _unreached(failed: Sequence[Failure]) -> UnavailableError | None:
+    """Return the error of the first index of framework builds that an attempt in `failed` could not reach; None if none."""
+    finders = [one.instance.finder for one in failed if one.instance.finder]
+    return next((error for finder in finders for error in finder.variant_indexes.unreached.values()), None)
+
+
+def choose_or_none(problem: Problem, indexes: Indexes | None) -> Chosen | None:
+    """Return what `choose` returns, or None when there is no answer; no conflict is explained.
+
+    Raises `UnavailableError` when an index cannot be reached or the budget of metadata reads is exhausted.
+    """
+    if indexes is None:
+        instance = ProblemInstance(system_half(problem))
+        pins = decide(instance)
+        return None if pins is None else (instance, pins)
+    failed: list[Failure] = []
+    try:
+        return first_answer(newest_named_first(problem, attempts_of(problem), indexes), indexes, failed)
+    finally:
+        for one in failed:
+            one.search.close()
+
+
+def _outcome_or_none(problem: Problem, indexes: Indexes, request: Request) -> Outcome | None:
+    """Return the outcome of a changed request, with the extra requirements of `problem`; None when there is no answer."""
+    from provisioner.resolver.explain.fixes import outcome, rejoined
+
+    found = choose_or_none(rejoined(problem, request), indexes)
+    return None if found is None else outcome(*found)
+
+
+def _with_conflict(error: UnavailableError, conflict: Conflict) -> UnavailableError:
+    """Add the conflict found without an unreachable index to the causes of the `error` of that index, and return the error."""
+    error.add(causes=("without what it has there is no answer:", *(f"  {line}" for line in conflict_lines(conflict))))
+    return error

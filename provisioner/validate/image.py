@@ -1,0 +1,164 @@
+"""Build or find the image of a lock, and compare what is known without running it: recipe, local files, configuration."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.document import FileError, file_sha256, write_text
+from provisioner.render import render
+from provisioner.render.container import tag
+from provisioner.render.header import rendered_from
+from provisioner.render.helper import helper_files
+from provisioner.render.image_config import image_config
+from provisioner.validate.compare_files import compare_config
+from provisioner.validate.engine import BuildRequest, Built, EngineError
+from provisioner.validate.report import FieldReport, agreement, unverified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.lock.format.model import Lock, LockedFile
+    from provisioner.validate.engine import Engine, Log
+
+_CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
+
+
+class Recipe(Struct, frozen=True, kw_only=True):
+    """The Dockerfile to build: that beside the lock, else one rendered now, whose `path` is None.
+
+    `is_edited` if it is not, byte for byte, what this version renders from the lock.
+    """
+
+    text: str
+    path: Path | None = None
+    is_edited: bool = False
+
+
+class Source(Struct, frozen=True, kw_only=True):
+    """A lock, its path, and the recipe of its image."""
+
+    lock: Lock
+    path: Path
+    recipe: Recipe
+
+
+def source_of(lock: Lock, path: Path) -> Source:
+    """Return a lock with its recipe; raises `UnrenderableError`, and `FileError` for a Dockerfile that cannot be read."""
+    rendered = render(lock, "dockerfile", lock_file_name=path.name)
+    beside = next((file for file in sorted(path.parent.glob("*ockerfile*")) if rendered_from(file) == path.name), None)
+    if beside is None:
+        return Source(lock=lock, path=path, recipe=Recipe(text=rendered))
+    try:
+        text = beside.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileError(f"`{beside}` cannot be read: {error}") from None
+    return Source(lock=lock, path=path, recipe=Recipe(text=text, path=beside, is_edited=text != rendered))
+
+
+def compare_static(source: Source, *, is_run: bool) -> Iterator[FieldReport]:
+    """Yield the fields of what is known without an engine; `is_run` if the image is compared with the lock afterwards."""
+    recipe = source.recipe
+    if recipe.path is None:
+        note = "there is no Dockerfile of this lock beside it"
+        yield agreement("recipe", "as rendered", "rendered now", agrees=True, note=note)
+    elif not recipe.is_edited:
+        yield agreement("recipe", "as rendered", "as rendered", agrees=True, note=recipe.path.name)
+    else:
+        note = f"{recipe.path.name} is not what this version renders from the lock; it is built as it is"
+        edited = agreement("recipe", "as rendered", "edited", agrees=True, note=note)
+        yield edited if is_run else unverified("recipe", "as rendered", note)
+    local = {file.path: file for file in source.lock.files if file.path}
+    if local:
+        wrong = [path for path, file in sorted(local.items()) if not _is_intact(source.path.parent / path, file)]
+        measured = f"{len(local) - len(wrong)} as locked"
+        yield agreement("local files", f"{len(local)} by hash", measured, agrees=not wrong, note=", ".join(wrong))
+
+
+def _is_intact(path: Path, file: LockedFile) -> bool:
+    try:
+        return file_sha256(path) == file.sha256
+    except FileError:
+        return False
+
+
+def compare_image(lock: Lock, built: Built, engine: Engine, *, lock_file_name: str, platform: str) -> Iterator[FieldReport]:
+    """Yield the fields of the configuration of an image; none if the engine has no images."""
+    image = engine.inspect(built.image) if built.image else None
+    if image is not None:
+        expected = image_config(lock, lock_file_name, platform)
+        yield from compare_config(expected, platform, image, is_built_here=bool(built.tag))
+
+
+def find(reference: str, engine: Engine, log: Log) -> Built:
+    """Return an image that was built before, pulled if the engine does not have it; raises `EngineError`."""
+    image = engine.inspect(reference)
+    if image is None:
+        log(f"pulling {reference}")
+        engine.pull(reference)
+        image = engine.inspect(reference)
+    if image is None:
+        raise EngineError(f"image `{reference}` is not here although it was pulled")
+    return Built(image=image.identity)
+
+
+def build(source: Source, engine: Engine, log: Log, *, platform: str, network: str) -> Built:
+    """Build the recipe of a lock; raises `BuildFailedError` or `EngineError`.
+
+    The context has only the files that a recipe mounts. An edited recipe may use others: its context is the folder of the lock,
+    as that of `docker build .` is.
+    """
+    recipe = source.recipe
+    with tempfile.TemporaryDirectory(prefix="provision-context-") as scratch:
+        context = source.path.parent if recipe.is_edited else Path(scratch) / "context"
+        if not recipe.is_edited:
+            context.mkdir()
+            copy_context(source.lock, source.path, context)
+            for name, helper in helper_files("dockerfile", recipe.text).items():
+                write_text(context / name, helper)
+        dockerfile = Path(scratch) / "Dockerfile"
+        dockerfile.write_text(recipe.text, encoding="utf-8")
+        request = BuildRequest(
+            context=context,
+            dockerfile=dockerfile,
+            tag=_tag(source.lock),
+            platform=platform,
+            secrets=build_secrets(recipe.text),
+            network=network,
+        )
+        return engine.build(request, log)
+
+
+def _tag(lock: Lock) -> str:
+    """Return the tag of the image, in a namespace of this program, so that no image of the user is replaced or removed."""
+    return f"provision-validate/{lock.name.lower()}:{tag(lock)}"
+
+
+def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
+    """Copy the lock and the local files beside it that it names into a build context; raises `FileError` if one is missing."""
+    for name in (lock_path.name, *sorted({file.path for file in lock.files if file.path})):
+        target = context / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            shutil.copyfile(lock_path.parent / name, target)
+        except OSError as error:
+            raise FileError(f"`{name}`, which lock `{lock.name}` names, cannot be read: {error.strerror}") from None
+
+
+def build_secrets(dockerfile: str) -> dict[str, Path]:
+    """Return the files of this machine for the secrets that a Dockerfile mounts, by the id of the secret.
+
+    `ca` is the certificate bundle that the environment variables name, `netrc` the logins for private indexes. A secret without
+    a file is left out. Secrets are mounted in single steps of the build and never become part of the image.
+    """
+    candidates = {
+        "ca": [os.environ.get(name, "") for name in _CERTIFICATES],
+        "netrc": [os.environ.get("NETRC", ""), str(Path.home() / ".netrc")],
+    }
+    found = {name: [Path(path) for path in paths if path and Path(path).is_file()] for name, paths in candidates.items()}
+    return {name: paths[0] for name, paths in found.items() if paths and f"id={name}" in dockerfile}

@@ -1,0 +1,177 @@
+"""Validation bites: each fault of an image is seen, by the fact it changes, at the lowest level that can see it."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+from packaging.utils import parse_wheel_filename
+from ruamel.yaml import YAML
+
+from provisioner.document import write_text
+from provisioner.lock.format.file import write_lock
+from provisioner.validate.engine import BuildRequest
+from provisioner.validate.run import Options, validate_lock
+from tests.container.conftest import unavailable
+from tests.container.image_locks import Wheelhouse
+from tests.unit.validate.locks import failed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.lock.format.model import Lock
+    from provisioner.validate.docker_engine import DockerEngine
+    from provisioner.validate.report import Report
+
+pytestmark = [pytest.mark.docker, pytest.mark.network]
+
+REQUIRED = {
+    "onnx": ("onnxruntime==1.32.0", "numpy==2.4.6", "protobuf==7.36.2"),
+    "jax": ("jax==0.10.2", "numpy==2.4.6"),
+    "torch": ("torch==2.13.0+cpu",),
+}
+"""The packages of each stack that a spec would name, with versions whose wheels are for Python 3.11."""
+
+SITE = "/opt/venv/lib/python3.11/site-packages"
+HERE = Path(__file__).parent
+
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A row of faults.yaml: one fault, the image that it breaks, and which fact says no at which level."""
+
+    stack: str
+    level: int
+    name: str
+    fact: str
+    run: str = ""
+    instruction: str = ""
+
+
+FAULTS = tuple(
+    Fault(stack=group["stack"], level=group["level"], **row)
+    for group in YAML(typ="safe").load(HERE / "faults.yaml")
+    for row in group["faults"]
+)
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A lock, its folder, and the image that was built from it."""
+
+    lock: Lock
+    path: Path
+    image: str
+    report: Report
+
+
+@pytest.fixture(scope="module")
+def stacks(engine: DockerEngine) -> Iterator[dict[str, Stack]]:
+    """The stacks that were built so far; their images are removed in the end."""
+    found: dict[str, Stack] = {}
+    yield found
+    for stack in found.values():
+        engine.remove(stack.image)
+
+
+@pytest.fixture
+def stack(
+    request: pytest.FixtureRequest, stacks: dict[str, Stack], engine: DockerEngine, base_image: str, installer: Path
+) -> Stack:
+    """The stack of a fault, built once."""
+    name = str(request.param)
+    if name not in stacks:
+        folder = request.getfixturevalue("tmp_path_factory").mktemp(name)
+        house = Wheelhouse(folder=folder, base_image=base_image, installer=installer)
+        house.wheels.mkdir()
+        shutil.copyfile(installer, house.wheels / installer.name)
+        stacks[name] = built(name, house, engine)
+    return stacks[name]
+
+
+def built(name: str, house: Wheelhouse, engine: DockerEngine) -> Stack:
+    """Build the image of a stack, and see that it is a yes before anything is broken."""
+    if name == "guarded":
+        house.add("demo", "1.2")
+        house.add("other", "0.3")
+        lock = house.lock(accelerator="cuda", require_cuda="driver>=525.60.13")
+        (only,) = lock.stacks
+        lock = replace(lock, stacks=(replace(only, host_requirements={"driver": ">=525.60.13"}),))
+    else:
+        download(REQUIRED[name], house)
+        components = {"pytorch": "2.13.0", "pytorch_build": "cpu"} if name == "torch" else {}
+        lock = house.lock(components=components)
+    lock = replace(lock, asked={f"packages.{one.partition('==')[0]}": "any version" for one in REQUIRED.get(name, ("demo",))})
+    write_text(house.lock_path, write_lock(lock))
+    options = Options(level=3, build_network="none", keep_image=True)
+    report = validate_lock(lock, house.lock_path, engine=engine, options=options, log=lambda _: None)
+    assert (failed(report.fields), report.verdict) == ((), "yes")
+    tag = f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}"
+    return Stack(lock=lock, path=house.lock_path, image=tag, report=report)
+
+
+def download(requirements: tuple[str, ...], house: Wheelhouse) -> None:
+    """Download the wheels of a stack, and lock them."""
+    command = [sys.executable, "-m", "pip", "download", "--quiet", "--dest", str(house.wheels), "--only-binary", ":all:"]
+    command += ["--python-version", "3.11", *requirements]
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        finished = subprocess.run([*command, "--extra-index-url", CPU_INDEX], capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        unavailable(f"{', '.join(requirements)} cannot be downloaded: {finished.stderr[-300:]}")
+    for path in sorted(house.wheels.glob("*.whl")):
+        if path.name != house.installer.name:
+            name, version, _, _ = parse_wheel_filename(path.name)
+            house.add_file(str(name), str(version), path.name, sha256=hashlib.sha256(path.read_bytes()).hexdigest())
+
+
+def broken(fault: Fault, stack: Stack, engine: DockerEngine, folder: Path) -> Report:
+    """Break the image of a stack, and validate what came of it."""
+    shutil.copyfile(HERE / "forge.py", folder / "forge.py")
+    as_root = ("USER root", "COPY forge.py /srv/forge.py", f"RUN cd {SITE} && {fault.run}", "USER 10001:10001")
+    lines = (f"FROM {stack.image}", *(as_root if fault.run else ()), fault.instruction)
+    (folder / "Dockerfile").write_text("\n".join(lines), encoding="utf-8")
+    tag = f"provision-test/fault:{hashlib.sha256(fault.name.encode()).hexdigest()[:12]}"
+    engine.build(BuildRequest(context=folder, dockerfile=folder / "Dockerfile", tag=tag), lambda _: None)
+    options = Options(level=fault.level, image=tag)
+    try:
+        return validate_lock(stack.lock, stack.path, engine=engine, options=options, log=lambda _: None)
+    finally:
+        engine.remove(tag)
+
+
+@pytest.mark.parametrize(
+    ("stack", "facts"),
+    [
+        ("guarded", {"files", "other files", "entry point", "variables", "user", "demo"}),
+        ("onnx", {"numpy", "numpy matmul", "numpy solve", "onnxruntime", "onnxruntime matmul", "protobuf"}),
+        ("jax", {"jax", "jax matmul", "jax gradient"}),
+        ("torch", {"pytorch", "pytorch_build", "libraries", "packages", "cpu compute"}),
+    ],
+    indirect=["stack"],
+)
+def test_an_image_that_is_as_locked_is_a_yes_with_a_fact_for_each_framework(stack: Stack, facts: set[str]) -> None:
+    assert (stack.report.verdict, stack.report.exit_code) == ("yes", 0)
+    assert {field.name for field in stack.report.fields} >= facts
+
+
+@pytest.mark.parametrize(
+    ("stack", "fault"),
+    [pytest.param(fault.stack, fault, id=f"{fault.stack}: {fault.name}") for fault in FAULTS],
+    indirect=["stack"],
+)
+def test_a_fault_is_seen_at_the_lowest_level_that_can(stack: Stack, fault: Fault, engine: DockerEngine, tmp_path: Path) -> None:
+    report = broken(fault, stack, engine, tmp_path)
+    refused = [field for field in report.fields if field.verdict == "no"]
+    assert (report.verdict, report.exit_code) == ("no", 1)
+    assert min(field.level for field in refused) == fault.level
+    assert fault.fact in {field.name for field in refused if field.level == fault.level}

@@ -1,0 +1,167 @@
+"""The layers of an image: the same from two builds of a lock, and built again only where the packages of a layer changed."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import re
+import tarfile
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from provisioner.document import write_text
+from provisioner.lock.format.model import LockedFile, LockedPackage
+from provisioner.render import render
+from provisioner.render.helper import helper_files
+from provisioner.validate.builder import docker_builder
+from provisioner.validate.engine import BuildRequest, RunRequest
+from tests.container.image_locks import LOCK_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from provisioner.lock.format.model import Lock
+    from provisioner.validate.docker_engine import DockerEngine
+    from tests.container.image_locks import Wheelhouse
+
+pytestmark = pytest.mark.docker
+
+BACKEND = b"""\
+import pathlib, zipfile
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    name = "compiled-3.0-py3-none-any.whl"
+    with zipfile.ZipFile(pathlib.Path(wheel_directory) / name, "w") as wheel:
+        wheel.writestr("compiled.py", "built = 'from source'\\n")
+        wheel.writestr("compiled-3.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: compiled\\nVersion: 3.0\\n")
+        wheel.writestr("compiled-3.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("compiled-3.0.dist-info/RECORD", "")
+    return name
+"""
+FRAMEWORK = {
+    "acme/large.py": b"size = 'large'\n",
+    "acme/sets.py": b"def has(x):\n    return x in {'a', 'bb', 'ccc', 'dddd', 'eeeee'}\n",
+    "acme/broken.py": b"{{ template }} = $\n",
+    "*.dist-info/entry_points.txt": b"[console_scripts]\nframework-tool = acme.large:print\n",
+}
+
+
+@pytest.fixture
+def base(engine: DockerEngine, base_image: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The base image with /etc/hosts: where that is missing, BuildKit before 0.11 leaves /etc with the time of the build."""
+    context = tmp_path_factory.mktemp("base")
+    (context / "hosts").write_text("127.0.0.1 localhost\n", encoding="utf-8")
+    (context / "Dockerfile").write_text(f"FROM {base_image}\nCOPY hosts /etc/hosts\n", encoding="utf-8")
+    tag = "provision-test/debian-hosts:1"
+    engine.build(BuildRequest(context=context, dockerfile=context / "Dockerfile", tag=tag), lambda _: None)
+    return tag
+
+
+@pytest.fixture
+def lock(wheelhouse: Wheelhouse, base: str) -> Lock:
+    """A framework and two other packages, of which one shares a namespace with it."""
+    wheelhouse.add("torch", "2.4.1", members=FRAMEWORK)
+    wheelhouse.add("shared", "1.0", members={"acme/small.py": b"size = 'small'\n"})
+    wheelhouse.add("plain", "1.0")
+    return wheelhouse.lock(accelerator="cuda", require_cuda="driver>=525", base=base)
+
+
+@pytest.fixture
+def tags(engine: DockerEngine) -> Iterator[list[str]]:
+    found: list[str] = []
+    yield found
+    for tag in found:
+        engine.remove(tag)
+
+
+def build(engine: DockerEngine, lock: Lock, folder: Path, tags: list[str], *options: str) -> tuple[list[str], str]:
+    """Build the image of a lock with a plain client; returns the digests of its layers, and what the build said."""
+    text = render(lock, "dockerfile", lock_file_name=LOCK_NAME)
+    for name, content in {"Dockerfile": text, **helper_files("dockerfile", text)}.items():
+        write_text(folder / name, content)
+    tags.append(f"provision-test/layers:{len(tags)}")
+    builder = docker_builder(engine._client.api.base_url.replace("http+docker://localhost", "unix:///var/run/docker.sock"))
+    request = BuildRequest(context=folder, dockerfile=folder / "Dockerfile", tag=tags[-1], network="none")
+    said: list[str] = []
+    replace(builder, command=(*builder.command, *options)).build(request, said.append)
+    return engine._client.images.get(tags[-1]).attrs["RootFS"]["Layers"], "\n".join(said)
+
+
+def run(engine: DockerEngine, tag: str, *command: str) -> str:
+    finished = engine.run(RunRequest(image=tag, command=command), lambda _: None)
+    assert finished.exit_code == 0, finished.stderr
+    return finished.stdout
+
+
+def test_two_builds_of_a_lock_have_the_same_layers(
+    engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock, tags: list[str]
+) -> None:
+    first, _ = build(engine, lock, wheelhouse.folder, tags, "--no-cache")
+    second, _ = build(engine, lock, wheelhouse.folder, tags, "--no-cache")
+    assert first == second
+
+
+def test_a_changed_package_leaves_the_layer_of_the_framework(
+    engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock, base: str, tags: list[str]
+) -> None:
+    first, _ = build(engine, lock, wheelhouse.folder, tags)
+    wheelhouse.packages = [package for package in wheelhouse.packages if package.name != "plain"]
+    wheelhouse.add("plain", f"2.{time.time_ns()}")  # not in the cache of an earlier run
+    changed = wheelhouse.lock(accelerator="cuda", require_cuda="driver>=525", base=base)
+    second, said = build(engine, changed, wheelhouse.folder, tags)
+    assert [index for index, (one, other) in enumerate(zip(first, second, strict=True)) if one != other] == [3]
+    steps = dict(re.findall(r"^#(\d+) \[(.*?)\]", said, re.MULTILINE))
+    cached = {steps[number] for number in re.findall(r"^#(\d+) CACHED$", said, re.MULTILINE) if number in steps}
+    assert {"runtime 1/4", "runtime 2/4"} & cached == {"runtime 1/4"}, said
+
+
+def test_layers_make_one_environment(engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock, tags: list[str]) -> None:
+    build(engine, lock, wheelhouse.folder, tags)
+    show = "import acme.large, acme.small, plain, torch; print(acme.large.size, acme.small.size, acme.large.__cached__)"
+    cached = "/opt/venv/lib/python3.11/site-packages/acme/__pycache__/large.cpython-311.pyc"
+    assert run(engine, tags[0], "python", "-c", show).split() == ["large", "small", cached]
+    flags = f"import struct; print(*struct.unpack('<2I', open('{cached}', 'rb').read()[4:12]))"
+    assert run(engine, tags[0], "python", "-c", flags).split()[0] == "1", "hash-based, and never compared with the source"
+    assert run(engine, tags[0], "sh", "-c", "head -n 1 /opt/venv/bin/framework-tool") == "#!/opt/venv/bin/python\n"
+    times = run(engine, tags[0], "find", "/opt", "/home", "!", "-newermt", "@315532800", "!", "-newermt", "@315532799")
+    assert times == ""
+    assert run(engine, tags[0], "find", "/opt", "/home", "-newermt", "@315532800") == ""
+    assert run(engine, tags[0], "find", "/opt/venv", "-perm", "-2", "!", "-type", "l") == ""
+    assert "NVIDIA_REQUIRE_CUDA" in run(engine, tags[0], "cat", "/opt/provision/guard.py")
+
+
+def test_a_lock_that_changed_after_its_dockerfile_does_not_build(
+    engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock, tags: list[str]
+) -> None:
+    wheelhouse.add("late", "1.0")
+    wheelhouse.lock(base=lock.stacks[0].image.reference if lock.stacks[0].image else "")
+    with pytest.raises(Exception, match="does not build") as failed:
+        build(engine, lock, wheelhouse.folder, tags)
+    said = "\n".join(getattr(failed.value, "causes", ()))
+    assert f"{LOCK_NAME} has changed since the Dockerfile was rendered: provision render {LOCK_NAME} --out Dockerfile" in said
+
+
+def test_a_source_distribution_is_built_apart_and_installed(
+    engine: DockerEngine, wheelhouse: Wheelhouse, base: str, tags: list[str]
+) -> None:
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        system = b'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        for path, content in (("pyproject.toml", system), ("backend.py", BACKEND), ("PKG-INFO", b"Name: compiled\n")):
+            entry = tarfile.TarInfo(f"compiled-3.0/{path}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    content = gzip.compress(raw.getvalue(), mtime=0)
+    (wheelhouse.wheels / "compiled-3.0.tar.gz").write_bytes(content)
+    sdist = LockedFile(
+        filename="compiled-3.0.tar.gz", sha256=hashlib.sha256(content).hexdigest(), path="wheels/compiled-3.0.tar.gz"
+    )
+    wheelhouse.packages.append(LockedPackage(name="compiled", version="3.0", platforms=("linux/amd64",), sdist=sdist))
+    wheelhouse.add("plain", "1.0")
+    build(engine, wheelhouse.lock(base=base), wheelhouse.folder, tags)
+    assert run(engine, tags[0], "python", "-c", "import compiled, plain; print(compiled.built)") == "from source\n"
+    assert run(engine, tags[0], "find", "/opt", "-name", "*.whl", "-o", "-name", "built", "-o", "-name", "installer") == ""

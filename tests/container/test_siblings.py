@@ -1,0 +1,147 @@
+"""What is rendered beside a Dockerfile, read and run by the programs it is for."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from provisioner.document import write_text
+from provisioner.outputs import OUTPUTS
+from provisioner.render import render
+from provisioner.render.container import tag
+from provisioner.render.helper import helper_files
+from tests.container.conftest import push, unavailable
+from tests.container.siblings import Tools, make_tools
+from tests.lock_examples import cuda_stack, lock_of
+
+if TYPE_CHECKING:
+    from provisioner.lock.format.model import Lock
+    from provisioner.validate.docker_engine import DockerEngine
+    from tests.container.image_locks import Wheelhouse
+
+pytestmark = pytest.mark.docker
+
+SUITE = "provision-test/debian:trixie"
+CUDA = lock_of(cuda_stack(), name="trial")
+HOSTILE = "".join(map(chr, range(32, 127))) + " $(touch made) `touch made` ${HOME} [exec touch made] } { é 日本"
+
+
+@pytest.fixture(scope="session")
+def tools_image(engine: DockerEngine) -> None:
+    """The image with the programs, built once."""
+    script = Path(__file__).with_name("base_image.sh")
+    made = subprocess.run([str(script), SUITE, "trixie"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        unavailable(f"the base image of the tools cannot be made: {made.stderr.strip()[-300:]}")
+    if failure := make_tools(SUITE):
+        unavailable(f"the image of the tools cannot be made: {failure}")
+
+
+@pytest.fixture
+def tools(tools_image: None, tmp_path: Path) -> Tools:
+    return Tools(tmp_path)
+
+
+def written(lock: Lock, folder: Path, *formats: str) -> None:
+    for name in formats:
+        text = render(lock, name, lock_file_name="pylock.trial.toml")
+        for path, content in {OUTPUTS[name].file_name: text, **helper_files(name, text)}.items():
+            write_text(folder / path, content)
+
+
+def demo(wheelhouse: Wheelhouse, *, base: str = "") -> Lock:
+    """A lock of one small package, on disk, with its Dockerfile."""
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock(base=base)
+    written(lock, wheelhouse.folder, "dockerfile")
+    return lock
+
+
+PRINT = "from importlib.metadata import version; print(version('demo'))"
+
+
+def test_compose_builds_the_image_and_runs_a_program(wheelhouse: Wheelhouse, tools: Tools) -> None:
+    lock = demo(wheelhouse)
+    written(lock, wheelhouse.folder, "compose")
+    found = json.loads(tools.output("docker compose config --format json"))
+    assert found["services"]["trial"]["image"] == f"trial:{tag(lock)}"
+    pushed = json.loads(tools.output("docker compose config --format json", {"REGISTRY": "localhost:5000/team/"}))
+    assert pushed["services"]["trial"]["image"] == f"localhost:5000/team/trial:{tag(lock)}"
+    try:
+        assert tools.output(f'docker compose run --build --rm trial python -c "{PRINT}"').strip().endswith("1.2")
+    finally:
+        tools.run(f"docker compose down; docker image rm trial:{tag(lock)}")
+
+
+def test_compose_asks_for_the_gpus_of_the_host(tools: Tools) -> None:
+    written(CUDA, tools.folder, "compose")
+    device = json.loads(tools.output("docker compose config --format json"))["services"]["trial"]["deploy"]
+    assert device["resources"]["reservations"]["devices"] == [{"capabilities": ["gpu"], "count": -1, "driver": "nvidia"}]
+
+
+def test_bake_builds_the_image(wheelhouse: Wheelhouse, tools: Tools) -> None:
+    lock = demo(wheelhouse)
+    written(lock, wheelhouse.folder, "bake", "compose")  # bake reads a Compose file, too, and joins targets of one name
+    plan = json.loads(tools.output("docker buildx bake --print 2>/dev/null"))
+    assert plan["group"]["default"]["targets"] == ["trial"]
+    assert plan["target"]["trial"]["tags"] == [f"trial:{tag(lock)}"]
+    assert plan["target"]["trial"]["platforms"] == ["linux/amd64"]
+    try:
+        tools.output("docker buildx bake --load 2>&1")
+        assert tools.output(f'docker run --rm trial:{tag(lock)} python -c "{PRINT}"').strip() == "1.2"
+    finally:
+        tools.run(f"docker image rm trial:{tag(lock)}")
+
+
+def test_apptainer_builds_the_definition_and_runs_a_program(
+    engine: DockerEngine, wheelhouse: Wheelhouse, registry: str, tools: Tools
+) -> None:
+    base = f"{registry}/provision-test/apptainer:1"
+    digest = push(engine, wheelhouse.base_image, base)
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock(base=base, digest=digest)
+    stacks = tuple(
+        replace(stack, environment={"HOSTILE": HOSTILE.translate({ord("{"): "", ord("'"): ""})}) for stack in lock.stacks
+    )
+    lock = replace(lock, stacks=stacks)
+    written(lock, wheelhouse.folder, "apptainer", "slurm")
+    tools.output(
+        "export APPTAINER_TMPDIR=$PWD APPTAINER_NOHTTPS=1; unset APPTAINER_USERNS; "
+        "apptainer build --fakeroot trial.sif apptainer.def 2>&1"
+    )
+    assert tools.output(f'apptainer run trial.sif python -c "{PRINT}"').strip() == "1.2"
+    assert (
+        tools.output("apptainer exec trial.sif python -c 'import os; print(os.environ[\"HOSTILE\"])'").strip("\n")
+        == (stacks[0].environment["HOSTILE"])
+    )
+    tools.output("apptainer test trial.sif")
+    assert "dev.provision.lock.digest: sha256:" in tools.output("apptainer inspect --labels trial.sif")
+    # The batch script starts this image; sbatch is not needed for that.
+    assert tools.output(f'sh job.slurm python -c "{PRINT}"').strip() == "1.2"
+    assert not (tools.folder / "made").exists()
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        "source /etc/profile.d/modules.sh; module use $PWD; module load modulefile",
+        "source /usr/share/lmod/lmod/init/bash; module use $PWD; module load modulefile",
+    ],
+    ids=["environment-modules", "lmod"],
+)
+def test_a_module_sets_what_the_stack_needs(tools: Tools, load: str) -> None:
+    stack = replace(CUDA.stacks[0], environment={"HOSTILE": HOSTILE}, runs="host")
+    written(replace(CUDA, stacks=(stack,)), tools.folder, "module")
+    show = "python3 -c 'import json, os; print(json.dumps(dict(os.environ)))'"
+    found = json.loads(tools.output(f"{load}; {show}").splitlines()[-1])
+    assert found["HOSTILE"] == HOSTILE
+    assert found["VIRTUAL_ENV"] == f"{tools.folder}/.venv"
+    assert found["PATH"].split(":")[0] == f"{tools.folder}/.venv/bin"
+    after = json.loads(tools.output(f"{load}; module unload modulefile; {show}").splitlines()[-1])
+    assert {"HOSTILE", "VIRTUAL_ENV"}.isdisjoint(after)
+    assert not (tools.folder / "made").exists()

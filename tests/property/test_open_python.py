@@ -1,0 +1,226 @@
+"""The laws of an open Python: the best Python that has an answer is taken, and a conflict holds with each that is allowed."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from provisioner.grounds.conflict import Statement
+from provisioner.grounds.predicate import Requires
+from provisioner.grounds.requirement import Relation, SpecLine
+from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.problem import join
+from tests import small
+from tests.file_shelf import FileShelf, wheel
+from tests.strategies import case, dice, examples
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator
+    from random import Random
+
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.requirement import Group
+    from provisioner.index.model import Environment
+
+pytestmark = pytest.mark.property
+
+PYTHONS = ("3.10", "3.11", "3.12")
+MATRIX = small.matrix(("python",), {"python": {one: {} for one in PYTHONS}}, virtual=())
+SHARES = {"answer": 0.2, "conflict": 0.2}
+"""The least shares of the problems that have an answer, and that have none."""
+
+
+class Need(NamedTuple):
+    """What a version needs of another project: at least or at most some version, with some Pythons."""
+
+    other: str
+    operator: str
+    number: int
+    pythons: frozenset[str]
+
+    def allows(self, number: int) -> bool:
+        return number >= self.number if self.operator == ">=" else number <= self.number
+
+    @property
+    def text(self) -> str:
+        if self.pythons == frozenset(PYTHONS):
+            return f"{self.other}{self.operator}{self.number}"
+        marker = " or ".join(f'python_version == "{one}"' for one in sorted(self.pythons))
+        return f"{self.other}{self.operator}{self.number}; {marker}"
+
+
+class Entry(NamedTuple):
+    """One version of a project: the Pythons that it has files for, and its needs."""
+
+    pythons: frozenset[str]
+    needs: tuple[Need, ...]
+
+
+class Trial(NamedTuple):
+    """A problem: projects with their versions, requests, and the oldest Python that the spec allows, "" for any."""
+
+    projects: dict[str, dict[int, Entry]]
+    requests: tuple[tuple[str, str, int], ...]
+    oldest: str
+
+    @property
+    def pythons(self) -> tuple[str, ...]:
+        return tuple(one for one in PYTHONS if one >= self.oldest)
+
+
+def some(random: Random) -> frozenset[str]:
+    return frozenset(PYTHONS) if random.random() < 0.6 else frozenset(random.sample(PYTHONS, random.randint(1, 2)))
+
+
+def random_trial(random: Random) -> Trial:
+    names = "abcd"[: random.randint(2, 4)]
+    versions = {name: range(1, random.randint(1, 3) + 1) for name in names}
+    projects = {
+        name: {
+            number: Entry(
+                some(random),
+                tuple(
+                    Need(other, random.choice((">=", "<=")), random.choice(versions[other]), some(random))
+                    for other in names
+                    if other != name and random.random() < 0.5
+                ),
+            )
+            for number in versions[name]
+        }
+        for name in names
+    }
+    asked = random.sample(names, random.randint(1, len(names)))
+    requests = tuple((name, random.choice((">=", "<=")), random.choice(versions[name])) for name in asked)
+    return Trial(projects, requests, random.choice(("", "3.11", "3.12")))
+
+
+def possible(trial: Trial, python: str, groups: Collection[Group] | None = None) -> bool:
+    """Brute force with one Python; with `groups`, of nothing but what these are about."""
+
+    def counts(group: Group) -> bool:
+        return groups is None or group in groups
+
+    asked = [one for one in trial.requests if counts(SpecLine("packages", one[0]))]
+    options = [[None, *numbers] for numbers in trial.projects.values()]
+    for choice in product(*options):
+        chosen = dict(zip(trial.projects, choice, strict=True))
+        if all(_meets(chosen, one) for one in asked) and _is_consistent(trial, chosen, python, counts):
+            return True
+    return False
+
+
+def _meets(chosen: dict[str, int | None], request: tuple[str, str, int]) -> bool:
+    name, operator, number = request
+    found = chosen[name]
+    return found is not None and Need(name, operator, number, frozenset()).allows(found)
+
+
+def _is_consistent(trial: Trial, chosen: dict[str, int | None], python: str, counts: Callable[[Group], bool]) -> bool:
+    for name, number in chosen.items():
+        if number is None:
+            continue
+        entry = trial.projects[name][number]
+        if counts(Relation(name, "files")) and python not in entry.pythons:
+            return False
+        if python not in entry.pythons:
+            continue  # nothing is known of a version without a file
+        for need in entry.needs:
+            if python in need.pythons and counts(Relation(name, need.other)):
+                found = chosen[need.other]
+                if found is None or not need.allows(found):
+                    return False
+    return True
+
+
+def source(trial: Trial, environment: Environment) -> FileShelf:
+    def tags(entry: Entry) -> Iterator[str]:
+        if entry.pythons == frozenset(PYTHONS):
+            yield "py3-none-any"
+        else:
+            yield from (f"cp{one.replace('.', '')}-none-any" for one in sorted(entry.pythons))
+
+    files = {
+        name: [wheel(name, str(number), tag) for number, entry in numbers.items() for tag in tags(entry)]
+        for name, numbers in trial.projects.items()
+    }
+    metadata = {
+        f"{name} {number}": tuple(need.text for need in entry.needs)
+        for name, numbers in trial.projects.items()
+        for number, entry in numbers.items()
+    }
+    return FileShelf(files, metadata, environment, ())
+
+
+def solve(trial: Trial) -> str | Conflict:
+    """Return the Python of the answer, or the first conflict."""
+    requires = {"python": f">={trial.oldest}"} if trial.oldest else {}
+    packages = tuple(f"{name}{operator}{number}" for name, operator, number in trial.requests)
+    problem = join(MATRIX, small.request(requires, packages=packages, accelerator="cpu", runs="host"))
+    try:
+        return solve_joint(problem, lambda environment: source(trial, environment)).components["python"]
+    except NoStackError as error:
+        return error.conflict
+
+
+def places(trial: Trial, python: str) -> list[int]:
+    """How many versions of each requested project, in their order, are newer than the first with a file for a Python."""
+    found = []
+    for name, operator, number in trial.requests:
+        need = Need(name, operator, number, frozenset())
+        allowed = [one for one in sorted(trial.projects[name], reverse=True) if need.allows(one)]
+        usable = (place for place, one in enumerate(allowed) if python in trial.projects[name][one].pythons)
+        found.append(next(usable, len(allowed)))
+    return found
+
+
+@examples(1500, shares=SHARES)
+@given(st.builds(random_trial, dice()))
+def test_the_best_python_that_has_an_answer_is_taken(trial: Trial) -> None:
+    found = solve(trial)
+    ordered = sorted(trial.pythons, key=lambda python: (places(trial, python), -trial.pythons.index(python)))
+    best = next((python for python in ordered if possible(trial, python)), None)
+    if isinstance(found, str):
+        case("answer")
+        assert found == best
+    else:
+        case("conflict")
+        assert best is None
+
+
+@examples(1500, shares=SHARES)
+@given(st.builds(random_trial, dice()))
+def test_a_conflict_holds_with_every_python_that_is_allowed_and_each_member_is_needed(trial: Trial) -> None:
+    found = solve(trial)
+    if isinstance(found, str):
+        case("answer")
+        return
+    case("conflict")
+    groups = {member.group for member in found.members}
+    python = SpecLine("requires", "python")
+    assert not any(possible(trial, one, groups) for one in trial.pythons), groups
+    for group in groups - {python}:
+        assert any(possible(trial, one, groups - {group}) for one in trial.pythons), (group, groups)
+    if python in groups:
+        others = [one for one in PYTHONS if one not in trial.pythons]
+        assert any(possible(trial, one, groups - {python}) for one in others), "a Python that was asked for is blamed"
+
+
+@examples(1500, shares=SHARES)
+@given(st.builds(random_trial, dice()))
+def test_what_holds_with_some_pythons_alone_is_told_of_these_alone(trial: Trial) -> None:
+    found = solve(trial)
+    if isinstance(found, str):
+        case("answer")
+        return
+    case("conflict")
+    for clause in (clause for member in found.members for clause in member.clauses):
+        if not isinstance(clause, Statement) or not isinstance(clause.predicate, Requires):
+            continue
+        newest = trial.projects[clause.name][int(clause.subjects[0].spans[-1].last)]
+        needs = [need for need in newest.needs if need.other == clause.predicate.name]
+        for python in clause.pythons or newest.pythons.intersection(trial.pythons):
+            assert any(python in need.pythons for need in needs), (clause, python)

@@ -1,0 +1,45 @@
+"""Going back from versions that no choice of components goes with: they are found out without deciding anything in between."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from provisioner.host.model import Driver, Host, HostGpu
+from provisioner.index.client import PackageIndex
+from provisioner.index.settings import IndexLocation, IndexSettings
+from provisioner.request import Request, TargetHost
+from provisioner.resolver.joint import solve_joint
+from provisioner.resolver.problem import join
+from provisioner.spec.model import Spec
+from tests.loopback_index import LoopbackIndex
+from tests.shipped import shipped
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OLD_DRIVER = Host(driver=Driver(version="550.54.15"), gpus=(HostGpu(compute_capability="8.9"),))
+"""A driver that runs CUDA 12, and no CUDA 13."""
+
+
+def test_a_server_for_a_newer_cuda_is_left_out_before_anything_else_is_tried(tmp_path: Path) -> None:
+    """Thirty versions need the PyTorch for CUDA 13; of the forty versions of another package one is looked at."""
+    with LoopbackIndex() as index:
+        for number in range(1, 31):
+            torch = "2.11.0" if number > 3 else "2.10.0"
+            index.add_wheel("serve", f"0.{number}.0", requires=[f"torch=={torch}", "library"])
+        for number in range(1, 41):
+            index.add_wheel("library", f"4.{number}.0", requires=["leaf"])
+        for number in range(1, 11):
+            index.add_wheel("leaf", f"1.{number}")
+        index.add_wheel("torch", "2.11.0", tag="cp312-cp312-manylinux_2_28_x86_64")
+        index.add_wheel("torch", "2.10.0", tag="cp312-cp312-manylinux_2_28_x86_64")
+        settings = IndexSettings(
+            indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=tmp_path / "cache", fresh_seconds=0
+        )
+        spec = Spec(name="demo", requires={"python": "3.12"}, packages=("serve", "library"))
+        asked = Request(spec=spec, hosts=(TargetHost(label="host", host=OLD_DRIVER),), platform="linux/amd64")
+        stack = solve_joint(join(shipped(), asked), lambda environment: PackageIndex(settings, environment))
+    packages = {one.name: one.version for one in stack.packages}
+    assert (packages["serve"], packages["library"], packages["leaf"]) == ("0.3.0", "4.40.0", "1.10")
+    read = {path.rpartition("/")[2] for path in index.requests if path.endswith(".metadata")}
+    assert {name for name in read if name.startswith("library")} == {"library-4.40.0-py3-none-any.whl.metadata"}

@@ -1,0 +1,135 @@
+"""Which checks run inside an image, by what its lock has."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from provisioner.validate.compare_frameworks import compare_frameworks
+from provisioner.validate.measurement import Framework, check_source, parse_measurement, script
+from provisioner.validate.programs import DISTRIBUTIONS, checked_packages, programs_for
+from tests.built_files import build_wheel
+from tests.unit.validate.locks import CPU, lock_of, measured
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provisioner.lock.format.model import Lock
+    from provisioner.validate.measurement import Measurement
+
+SOURCES = ("files", "framework", "frameworks/imported", *(f"frameworks/{name}" for name in sorted(set(DISTRIBUTIONS.values()))))
+
+PYTHON_MAX_ARGUMENT = 128 * 1024
+"""execve(2): the length of one argument on Linux."""
+
+
+def with_named(lock: Lock, *names: str) -> Lock:
+    return replace(lock, asked={f"packages.{name}": "any version" for name in names})
+
+
+@pytest.mark.parametrize("name", SOURCES)
+def test_checks_are_syntax_for_python_3_7(name: str) -> None:
+    ast.parse(check_source(name), feature_version=(3, 7))
+
+
+def test_frameworks_are_checked_wherever_they_come_from_and_other_packages_if_the_spec_names_them() -> None:
+    lock = lock_of({"numpy": "2.0", "idna": "3.10", "jaxlib": "0.5", "jax": "0.5", "torch": "2.4.1"})
+    assert checked_packages(with_named(lock, "jax", "idna")) == ("idna", "jax", "numpy")
+    assert checked_packages(lock) == ("jax", "numpy")
+
+
+def test_a_lock_that_does_not_record_its_spec_names_what_nothing_requires() -> None:
+    lock = lock_of({"idna": "3.10", "requests": "2.32"})
+    idna, requests = lock.packages
+    lock = replace(lock, asked={}, packages=(idna, replace(requests, dependencies=("idna",))))
+    assert checked_packages(lock) == ("requests",)
+
+
+def test_the_checks_of_a_large_lock_fit_into_one_argument() -> None:
+    names = {f"package-{number}": "1.0" for number in range(200)}
+    lock = with_named(lock_of({**names, **dict.fromkeys(DISTRIBUTIONS, "1.0")}), *names)
+    assert len(str(programs_for(lock, 4, is_image=True))) < PYTHON_MAX_ARGUMENT
+    assert len(script()) < PYTHON_MAX_ARGUMENT
+
+
+def measured_in(site: Path, python: str, lock: Lock) -> Measurement:
+    """What the checks of a lock measure with an interpreter."""
+    command = [python, "-c", script(), "3", str(programs_for(lock, 3, is_image=False))]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, cwd=site.parent)
+    return parse_measurement(finished.stdout)
+
+
+def test_packages_are_imported_each_in_a_process_of_its_own(tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
+    site = next((tmp_path / "env").glob("lib/python*/site-packages"))
+    for name in ("good", "broken", "crashes", "exits"):
+        filename, content = build_wheel(name, "1.0")
+        (tmp_path / filename).write_bytes(content)
+        shutil.unpack_archive(tmp_path / filename, site, "zip")
+    (site / "broken.py").write_text("import nothing_of_this_name\n")
+    (site / "crashes.py").write_text("import os\nos.kill(os.getpid(), 11)\n")
+    (site / "exits.py").write_text("raise SystemExit(0)\n")
+    lock = with_named(
+        lock_of(dict.fromkeys(("good", "broken", "crashes", "exits"), "1.0")), "good", "broken", "crashes", "exits"
+    )
+    measurement = measured_in(site, str(tmp_path / "env/bin/python"), lock)
+    assert {field.name: (field.verdict, field.note.partition(";")[0]) for field in compare_frameworks(lock, measurement)} == {
+        "broken": ("no", "ModuleNotFoundError: No module named 'nothing_of_this_name'"),
+        "crashes": ("no", "RuntimeError: ended with signal 11"),
+        "exits": ("no", "SystemExit: 0"),
+        "good": ("yes", "modules good"),
+    }
+    assert measurement.files is not None
+    assert [path.rpartition("/")[2] for path in measurement.files.changed] == ["broken.py", "crashes.py", "exits.py"]
+
+
+def test_a_plug_in_adds_a_check_and_is_not_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "plug_in-1.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: plug-in\nVersion: 1\n")
+    (folder / "entry_points.txt").write_text("[provision.checks]\ndemo = provision_demo_check\n")
+    (tmp_path / "provision_demo_check.py").write_text("def measure(probe):\n    probe.version('1.0')\n\nX = 1 / 0\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    lock = lock_of({"demo": "1.0"})
+    assert checked_packages(lock) == ("demo",)
+    sent = json.loads(str(programs_for(lock, 3, is_image=False)))
+    assert sent["programs"][-1]["parts"] == ["framework", "demo", "run"]
+    assert "X = 1 / 0" in sent["sources"]["demo"]
+
+
+DRIVER = "OSError: libcuda.so.1: cannot open shared object file: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("changes", "verdict"),
+    [
+        ({}, "yes"),
+        ({"version": "1.31.0"}, "no"),
+        ({"errors": {"import": "ImportError: libgomp.so.1"}}, "no"),
+        ({"errors": {"import": DRIVER}}, "unverified"),
+        ({"outcomes": {"matmul": False}}, "no"),
+        ({"outcomes": {"matmul": None}, "errors": {"matmul": DRIVER}}, "unverified"),
+        ({"shadowed": ("/usr/local/cuda/lib64/libcudnn.so.9",)}, "no"),
+    ],
+)
+def test_a_framework_is_compared_by_what_it_says_and_computes(changes: dict[str, object], verdict: str) -> None:
+    good = Framework(
+        version="1.32.0",
+        facts={"providers": "CPUExecutionProvider"},
+        outcomes={"matmul": True},
+        errors={},
+        devices=None,
+        on_devices={},
+        shadowed=(),
+        seconds=1.0,
+    )
+    measurement = replace(measured(CPU), frameworks={"onnxruntime": replace(good, **changes)})
+    verdicts = {field.verdict for field in compare_frameworks(lock_of({"onnxruntime": "1.32.0"}), measurement)}
+    assert verdicts - {"yes"} == {verdict} - {"yes"}
