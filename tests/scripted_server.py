@@ -58,6 +58,9 @@ class ScriptedServer:
         self.seen: list[Seen] = []
         self.at_once = 0
         """The most requests that were under way at the same time."""
+        self.may_answer = threading.Event()
+        """Requests wait for it; cleared by a test that wants them under way together."""
+        self.may_answer.set()
         self._lock = threading.Lock()
         self._now = 0
         handler = type("Handler", (_Handler,), {"scripted": self})
@@ -134,6 +137,7 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET  # noqa: N815 - the name http.server calls
 
     def _answer(self, answer: Answer) -> None:
+        self.scripted.may_answer.wait(timeout=60)
         time.sleep(answer.delay)
         self.send_response(answer.status)
         for key, value in answer.headers.items():
