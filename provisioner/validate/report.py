@@ -20,7 +20,7 @@ Verdict = Literal["yes", "no", "unverified"]
 EXIT_CODES: dict[Verdict, int] = {"yes": 0, "no": 1, "unverified": 3}
 
 
-LEVELS = ("static", "build", "files", "imports", "devices")
+LEVELS = ("static", "build", "files", "imports", "devices", "health")
 """The checks of each level, from level 0 on; a validation has those of its level and of all below it."""
 
 
@@ -35,7 +35,7 @@ class FieldReport(StrictModel, frozen=True, kw_only=True):
     measured: str
     verdict: Verdict
     note: str = ""
-    level: Annotated[int, Meta(ge=0, le=4)] = 0
+    level: Annotated[int, Meta(ge=0, le=5)] = 0
 
 
 def agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str = "") -> FieldReport:
@@ -66,7 +66,7 @@ def at_level(level: int, fields: Iterable[FieldReport]) -> tuple[FieldReport, ..
 class LevelReport(StrictModel, frozen=True, kw_only=True):
     """What one level says of a lock: the verdict of its fields, or `nothing to do`, with the reason as `note`."""
 
-    level: Annotated[int, Meta(ge=0, le=4)]
+    level: Annotated[int, Meta(ge=0, le=5)]
     name: str
     verdict: Literal["yes", "no", "unverified", "nothing to do"]
     note: str = ""
@@ -81,7 +81,7 @@ class EngineReport(StrictModel, frozen=True, kw_only=True):
 
 
 class LoadReport(StrictModel, frozen=True, kw_only=True):
-    """Figures of one device under sustained load (level 4): TFLOP/s in float16, GB/s of copying, bytes checked."""
+    """Figures of one device under load (level 5): TFLOP/s in float16, GB/s read and written, bytes checked."""
 
     device: str
     name: str
@@ -105,7 +105,7 @@ class Report(StrictModel, frozen=True, kw_only=True):
     platform: str
     engine: EngineReport
     image: str
-    level: Annotated[int, Meta(ge=0, le=4)]
+    level: Annotated[int, Meta(ge=0, le=5)]
     verdict: Verdict
     levels: tuple[LevelReport, ...]
     fields: tuple[FieldReport, ...]
