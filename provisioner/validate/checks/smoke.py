@@ -334,13 +334,15 @@ def peer_copies_are_exact(torch, devices):
 def measure_devices(torch):
     accelerated = bool(torch.version.cuda or getattr(torch.version, "hip", None))
     devices = FOUND["devices"] = guarded("devices", visible_devices, torch) or []
+    if devices and accelerated:
+        # Before this process has a context: a GPU may be set to serve one process at a time.
+        FOUND["all_reduce"] = guarded("all_reduce", all_reduce, "nccl", len(devices))
     for entry in devices:
         compute(torch, entry)
     if devices and accelerated:
         for entry in devices:
             entry["attention"] = guarded("%s attention" % entry["device"], attention_is_close, torch, entry["device"])
             entry["convolution"] = guarded("%s convolution" % entry["device"], convolution_is_exact, torch, entry["device"])
-        FOUND["all_reduce"] = guarded("all_reduce", all_reduce, "nccl", len(devices))
         if len(devices) > 1:
             FOUND["peers"] = guarded("peers", peer_copies_are_exact, torch, [entry["device"] for entry in devices])
 
