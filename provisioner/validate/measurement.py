@@ -45,10 +45,11 @@ class Torch(Measured, frozen=True, kw_only=True):
 
 
 class Management(Measured, frozen=True, kw_only=True):
-    """Facts from NVML: the driver's release and the names of its devices."""
+    """Facts from NVML: the driver's release, the names of its devices, and the hashes of their UUIDs ("" for one without)."""
 
     driver: str
     names: tuple[str, ...]
+    identities: tuple[str, ...] = ()
 
 
 class DriverInterface(Measured, frozen=True, kw_only=True):
@@ -142,7 +143,10 @@ class Framework(Measured, frozen=True, kw_only=True):
 
 
 class Measurement(Measured, frozen=True, kw_only=True):
-    """All facts of one run. `errors` maps the name of a probe to the error it raised, `timing` to its duration in seconds."""
+    """All facts of one run. `errors` maps the name of a probe to the error it raised, `timing` to its duration in seconds.
+
+    `kernel` is the release of the running kernel, as `uname -r` prints it, "" if it was not read.
+    """
 
     schema_version: Literal[2] = field(name="schema")
     level: int
@@ -153,6 +157,7 @@ class Measurement(Measured, frozen=True, kw_only=True):
     torch: Torch | None
     files: Files | None = None
     frameworks: dict[str, Framework] = field(default_factory=dict)
+    kernel: str = ""
     cpu_matmul: bool | None = None
     nvml: Management | None = None
     cuda_driver: DriverInterface | None = None

@@ -1,19 +1,18 @@
-"""The report of a validation (its evidence): locked and measured facts with a verdict, in a file beside the lock."""
+"""The report of a validation: locked and measured facts with a verdict; evidence, JUnit and HTML are views of it."""
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from msgspec import Meta, field, to_builtins
+from msgspec import Meta, field
 from msgspec.structs import replace
 
-from provisioner.document import load_document, parse_model, write_text
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
+
+Digest = Annotated[str, spelled(r"^sha256:[0-9a-f]{64}$")]
 
 Verdict = Literal["yes", "no", "unverified"]
 
@@ -91,25 +90,50 @@ class LoadReport(StrictModel, frozen=True, kw_only=True):
     seconds: float
 
 
+class GpuReport(StrictModel, frozen=True, kw_only=True):
+    """One GPU of the host. `identity` is the hash of its UUID, which tells GPUs apart and names none; "" if it was not read."""
+
+    name: str
+    identity: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
+
+
+class HostReport(StrictModel, frozen=True, kw_only=True):
+    """What was measured of the host that ran the checks: kernel and driver as they name themselves, "" if not measured."""
+
+    kernel: str = ""
+    driver: str = ""
+    gpus: tuple[GpuReport, ...] = ()
+
+
 class Report(StrictModel, frozen=True, kw_only=True):
     """One validation of one lock on one platform.
 
-    `lock_digest` identifies the lock. Only `timing` (seconds) and `load` differ between two runs with equal results.
-    `schema_version` is 2 since levels are those of `LEVELS`.
+    `lock_digest` identifies the content of the lock, as the label of its image does, and `lock_sha256` the bytes of its file.
+    `dockerfile` is the hash of the Dockerfile that was built, "" if none was. `image` is the engine's id of the image, and
+    `image_digests` are its digests in registries (`NAME@sha256:…`). `matrix_digest` is that of the lock. `time` is when the
+    validation began, in UTC. Only `time`, `timing` (seconds) and `load` differ between two runs with equal results.
+    `schema_version` is 3 since it tells of the host.
     """
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     name: str
     lock_file: str
-    lock_digest: Annotated[str, spelled(r"^sha256:[0-9a-f]{64}$")]
+    lock_digest: Digest
+    lock_sha256: Digest
+    tool_version: str
+    matrix_digest: str
     platform: str
     engine: EngineReport
     image: str
+    image_digests: tuple[str, ...] = ()
+    dockerfile: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
+    host: HostReport
     level: Annotated[int, Meta(ge=0, le=4)]
     verdict: Verdict
     levels: tuple[LevelReport, ...]
     fields: tuple[FieldReport, ...]
     load: tuple[LoadReport, ...] = ()
+    time: Annotated[str, spelled(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$")]
     timing: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -126,33 +150,33 @@ def overall(fields: Iterable[FieldReport]) -> Verdict:
     return "unverified" if "unverified" in verdicts or not verdicts else "yes"
 
 
-def report_path(lock_path: Path) -> Path:
-    """Return the path of the report of a lock: `trainer.validation.json` beside `pylock.trainer.toml`."""
-    name = lock_path.name.removeprefix("pylock.").removesuffix("toml").rstrip(".")
-    return lock_path.with_name(f"{name or 'pylock'}.validation.json")
+def proven_level(report: Report) -> int | None:
+    """Return the highest level that a report proves; None if it proves none, or if any fact of it is a `no`.
+
+    Such a level is a `yes`, and each level below is one or has nothing to do. The facts decide: a level that calls itself a
+    `yes` and has a fact that is none proves nothing.
+    """
+    if overall(report.fields) == "no":
+        return None
+    proven = None
+    for level in report.levels:
+        facts = [field for field in report.fields if field.level == level.level]
+        if level.verdict == "nothing to do" and not facts:
+            continue
+        if level.verdict != "yes" or overall(facts) != "yes":
+            break
+        proven = level.level
+    return proven
 
 
 def is_stronger(recorded: Report, report: Report) -> bool:
     """Return whether the report `recorded` must not be replaced by `report`.
 
-    This holds if both are of the same lock and platform, and `recorded` is a `yes` of at least the level at which `report` is
-    `unverified`.
+    This holds if both are of the same bytes of a lock and the same platform, `report` has no `no`, and `recorded` proves a
+    higher level.
     """
-    is_same = (recorded.lock_digest, recorded.platform) == (report.lock_digest, report.platform)
-    return is_same and recorded.verdict == "yes" and report.verdict == "unverified" and recorded.level >= report.level
-
-
-def report_text(report: Report) -> str:
-    """Return the report as JSON text, its keys in the order of the fields of `Report`, one value per line."""
-    return json.dumps(to_builtins(report), indent=2, ensure_ascii=False) + "\n"
-
-
-def write_report(path: Path, report: Report) -> None:
-    """Write a report; raises `FileError` when the file cannot be written."""
-    write_text(path, report_text(report))
-
-
-def load_report(path: Path) -> Report:
-    """Read a report from a file; raises `FileError`, or `InvalidDocumentError` with line and column of each mistake."""
-    kind = "validation report"
-    return parse_model(load_document(path, kind=kind), Report, kind=kind)
+    is_same = (recorded.lock_sha256, recorded.platform) == (report.lock_sha256, report.platform)
+    if not is_same or report.verdict == "no":
+        return False
+    proven, proves = proven_level(recorded), proven_level(report)
+    return proven is not None and (proves is None or proven > proves)
