@@ -139,18 +139,23 @@ def finding_data(finding: Finding, lock: Path) -> dict[str, object]:
     """Return a finding as JSON: its text and its fields; `where` is the file and line it is about, else the path `lock`."""
     from msgspec import to_builtins
 
-    from provisioner.grounds.finding import Contradiction, EditedOutput, finding_fields
+    from provisioner.grounds.finding import AboutEvidence, Contradiction, EditedOutput, evidence_fields, finding_fields
     from provisioner.words.finding import command_words, finding_details, finding_hints, finding_words
 
-    is_placed = isinstance(finding, Contradiction | EditedOutput) and finding.place is not None
+    if isinstance(finding, AboutEvidence):
+        where, more = finding.file, evidence_fields(finding)
+    else:
+        is_placed = isinstance(finding, Contradiction | EditedOutput) and finding.place is not None
+        where, more = str(finding.place if is_placed else lock), {}
     return {
         "code": finding.code,
         "verdict": finding.verdict,
         "text": finding_words(finding),
-        "where": str(finding.place if is_placed else lock),
+        "where": where,
         "details": list(finding_details(finding)),
         "hints": list(finding_hints(finding)),
         **to_builtins(finding_fields(finding)),
+        **more,
         "command": command_words(finding.command) if finding.command is not None else "",
     }
 

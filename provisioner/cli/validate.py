@@ -162,12 +162,13 @@ def validate(
 
 def _validated(path: Path, engine: Engine, options: Options) -> Report:
     from provisioner.cli.display import talk
+    from provisioner.evidence.report import NO_ENGINE
     from provisioner.lock.format.file import read_lock
     from provisioner.validate.run import validate_lock
 
     lock = read_lock(path)
     what = options.image or path
-    by = "" if engine.name == "none" else f" with {engine.name} {engine.version}".rstrip()
+    by = "" if engine.name == NO_ENGINE else f" with {engine.name} {engine.version}".rstrip()
     talk(f"validating {what}{by}")
     return validate_lock(lock, path, engine=engine, options=options, log=_show_progress)
 

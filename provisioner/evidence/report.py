@@ -19,6 +19,9 @@ Verdict = Literal["yes", "no", "unverified"]
 EXIT_CODES: dict[Verdict, int] = {"yes": 0, "no": 1, "unverified": 3}
 
 
+NO_ENGINE = "none"
+"""The name of the engine in a report of level 0, which needs none."""
+
 LEVELS = ("static", "build", "files", "imports", "devices")
 """The checks of each level, from level 0 on; a validation has those of its level and of all below it."""
 
@@ -172,10 +175,11 @@ def proven_level(report: Report) -> int | None:
 def is_stronger(recorded: Report, report: Report) -> bool:
     """Return whether the report `recorded` must not be replaced by `report`.
 
-    This holds if both are of the same bytes of a lock and the same platform, `report` has no `no`, and `recorded` proves a
-    higher level.
+    This holds if both are of the same bytes of a lock, the same platform and no different Dockerfiles, `report` has no `no`,
+    and `recorded` proves a higher level.
     """
     is_same = (recorded.lock_sha256, recorded.platform) == (report.lock_sha256, report.platform)
+    is_same = is_same and (not report.dockerfile or report.dockerfile == recorded.dockerfile)
     if not is_same or report.verdict == "no":
         return False
     proven, proves = proven_level(recorded), proven_level(report)

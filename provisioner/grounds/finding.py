@@ -735,7 +735,7 @@ class AboutEvidence(Finding, frozen=True, kw_only=True):
 
 
 class ProvenEvidence(AboutEvidence, frozen=True, kw_only=True):
-    """Evidence of exactly this lock that proves the levels up to `level`, with the engine `engine`, begun at `time` (UTC)."""
+    """Evidence of exactly this lock that proves the levels up to `level`, begun at `time` (UTC), with `engine`, "" for none."""
 
     code: ClassVar[str] = "evidence"
     verdict: ClassVar[str] = "yes"
@@ -804,6 +804,21 @@ class UnreadableEvidence(AboutEvidence, frozen=True, kw_only=True):
     code: ClassVar[str] = "unreadable-evidence"
     problem: str
     mistakes: tuple[str, ...]
+
+
+def evidence_fields(finding: AboutEvidence) -> dict[str, object]:
+    """Return what a finding on evidence has beside the fields of other findings: platform, proven level, engine and time.
+
+    What does not apply is left out.
+    """
+    match finding:
+        case ProvenEvidence(level=level, engine=engine, time=time):
+            found = {"level": level, "engine": engine or None, "time": time}
+        case WeakEvidence(proven=proven):
+            found = {"level": proven}
+        case _:
+            found = {}
+    return {"platform": finding.platform, **{key: value for key, value in found.items() if value is not None}}
 
 
 def finding_fields(finding: Finding) -> GroundFields:

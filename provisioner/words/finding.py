@@ -199,14 +199,14 @@ def _evidence(finding: of.AboutEvidence) -> str:
     on, file = finding.platform, finding.file
     match finding:
         case of.ProvenEvidence(level=level, name=name, engine=engine, time=time):
-            return f"validated up to level {level} ({name}) on {on}, {engine}, {time}"
+            return f"validated up to level {level} ({name}) on {on}{f' with {engine}' if engine else ''}, {time}"
         case of.MissingEvidence():
             return f"there is no evidence that it was validated on {on}: `{file}` is missing"
-        case of.StaleEvidence(difference="lock"):
-            return f"`{file}` is evidence of another lock: this file has sha256 {finding.needed}, it tells of {finding.found}"
-        case of.StaleEvidence(difference="Dockerfile"):
-            both = f"this lock renders sha256 {finding.needed}, it tells of {finding.found}"
-            return f"`{file}` is evidence of an image from another Dockerfile: {both}"
+        case of.StaleEvidence(difference="lock", needed=needed, found=found):
+            return f"`{file}` is evidence of another lock file: of sha256 {_short(found)}, and this one has {_short(needed)}"
+        case of.StaleEvidence(difference="Dockerfile", needed=needed, found=found):
+            both = f"of sha256 {_short(found)}, and this lock renders {_short(needed) or 'none'}"
+            return f"`{file}` is evidence of an image of another Dockerfile: {both}"
         case of.StaleEvidence(found=found):
             return f"`{file}` is evidence for {found}, not for {on}"
         case of.WeakEvidence(level=level, name=name, proven=proven, unverified=unverified, idle=idle):
@@ -332,6 +332,11 @@ def _all(subjects: Sequence[Subject]) -> str:
 def _some(subjects: Sequence[Subject]) -> str:
     """Return `alpha 2.0 and beta 1.0`; of many subjects, the first few and the number of the others."""
     return _named(list(map(str, subjects)))
+
+
+def _short(digest: str) -> str:
+    """Return the beginning of a hash, as much as people compare."""
+    return f"{digest[:12]}…" if digest else ""
 
 
 def _named(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.document import FileError, file_sha256
 from provisioner.errors import InvalidDocumentError, ProvisionError
-from provisioner.evidence.report import LEVELS, Report, proven_level
+from provisioner.evidence.report import LEVELS, NO_ENGINE, Report, proven_level
 from provisioner.evidence.statement import evidence_path, read_evidence
 from provisioner.grounds.finding import (
     EditedEvidence,
@@ -102,7 +102,7 @@ def _judged(report: Report, about: EvidenceOf, level: int | None) -> AboutEviden
         return FailedEvidence(about=about, wrong=wrong)
     proven = proven_level(report)
     if proven is not None and (level is None or proven >= level):
-        engine = f"{report.engine.name} {report.engine.version}".rstrip()
+        engine = "" if report.engine.name == NO_ENGINE else f"{report.engine.name} {report.engine.version}".rstrip()
         return ProvenEvidence(about=about, level=proven, name=LEVELS[proven], engine=engine, time=report.time)
     wanted = report.level if level is None else level
     unverified = [field.name for field in report.fields if field.verdict == "unverified" and field.level <= wanted]

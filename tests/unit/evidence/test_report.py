@@ -50,3 +50,5 @@ def test_what_proves_a_higher_level_of_the_same_bytes_is_stronger() -> None:
     assert not is_stronger(proof, report("yes", digest="c"))
     assert not is_stronger(proof, report("yes", platform="linux/arm64"))
     assert not is_stronger(report("no"), report("unverified"))
+    assert not is_stronger(proof, replace(report("yes"), dockerfile=f"sha256:{'9' * 64}")), "`check` refuses the other by now"
+    assert is_stronger(proof, replace(report("yes"), dockerfile="")), "an image that was built before"

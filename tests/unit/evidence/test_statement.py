@@ -154,6 +154,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, to
         ('{"a":' * 3000 + "1" + "}" * 3000, "1:1: "),
         ('{"predicate": ' + "9" * 5000 + "}", "1:"),
         ('{"predicate": NaN}', "1:"),
+        ('{"subject": [' + "3," * 200_000 + "3]}", "1:1: "),
         (" " * (MOST_BYTES + 1), "1:1: the file has more than 1,000,000 bytes, and no evidence has so many"),
     ],
 )
