@@ -19,6 +19,9 @@ Verdict = Literal["yes", "no", "unverified"]
 EXIT_CODES: dict[Verdict, int] = {"yes": 0, "no": 1, "unverified": 3}
 
 
+IDLE: Literal["nothing to do"] = "nothing to do"
+"""The verdict of a level that has nothing to do for a lock."""
+
 NO_ENGINE = "none"
 """The name of the engine in a report of level 0, which needs none."""
 
@@ -164,7 +167,7 @@ def proven_level(report: Report) -> int | None:
     proven = None
     for level in report.levels:
         facts = [field for field in report.fields if field.level == level.level]
-        if level.verdict == "nothing to do" and not facts:
+        if level.verdict == IDLE and not facts:
             continue
         if level.verdict != "yes" or overall(facts) != "yes":
             break

@@ -16,6 +16,7 @@ from provisioner.accelerators import ACCELERATORS
 from provisioner.document import file_sha256
 from provisioner.errors import UsageError
 from provisioner.evidence.report import (
+    IDLE,
     LEVELS,
     EngineReport,
     FieldReport,
@@ -165,7 +166,7 @@ def _levels(level: int, fields: tuple[FieldReport, ...], idle: dict[int, str]) -
     for number, name in enumerate(LEVELS[: level + 1]):
         verdict = overall(field for field in fields if field.level == number)
         note = idle.get(number, "")
-        reports.append(LevelReport(level=number, name=name, verdict="nothing to do" if note else verdict, note=note))
+        reports.append(LevelReport(level=number, name=name, verdict=IDLE if note else verdict, note=note))
     return tuple(reports)
 
 

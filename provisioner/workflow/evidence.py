@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.document import FileError, file_sha256
 from provisioner.errors import InvalidDocumentError, ProvisionError
-from provisioner.evidence.report import LEVELS, NO_ENGINE, Report, proven_level
+from provisioner.evidence.report import IDLE, LEVELS, NO_ENGINE, Report, proven_level
 from provisioner.evidence.statement import evidence_path, read_evidence
 from provisioner.grounds.finding import (
     EditedEvidence,
@@ -106,5 +106,5 @@ def _judged(report: Report, about: EvidenceOf, level: int | None) -> AboutEviden
         return ProvenEvidence(about=about, level=proven, name=LEVELS[proven], engine=engine, time=report.time)
     wanted = report.level if level is None else level
     unverified = [field.name for field in report.fields if field.verdict == "unverified" and field.level <= wanted]
-    idle = next((one.note for one in report.levels if one.level == wanted and one.verdict == "nothing to do"), "")
+    idle = next((one.note for one in report.levels if one.level == wanted and one.verdict == IDLE), "")
     return WeakEvidence(about=about, level=wanted, name=LEVELS[wanted], proven=proven, unverified=tuple(unverified), idle=idle)
