@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from stat import S_ISREG
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -42,6 +43,12 @@ _MOST_PLACED = 10_000
 
 _SHA256 = re.compile(r"(?:(?P<name>[^@]*)@)?(?:sha256:)?(?P<value>[0-9a-f]{64})")
 """A digest of an image, `NAME@sha256:…` or `sha256:…`, or one of a file, which may be the bare hash."""
+
+
+class NoEvidenceError(FileError):
+    """Raised when there is no file of evidence."""
+
+    code = "no-evidence"
 
 
 class Descriptor(Struct, frozen=True, kw_only=True):
@@ -159,7 +166,8 @@ def write_evidence(path: Path, report: Report) -> None:
 def read_evidence(path: Path) -> Evidence:
     """Read evidence from a file.
 
-    Raises `FileError`, or `InvalidDocumentError` with line and column of each mistake; more than `MOST_BYTES` are one.
+    Raises `NoEvidenceError`, `FileError`, or `InvalidDocumentError` with line and column of each mistake; more than `MOST_BYTES`
+    are one.
     """
     statement = _parsed(_limited_text(path), str(path))
     report = statement.predicate.provision_validation.report
@@ -167,13 +175,13 @@ def read_evidence(path: Path) -> Evidence:
 
 
 def _limited_text(path: Path) -> str:
-    if not path.exists():
-        raise FileError(f"{KIND} `{path}` does not exist")
-    if not path.is_file():
-        raise FileError(f"{KIND} `{path}` is no file")  # a pipe would have the reader wait for ever
     try:
+        if not S_ISREG(path.stat().st_mode):
+            raise FileError(f"{KIND} `{path}` is no file")  # a pipe would have the reader wait for ever
         with path.open("rb") as stream:
             content = stream.read(MOST_BYTES + 1)
+    except FileNotFoundError:
+        raise NoEvidenceError(f"{KIND} `{path}` does not exist") from None
     except OSError as error:
         raise FileError(f"{KIND} `{path}` cannot be read: {error.strerror}") from None
     if len(content) > MOST_BYTES:

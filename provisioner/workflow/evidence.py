@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from provisioner.document import FileError, file_sha256
 from provisioner.errors import InvalidDocumentError, ProvisionError
 from provisioner.evidence.report import IDLE, LEVELS, NO_ENGINE, Report, proven_level
-from provisioner.evidence.statement import evidence_path, read_evidence
+from provisioner.evidence.statement import NoEvidenceError, evidence_path, read_evidence
 from provisioner.grounds.finding import (
     EditedEvidence,
     EvidenceOf,
@@ -40,7 +40,7 @@ def evidence_findings(lock: Lock, path: Path, level: int | None = None) -> Itera
     Without a level, any level will do. `path` is the lock's; it is read again, since the hash of its bytes is what evidence is
     of. Raises `FileError` when it cannot be read.
     """
-    sha256 = file_sha256(path)
+    sha256, dockerfile = file_sha256(path), _rendered(lock, path.name)
     for stack in lock.stacks:
         platform = stack.platform
         validate = Validate(
@@ -52,7 +52,7 @@ def evidence_findings(lock: Lock, path: Path, level: int | None = None) -> Itera
         if not isinstance(report, Report):
             yield report
         else:
-            yield _stale(report, about, sha256, lock) or _judged(report, about, level)
+            yield _stale(report, about, sha256, dockerfile) or _judged(report, about, level)
 
 
 def evidence_of(path: Path, platform: str) -> tuple[AboutEvidence, ...]:
@@ -65,27 +65,26 @@ def evidence_of(path: Path, platform: str) -> tuple[AboutEvidence, ...]:
 
 def _read(file: Path, about: EvidenceOf) -> Report | AboutEvidence:
     """Return the report of evidence, or why there is none."""
-    if not file.exists():
-        return MissingEvidence(about=about)
     try:
         evidence = read_evidence(file)
+    except NoEvidenceError:
+        return MissingEvidence(about=about)
     except (FileError, InvalidDocumentError) as error:
         return UnreadableEvidence(about=about, problem=error.message, mistakes=error.causes[:_MOST_MISTAKES])
     return EditedEvidence(about=about) if evidence.is_edited else evidence.report
 
 
-def _stale(report: Report, about: EvidenceOf, sha256: str, lock: Lock) -> StaleEvidence | None:
-    """Return for what else than this lock, its platform and its Dockerfile the evidence is; None if it is for these."""
+def _stale(report: Report, about: EvidenceOf, sha256: str, dockerfile: str) -> StaleEvidence | None:
+    """Return for what else than this lock file, platform and Dockerfile, of these hashes, evidence is; None if for these."""
     found = report.lock_sha256.removeprefix("sha256:")
     if found != sha256:
         return StaleEvidence(about=about, difference="lock", needed=sha256, found=found)
     if report.platform != about.platform:
         return StaleEvidence(about=about, difference="platform", needed=about.platform, found=report.platform)
-    if not report.dockerfile:
-        return None  # an image that was built before, whose labels were compared, or an environment without an image
-    rendered = _rendered(lock, report.lock_file)
-    found = report.dockerfile.removeprefix("sha256:")
-    return None if found == rendered else StaleEvidence(about=about, difference="Dockerfile", needed=rendered, found=found)
+    found = report.dockerfile.removeprefix("sha256:")  # "": an image that was built before, or an environment without one
+    if found and found != dockerfile:
+        return StaleEvidence(about=about, difference="Dockerfile", needed=dockerfile, found=found)
+    return None
 
 
 def _rendered(lock: Lock, lock_file_name: str) -> str:
