@@ -68,7 +68,7 @@ class Views(NamedTuple):
         printed = [f"--{name}" for name, file in self._asdict().items() if file == "-"]
         printed += ["--format json"] if output_format is OutputFormat.JSON else []
         if len(printed) > 1 and "-" in self:
-            raise UsageError(f"{' and '.join(printed)} cannot both be on stdout", hints=("name a file for one of them",))
+            raise UsageError(f"{' and '.join(printed)} cannot share stdout", hints=("name a file for one of them",))
 
     def write(self, reports: Sequence[Report]) -> None:
         """Write each view that was asked for; raises `FileError`."""
@@ -187,7 +187,7 @@ def _record(path: Path, report: Report) -> None:
     from provisioner.cli.display import talk, warn
     from provisioner.document import FileError
     from provisioner.errors import InvalidDocumentError
-    from provisioner.evidence.report import is_stronger
+    from provisioner.evidence.report import is_stronger, proven_level
     from provisioner.evidence.statement import evidence_path, read_evidence, write_evidence
 
     target = evidence_path(path, report.platform)
@@ -196,8 +196,8 @@ def _record(path: Path, report: Report) -> None:
     except (FileError, InvalidDocumentError):
         recorded = None
     if recorded is not None and not recorded.is_edited and is_stronger(recorded.report, report):
-        engine, level = recorded.report.engine.name, recorded.report.level
-        warn(f"{target} already proves more of this lock, on {engine} at level {level}; it is kept")
+        engine, level = recorded.report.engine.name, proven_level(recorded.report)
+        warn(f"{target} already proves more of this lock: the levels up to {level}, with {engine}; it is kept")
         return
     write_evidence(target, report)
     talk(f"evidence: {target}")

@@ -166,8 +166,8 @@ def write_evidence(path: Path, report: Report) -> None:
 def read_evidence(path: Path) -> Evidence:
     """Read evidence from a file.
 
-    Raises `NoEvidenceError`, `FileError`, or `InvalidDocumentError` with line and column of each mistake; more than `MOST_BYTES`
-    are one.
+    Raises `NoEvidenceError`, `FileError`, or `InvalidDocumentError` with line and column of each mistake; more bytes than
+    `MOST_BYTES` are one.
     """
     statement = _parsed(_limited_text(path), str(path))
     report = statement.predicate.provision_validation.report

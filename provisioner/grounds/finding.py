@@ -695,16 +695,6 @@ class OtherPin(Contradiction, frozen=True, kw_only=True):
     locked: str
 
 
-def line_of(ground: Ground) -> Place | None:
-    """Return the line of a file that a ground was read from; None when its source is not a file."""
-    match ground.source:
-        case Place() as place:
-            return place
-        case HostPlace(place=place):
-            return place
-    return None
-
-
 class EvidenceOf(Struct, frozen=True, kw_only=True):
     """The file in which evidence of a lock on one platform belongs, and the command that writes it anew."""
 
@@ -804,6 +794,16 @@ class UnreadableEvidence(AboutEvidence, frozen=True, kw_only=True):
     code: ClassVar[str] = "unreadable-evidence"
     problem: str
     mistakes: tuple[str, ...]
+
+
+def line_of(ground: Ground) -> Place | None:
+    """Return the line of a file that a ground was read from; None when its source is not a file."""
+    match ground.source:
+        case Place() as place:
+            return place
+        case HostPlace(place=place):
+            return place
+    return None
 
 
 def evidence_fields(finding: AboutEvidence) -> dict[str, object]:

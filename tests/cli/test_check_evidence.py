@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from provisioner import check
 from provisioner.evidence.statement import evidence_path, evidence_text, write_evidence
 from provisioner.lock.format.file import read_lock
 from provisioner.render import render
@@ -172,6 +173,14 @@ def test_each_platform_needs_its_own(project: Project) -> None:
 def test_a_lock_without_its_spec_is_still_asked_for_evidence(project: Project) -> None:
     (project.folder / "provision.yaml").unlink()
     assert "[missing-evidence]" in finding(project)[1]
+
+
+def test_the_same_as_a_function(project: Project) -> None:
+    (missing,) = check(project.folder, required_level=2)
+    assert [one.code for one in missing.findings] == ["missing-evidence"]
+    write(project, of_this_lock(project, report("yes", "yes", "yes")))
+    (found,) = check(project.folder, required_level=2)
+    assert (found.verdict, [one.code for one in found.findings]) == ("yes", ["evidence"])
 
 
 def test_evidence_as_json_has_its_fields(project: Project) -> None:

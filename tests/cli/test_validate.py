@@ -177,8 +177,8 @@ def test_a_view_on_stdout_is_all_there_is_on_stdout(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--junit", "-", "--html", "-"), "--junit and --html cannot both be on stdout"),
-        (("--evidence", "-", "--format", "json"), "--evidence and --format json cannot both be on stdout"),
+        (("--junit", "-", "--html", "-"), "--junit and --html cannot share stdout"),
+        (("--evidence", "-", "--format", "json"), "--evidence and --format json cannot share stdout"),
         (("--evidence", "x", "--no-record"), "--no-record writes no evidence, and --evidence says where to"),
         (("other.toml", "--evidence", "x"), "--evidence is the file of one lock"),
     ],

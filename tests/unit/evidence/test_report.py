@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from provisioner.evidence.report import Verdict, is_stronger, proven_level
+from provisioner.evidence.report import Report, Verdict, is_stronger, proven_level
 from tests.unit.evidence.reports import report
 
 
@@ -37,6 +37,11 @@ def test_the_facts_decide_what_is_proven_and_not_what_a_level_calls_itself() -> 
     assert proven_level(replace(found, levels=report("yes", "yes", "yes").levels)) == 1
     assert proven_level(replace(found, levels=report("yes", "yes", "yes", idle=(2,)).levels)) == 1
     assert proven_level(replace(found, fields=())) is None
+
+
+@pytest.mark.parametrize("levels", [report("yes", "unverified"), report("yes", "yes", idle=(1,))])
+def test_a_level_that_calls_itself_no_yes_is_not_proven_by_its_facts(levels: Report) -> None:
+    assert proven_level(replace(report("yes", "yes"), levels=levels.levels)) == 0
 
 
 def test_what_proves_a_higher_level_of_the_same_bytes_is_stronger() -> None:
