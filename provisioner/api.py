@@ -120,8 +120,8 @@ def check(
 
     `paths` are locks, or folders in which every `pylock.*.toml` is checked; by default the current folder. With `asks_changes`
     the indexes are asked what solving again would change; with `reads_wheels` the list of files of each locked wheel is read;
-    with `required_level` there must be evidence beside each lock that this level of validation, or a higher one, was a yes; with
-    `is_strict` nothing is assumed, and an image without a digest is an error.
+    with `required_level` there must be evidence beside each lock that this level of validation, or a higher one, was a yes;
+    with `is_strict` nothing is assumed, and an image without a digest is an error.
     An error about one lock is in its report, so that the others are still checked. Raises `UsageError` when there is no lock.
     """
     question = Question(

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import shutil
 import sys
@@ -14,7 +15,7 @@ from msgspec.structs import force_setattr, replace
 from provisioner import __version__
 from provisioner.document import FileError
 from provisioner.errors import UsageError
-from provisioner.evidence.statement import VARYING, evidence_text
+from provisioner.evidence.statement import VARYING, evidence_text, read_evidence, write_evidence
 from provisioner.lock.format.file import write_lock
 from provisioner.lock.format.model import Lock, LockedFile
 from provisioner.validate.connect import connect
@@ -74,6 +75,17 @@ def test_a_report_tells_what_was_validated_where_and_when(tmp_path: Path) -> Non
     assert (report.host.kernel, report.host.driver, report.host.gpus) == (platform.release(), "", ())
     assert (report.dockerfile, report.image_digests) == ("", ())
     assert before <= datetime.fromisoformat(report.time) <= datetime.now(UTC)
+
+
+def test_a_file_whose_name_is_no_text_is_named_in_evidence_that_can_be_written(tmp_path: Path) -> None:
+    python, site = environment(tmp_path / "env")
+    (site / os.fsdecode(b"left\xff.py")).write_text("", encoding="utf-8")
+    lock, engine = on_this_machine(python, {})
+    report = validate_lock(lock, written(lock, tmp_path), engine=engine, options=Options(), log=lambda _: None)
+    (wrong,) = (field for field in report.fields if field.verdict == "no")
+    assert (wrong.name, "left\\udcff.py" in wrong.note) == ("other files", True), wrong
+    write_evidence(tmp_path / "e.json", report)
+    assert read_evidence(tmp_path / "e.json").report == report
 
 
 def test_the_same_lock_and_environment_give_the_same_evidence_but_for_time_and_timing(tmp_path: Path) -> None:
