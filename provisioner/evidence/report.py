@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, field
@@ -66,6 +67,23 @@ def outcome(name: str, is_correct: bool | None, error: str) -> FieldReport:  # n
 def at_level(level: int, fields: Iterable[FieldReport]) -> tuple[FieldReport, ...]:
     """Return fields as those of a level."""
     return tuple(replace(field, level=level) for field in fields)
+
+
+_LOGIN = re.compile(r"(?<=://)[^\s/@]+(?=@)")
+"""The login in an address, as logs of builds have it of proxies and indexes (RFC 3986, 3.2.1: userinfo)."""
+
+
+def without_logins(fields: Iterable[FieldReport]) -> tuple[FieldReport, ...]:
+    """Return fields with `…` in place of each login in an address, since evidence is committed and shown."""
+    return tuple(
+        replace(
+            one,
+            locked=_LOGIN.sub("…", one.locked),
+            measured=_LOGIN.sub("…", one.measured),
+            note=_LOGIN.sub("…", one.note),
+        )
+        for one in fields
+    )
 
 
 class LevelReport(StrictModel, frozen=True, kw_only=True):

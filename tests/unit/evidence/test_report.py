@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from provisioner.evidence.report import Report, Verdict, is_stronger, proven_level
+from provisioner.evidence.report import FieldReport, Report, Verdict, is_stronger, proven_level, without_logins
 from tests.unit.evidence.reports import report
 
 
@@ -42,6 +42,15 @@ def test_the_facts_decide_what_is_proven_and_not_what_a_level_calls_itself() -> 
 @pytest.mark.parametrize("levels", [report("yes", "unverified"), report("yes", "yes", idle=(1,))])
 def test_a_level_that_calls_itself_no_yes_is_not_proven_by_its_facts(levels: Report) -> None:
     assert proven_level(replace(report("yes", "yes"), levels=levels.levels)) == 0
+
+
+def test_a_login_in_an_address_is_in_no_fact() -> None:
+    note = (
+        "no answer from https://ann:secret@proxy:3128/x, nor from git+ssh://git@host/a@v1; https://host/a@v2 did, a@b.c wrote"
+    )
+    (found,) = without_logins([FieldReport(name="build", locked=note, measured=note, verdict="no", note=note)])
+    masked = "no answer from https://…@proxy:3128/x, nor from git+ssh://…@host/a@v1; https://host/a@v2 did, a@b.c wrote"
+    assert (found.locked, found.measured, found.note) == (masked, masked, masked)
 
 
 def test_what_proves_a_higher_level_of_the_same_bytes_is_stronger() -> None:
