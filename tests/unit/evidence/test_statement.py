@@ -8,6 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from google.protobuf import json_format
+from in_toto_attestation.predicates.test_result.v0 import test_result_pb2
+from in_toto_attestation.v1.resource_descriptor import ResourceDescriptor
+from in_toto_attestation.v1.statement import Statement
+from in_toto_attestation.v1.statement_pb2 import Statement as StatementMessage
 from msgspec.structs import replace
 
 from provisioner.document import FileError
@@ -36,6 +41,18 @@ def test_the_evidence_of_each_platform_lies_beside_its_lock() -> None:
 
 def test_evidence_is_a_statement_about_the_lock_and_the_image(golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN / "gpu.evidence.json", evidence_text(gpu_report()))
+
+
+@pytest.mark.parametrize("found", [gpu_report(), report("yes", "yes"), replace(report("unverified"), image="", dockerfile="")])
+def test_the_bindings_of_in_toto_read_it_as_a_result_of_tests(found: Report) -> None:
+    """They ignore unknown fields, as the parsing rules ask."""
+    text = evidence_text(found)
+    statement = json_format.Parse(text, StatementMessage())
+    Statement.copy_from_pb(statement).validate()
+    predicate = json_format.ParseDict(json.loads(text)["predicate"], test_result_pb2.TestResult(), ignore_unknown_fields=True)
+    assert predicate.result == ("PASSED" if found.verdict == "yes" else "FAILED")
+    for descriptor in predicate.configuration:
+        ResourceDescriptor.copy_from_pb(descriptor).validate()
 
 
 def test_evidence_is_read_back_as_it_was_written(tmp_path: Path) -> None:
