@@ -65,8 +65,10 @@ start_engine() {
     mount_cgroups
     rm -f "$socket"
     # `--group`: whoever started this through sudo may use the engine. `docker` is the group that Debian's package makes.
+    # `--config-file`: by default BuildKit keeps up to a tenth of the disk; no container test needs more than 2 GB of it.
+    printf '{"builder": {"gc": {"enabled": true, "defaultKeepStorage": "2GB"}}}\n' >"$state/daemon.json"
     # `--registry-mirror`: `FROM nvidia/cuda:…@sha256:…`, exactly what is emitted, is looked up on the loopback registry first.
-    PATH=/usr/local/sbin:/usr/sbin:/sbin:$PATH setsid dockerd \
+    PATH=/usr/local/sbin:/usr/sbin:/sbin:$PATH setsid dockerd --config-file "$state/daemon.json" \
         --host "unix://$socket" --group "${SUDO_GID:-docker}" --data-root "$data" --exec-root "$runtime/exec" --pidfile "$runtime/dockerd.pid" \
         --registry-mirror "http://127.0.0.1:$port" >"$state/dockerd.log" 2>&1 </dev/null &
     wait_for engine_answers "$state/dockerd.log" "the Docker engine" $!

@@ -279,6 +279,7 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from ((rule.name, rule.source) for rule in matrix.rules)
     yield from ((f"driver branch {branch.branch}", branch.source) for branch in matrix.branches)
     yield from ((gpu.name, gpu.source) for gpu in matrix.gpus)
+    yield from ((f"figures of PCI device {row.pci_device_id}", row.source) for row in matrix.performance)
     yield from ((image.reference, image.source) for image in matrix.images)
     for distribution in matrix.distributions:
         yield f"distribution {distribution.name}", distribution.source

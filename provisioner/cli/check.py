@@ -51,7 +51,7 @@ EvidenceOption = Annotated[
         "--require-evidence",
         metavar="LEVEL",
         min=0,
-        max=4,
+        max=5,
         help="Refuse a lock without evidence beside it that this level of `provision validate`, or a higher one, was a yes.",
     ),
 ]

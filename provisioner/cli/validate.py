@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.evidence.report import Report
+    from provisioner.validate.compare_health import Figures
     from provisioner.validate.engine import Engine
     from provisioner.validate.run import Options
 
@@ -25,8 +26,8 @@ LevelOption = Annotated[
         "--level",
         metavar="LEVEL",
         min=0,
-        max=4,
-        help="0 static, 1 build, 2 files, 3 imports, 4 devices; default: the highest with something to do.",
+        max=5,
+        help="0 static, 1 build, 2 files, 3 imports, 4 devices, 5 health; default: the highest up to 4 with something to do.",
     ),
 ]
 ImageOption = Annotated[str, typer.Option("--image", metavar="REF", help="Measure this image; build none.")]
@@ -41,6 +42,7 @@ NetworkOption = Annotated[
     str, typer.Option("--build-network", metavar="NAME", help="Network of build steps: host reaches loopback indexes.")
 ]
 KeepOption = Annotated[bool, typer.Option("--keep-image", help="Keep the image that was built.")]
+LoadOption = Annotated[float, typer.Option("--load", metavar="SECONDS", min=1, help="How long level 5 loads each GPU.")]
 TimeoutOption = Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Stop the smoke test after this.")]
 RecordOption = Annotated[
     bool, typer.Option("--record/--no-record", help="Write pylock.<name>.<platform>.evidence.json beside the lock.")
@@ -111,6 +113,7 @@ def validate(
     python: PythonOption = None,
     build_network: NetworkOption = "",
     keep_image: KeepOption = False,
+    load: LoadOption = 20.0,
     timeout: TimeoutOption = 900.0,
     record: RecordOption = True,
     evidence: EvidenceOption = "",
@@ -143,6 +146,8 @@ def validate(
         build_network=build_network,
         keep_image=keep_image,
         timeout=timeout,
+        load_seconds=load,
+        figures=_figures() if level == 5 else {},
     )
     connected = connect(engine, python=python, is_needed=level != 0)
     reports = []
@@ -158,6 +163,15 @@ def validate(
             _show(report)
     codes = {report.exit_code for report in reports}
     raise typer.Exit(1 if 1 in codes else max(codes))
+
+
+def _figures() -> dict[str, Figures]:
+    """Return what healthy boards reach, by PCI device id."""
+    from provisioner.matrix.load import load_matrix
+    from provisioner.validate.compare_health import Figures
+
+    rows = load_matrix().performance
+    return {row.pci_device_id: Figures(memory_bandwidth=row.memory_bandwidth, float32=row.float32) for row in rows}
 
 
 def _validated(path: Path, engine: Engine, options: Options) -> Report:

@@ -12,9 +12,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
 
-from provisioner.curate.derive import GENERATED, by_platform, by_version, representative
+from provisioner.curate.derive import GENERATED
 from provisioner.curate.gpu_wheels import SOURCE, Facts, facts, facts_of, survey
-from provisioner.errors import UnavailableError
+from provisioner.curate.surveys import one_wheel_a_release, survey_rows
 from provisioner.index.pages.filename import parse_filename
 from provisioner.matrix.files import WheelFile  # noqa: TC001 - msgspec reads the annotation at run time
 from provisioner.matrix.model import Citation
@@ -91,16 +91,6 @@ def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: boo
     """
     known = {artefact: facts_of(row) for row in old.wheels for artefact in row.artefacts.items()}
     notes: list[str] = []
-    unread: list[str] = []
-
-    def rows_or_old(asked: WheelSurvey) -> list[GpuWheel]:
-        try:
-            return rows(asked)
-        except UnavailableError as error:
-            if not keep_going:
-                raise
-            unread.append("; ".join((f"{WHEELS}: {asked.distribution}: {error.message}", *error.causes)))
-            return [row for row in old.wheels if row.distribution == asked.distribution]
 
     def rows(asked: WheelSurvey) -> list[GpuWheel]:
         def measured(wheel: Wheel) -> Facts | None:
@@ -112,19 +102,14 @@ def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: boo
 
         found: list[GpuWheel] = []
         for platform in LINUX_PLATFORMS:
-            releases = by_version(index.wheels(asked.distribution))
-            wheels = [
-                representative(some, known)
-                for release in reversed(releases.values())
-                for _, some in by_platform([wheel for wheel in release if not wheel.tag.endswith("-any")], (platform,))
-            ]
+            wheels = one_wheel_a_release(index, asked.distribution, platform, known=known)
             most = (asked.most if platform == LINUX_PLATFORMS[0] else asked.most // 3) if measure else 0
             found += survey(asked, platform, wheels, old=known, measure=measured, most=most)
         return found
 
-    wheels = tuple(row for found in index.side_by_side(rows_or_old, old.surveys) for row in found)
+    wheels, unread = survey_rows(index, old.surveys, rows, name=WHEELS, old=old.wheels, keep_going=keep_going)
     changed = wheels != old.wheels
     citation = replace(CITATION, read=today) if changed or SOURCE not in old.sources else old.sources[SOURCE]
     sources = {**old.sources, SOURCE: citation} if wheels else {}
     file = replace(old, sources=sources, wheels=wheels)
-    return DerivedWheels(file=file, notes=tuple(sorted(notes)), unread=tuple(sorted(unread)))
+    return DerivedWheels(file=file, notes=tuple(sorted(notes)), unread=unread)

@@ -242,22 +242,18 @@ def _wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshe
 
 
 def _system_wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
-    name = files.index.content.system_wheels
-    path = files.directory / name
     old = files.system_wheels.content
     known = {row.soname for row in files.system_packages.content.libraries}
     found = derive_system_wheels(
         old, index, known=known, today=options.today, measure=options.measure, keep_going=options.keep_going
     )
-    return Refreshed(
-        component=SYSTEM_WHEELS,
-        path=path,
-        name=f"{files.directory.name}/{name}",
-        before=path.read_text(encoding="utf-8"),
-        after=file_text(found.file, header=SYSTEM_WHEELS_HEADER),
-        releases=len(found.file.wheels),
-        builds=sum(len(row.artefacts) for row in found.file.wheels),
-        lost=lost_system_wheels(old, found.file),
+    derived = found.file
+    return replace(
+        _unchanged(files, SYSTEM_WHEELS),
+        after=file_text(derived, header=SYSTEM_WHEELS_HEADER),
+        releases=len(derived.wheels),
+        builds=sum(len(row.artefacts) for row in derived.wheels),
+        lost=lost_system_wheels(old, derived),
         notes=found.notes,
         unread=found.unread,
     )

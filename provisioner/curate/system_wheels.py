@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.curate.derive import GENERATED, by_platform, by_version, representative
+from provisioner.curate.derive import GENERATED
 from provisioner.curate.gpu_wheels import covered, grouped
-from provisioner.errors import UnavailableError
+from provisioner.curate.surveys import one_wheel_a_release, survey_rows
 from provisioner.matrix.files import SystemWheelFile  # noqa: TC001 - msgspec reads the annotation at run time
 from provisioner.matrix.model import Citation, SystemWheel, WheelSurvey
 from provisioner.measure import UnreadableArtefactError
@@ -107,16 +107,6 @@ def derive_system_wheels(
     """
     measured = {artefact: row.links for row in old.wheels for artefact in row.artefacts.items()}
     notes: list[str] = []
-    unread: list[str] = []
-
-    def rows_or_old(asked: SystemSurvey) -> list[SystemWheel]:
-        try:
-            return rows(asked)
-        except UnavailableError as error:
-            if not keep_going:
-                raise
-            unread.append("; ".join((f"{SYSTEM_WHEELS}: {asked.distribution}: {error.message}", *error.causes)))
-            return [row for row in old.wheels if row.distribution == asked.distribution]
 
     def rows(asked: SystemSurvey) -> list[SystemWheel]:
         def links(wheel: Wheel) -> tuple[str, ...] | None:
@@ -130,12 +120,7 @@ def derive_system_wheels(
         survey = WheelSurvey(distribution=asked.distribution, versions=asked.versions, most=asked.most)
         found: list[SystemWheel] = []
         for platform in LINUX_PLATFORMS:
-            releases = by_version(index.wheels(asked.distribution))
-            wheels = [
-                representative(some, measured)
-                for release in reversed(releases.values())
-                for _, some in by_platform([wheel for wheel in release if not wheel.tag.endswith("-any")], (platform,))
-            ]
+            wheels = one_wheel_a_release(index, asked.distribution, platform, known=measured)
             most = (asked.most if platform == LINUX_PLATFORMS[0] else asked.most // 2) if measure else 0
             for some, facts in grouped(survey, wheels, old=measured, measure=links, most=most):
                 found.append(
@@ -150,11 +135,11 @@ def derive_system_wheels(
                 )
         return found
 
-    wheels = tuple(row for found in index.side_by_side(rows_or_old, old.surveys) for row in found)
+    wheels, unread = survey_rows(index, old.surveys, rows, name=SYSTEM_WHEELS, old=old.wheels, keep_going=keep_going)
     changed = wheels != old.wheels
     citation = replace(CITATION, read=today) if changed or SOURCE not in old.sources else old.sources[SOURCE]
     file = replace(old, sources={**old.sources, SOURCE: citation} if wheels else {}, wheels=wheels)
-    return DerivedSystemWheels(file=file, notes=tuple(sorted(notes)), unread=tuple(sorted(unread)))
+    return DerivedSystemWheels(file=file, notes=tuple(sorted(notes)), unread=unread)
 
 
 def lost_system_wheels(old: SystemWheelFile, new: SystemWheelFile) -> tuple[str, ...]:

@@ -26,8 +26,11 @@ IDLE: Literal["nothing to do"] = "nothing to do"
 NO_ENGINE = "none"
 """The name of the engine in a report of level 0, which needs none."""
 
-LEVELS = ("static", "build", "files", "imports", "devices")
+LEVELS = ("static", "build", "files", "imports", "devices", "health")
 """The checks of each level, from level 0 on; a validation has those of its level and of all below it."""
+
+HEALTH = LEVELS.index("health")
+"""The level that is about a machine on a day, and not about a lock."""
 
 
 class FieldReport(StrictModel, frozen=True, kw_only=True):
@@ -41,7 +44,7 @@ class FieldReport(StrictModel, frozen=True, kw_only=True):
     measured: str
     verdict: Verdict
     note: str = ""
-    level: Annotated[int, Meta(ge=0, le=4)] = 0
+    level: Annotated[int, Meta(ge=0, le=5)] = 0
 
 
 def agreement(name: str, locked: str, measured: str, *, agrees: bool, note: str = "") -> FieldReport:
@@ -89,7 +92,7 @@ def without_logins(fields: Iterable[FieldReport]) -> tuple[FieldReport, ...]:
 class LevelReport(StrictModel, frozen=True, kw_only=True):
     """What one level says of a lock: the verdict of its fields, or `nothing to do`, with the reason as `note`."""
 
-    level: Annotated[int, Meta(ge=0, le=4)]
+    level: Annotated[int, Meta(ge=0, le=5)]
     name: str
     verdict: Literal["yes", "no", "unverified", "nothing to do"]
     note: str = ""
@@ -104,7 +107,7 @@ class EngineReport(StrictModel, frozen=True, kw_only=True):
 
 
 class LoadReport(StrictModel, frozen=True, kw_only=True):
-    """Figures of one device under sustained load (level 4): TFLOP/s in float16, GB/s of copying, bytes checked."""
+    """Figures of one device under load (level 5): TFLOP/s in float16, GB/s read and written, bytes checked."""
 
     device: str
     name: str
@@ -152,7 +155,7 @@ class Report(StrictModel, frozen=True, kw_only=True):
     image_digests: tuple[str, ...] = ()
     dockerfile: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
     host: HostReport
-    level: Annotated[int, Meta(ge=0, le=4)]
+    level: Annotated[int, Meta(ge=0, le=5)]
     verdict: Verdict
     levels: tuple[LevelReport, ...]
     fields: tuple[FieldReport, ...]
@@ -174,13 +177,18 @@ def overall(fields: Iterable[FieldReport]) -> Verdict:
     return "unverified" if "unverified" in verdicts or not verdicts else "yes"
 
 
+def faults(report: Report, level: int | None = None) -> tuple[FieldReport, ...]:
+    """Return the facts that are a `no`: all of those about the lock, and those of a machine's health if `level` is theirs."""
+    return tuple(one for one in report.fields if one.verdict == "no" and (one.level < HEALTH or level == one.level))
+
+
 def proven_level(report: Report) -> int | None:
-    """Return the highest level that a report proves; None if it proves none, or if any fact of it is a `no`.
+    """Return the highest level that a report proves; None if it proves none, or if any fact about the lock is a `no`.
 
     Such a level is a `yes`, and each level below is one or has nothing to do. The facts decide: a level that calls itself a
     `yes` and has a fact that is none proves nothing.
     """
-    if overall(report.fields) == "no":
+    if faults(report):
         return None
     proven = None
     for level in report.levels:
@@ -196,12 +204,12 @@ def proven_level(report: Report) -> int | None:
 def is_stronger(recorded: Report, report: Report) -> bool:
     """Return whether the report `recorded` must not be replaced by `report`.
 
-    This holds if both are of the same bytes of a lock, the same platform and no different Dockerfiles, `report` has no `no`,
+    This holds if both are of the same bytes of a lock, the same platform and no different Dockerfiles, `report` has no faults,
     and `recorded` proves a higher level.
     """
     is_same = (recorded.lock_sha256, recorded.platform) == (report.lock_sha256, report.platform)
     is_same = is_same and (not report.dockerfile or report.dockerfile == recorded.dockerfile)
-    if not is_same or report.verdict == "no":
+    if not is_same or faults(report):
         return False
     proven, proves = proven_level(recorded), proven_level(report)
     return proven is not None and (proves is None or proven > proves)

@@ -45,6 +45,7 @@ class _Checker:
         yield from self._families()
         yield from self._branches()
         yield from self._gpus()
+        yield from self._performance()
         yield from self._images()
         yield from self._python_builds()
         yield from self._knowledge()
@@ -207,6 +208,21 @@ class _Checker:
         for at, row in at_top.each("seen_to_run", content.seen_to_run):
             yield from self.rows.guards(at.at("on"), row.on)
             yield from self.rows.cited(at, row.source, f"row `{row.name}`")
+
+    def _performance(self) -> Iterator[Mistake]:
+        content, lines = self.files.gpus.content, dict[str, int]()
+        known = {identity for gpu in content.gpus for identity in gpu.pci_device_ids}
+        for at, row in self.files.gpus.at().each("performance", content.performance):
+            identity = row.pci_device_id
+            if identity in lines:
+                text = f"the figures of PCI device `{identity}` are given twice"
+                yield at.at("pci_device_id").mistake(text, first=f"on line {lines[identity]}")
+            if identity not in known:
+                yield at.at("pci_device_id").mistake(f"no GPU has PCI device id `{identity}`")
+            if row.memory_bandwidth is None and row.float32 is None:
+                yield at.at("pci_device_id").mistake(f"PCI device `{identity}` has no figure")
+            lines.setdefault(identity, at.line)
+            yield from self.rows.cited(at, row.source, f"figures of PCI device `{identity}`")
 
     def _images(self) -> Iterator[Mistake]:
         lines: dict[tuple[str, str], int] = {}

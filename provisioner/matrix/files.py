@@ -25,6 +25,7 @@ from provisioner.matrix.model import (
     ImageFacts,
     ImageSurvey,
     Kernels,
+    Performance,
     PythonBuild,
     Release,
     Rule,
@@ -119,13 +120,14 @@ class ComponentFile(SourcedFile, frozen=True, kw_only=True):
 class GpuFile(SourcedFile, frozen=True, kw_only=True):
     """The file of GPU products, of the chips on them, and of GPUs that can run code of other targets.
 
-    `overrides` are those of AMD, `seen_to_run` those of NVIDIA.
+    `overrides` are those of AMD, `seen_to_run` those of NVIDIA. `performance` are the figures that healthy boards reach.
     """
 
     gpus: tuple[Gpu, ...] = ()
     chips: tuple[Chip, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
     seen_to_run: tuple[SeenToRun, ...] = ()
+    performance: tuple[Performance, ...] = ()
 
 
 class ImageFile(SourcedFile, frozen=True, kw_only=True):

@@ -186,6 +186,7 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from (("gpu chips", chip.source) for chip in matrix.chips)
     yield from (("gfx overrides", override.source) for override in matrix.overrides)
     yield from (("seen to run", row.source) for row in matrix.seen_to_run)
+    yield from (("performance", row.source) for row in matrix.performance)
     yield from (("images", image.source) for image in matrix.images)
     yield from (("Python builds", one.source) for one in matrix.python_builds)
     for distribution in matrix.distributions:

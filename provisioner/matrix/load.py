@@ -48,6 +48,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         shared_files=files.hazards.content.shared_files,
         overrides=files.gpus.content.overrides,
         seen_to_run=files.gpus.content.seen_to_run,
+        performance=files.gpus.content.performance,
         chips=files.gpus.content.chips,
         variables=files.knowledge.content.variables,
         failures=files.knowledge.content.failures,

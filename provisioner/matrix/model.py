@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Literal
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from provisioner.accelerators import AcceleratorName
 from provisioner.matrix.need import GpuKind, WrittenNeed, WrittenNeeds, WrittenRange, WrittenVersion
@@ -44,6 +44,7 @@ ImageDigest = Annotated[str, like("sha256: and 64 hexadecimal digits", r"(sha256
 Soname = Annotated[str, like("libcudart.so.12", r"lib[A-Za-z0-9_+.-]+?\.so(\.\d+)*")]
 CudaRelease = Annotated[str, like("12.8", r"(\d+\.\d+)?")]
 RecordHash = Annotated[str, like("sha256= and 43 characters, as a wheel's RECORD has it", r"sha256=[A-Za-z0-9_-]{43}")]
+Positive = Annotated[float, Meta(gt=0)]
 DeviceId = Annotated[str, like("2330", r"[0-9A-F]{4}")]
 LinuxDistribution = Annotated[str, like("debian:13", r"[a-z]+:\d+(\.\d+)?")]
 ModuleFlavour = Literal["open", "proprietary"]
@@ -279,6 +280,18 @@ class SeenToRun(Row, frozen=True, kw_only=True):
     runs: tuple[str, ...]
     on: WrittenNeeds
     because: str
+    source: Cited = ()
+
+
+class Performance(Row, frozen=True, kw_only=True):
+    """The least that the boards with a PCI device id reach when they are healthy; None for a figure that nobody published.
+
+    `memory_bandwidth` is in GB/s (10^9 bytes, read and written), `float32` in TFLOP/s of matrix products without tensor cores.
+    """
+
+    pci_device_id: DeviceId
+    memory_bandwidth: Positive | None = None
+    float32: Positive | None = None
     source: Cited = ()
 
 
@@ -690,6 +703,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     shared_files: tuple[SharedFile, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
     seen_to_run: tuple[SeenToRun, ...] = ()
+    performance: tuple[Performance, ...] = ()
     chips: tuple[Chip, ...] = ()
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()

@@ -11,11 +11,12 @@ from provisioner.accelerators import ACCELERATORS
 from provisioner.evidence.report import FieldReport, agreement, at_level, outcome, unverified
 from provisioner.validate.compare_files import compare_files
 from provisioner.validate.compare_frameworks import compare_framework_devices, compare_frameworks
+from provisioner.validate.compare_health import Figures, compare_health
 from provisioner.validate.local_engine import ARCHITECTURES
 from provisioner.versions import Range, Version, series, without_local
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from provisioner.lock.format.model import Lock
     from provisioner.validate.measurement import Device, Measurement, Torch
@@ -24,10 +25,13 @@ ALWAYS_ALLOWED = frozenset({"pip", "setuptools", "wheel"})
 """Distributions that `venv` and `ensurepip` install; an environment may contain them even if its lock does not."""
 
 
-def compare(lock: Lock, measurement: Measurement, *, no_device: str = "") -> tuple[FieldReport, ...]:
+def compare(
+    lock: Lock, measurement: Measurement, *, no_device: str = "", figures: Mapping[str, Figures] | None = None
+) -> tuple[FieldReport, ...]:
     """Return the fields of the comparison with a lock of one platform, in the order of the report.
 
-    `no_device` is the engine's message if it could not provide the requested GPUs, else "".
+    `no_device` is the engine's message if it could not provide the requested GPUs, else "". `figures` are the figures of
+    healthy boards, by PCI device id.
     """
     fields = (_python(lock, measurement), _machine(lock, measurement), *_glibc(lock, measurement))
     found = at_level(2, (*fields, *compare_packages(lock, measurement.distributions), *compare_files(measurement)))
@@ -36,6 +40,8 @@ def compare(lock: Lock, measurement: Measurement, *, no_device: str = "") -> tup
         found += at_level(3, (*torch, *compare_frameworks(lock, measurement)))
     if measurement.level >= 4:
         found += at_level(4, _devices(lock, measurement, no_device=no_device))
+    if measurement.level >= 5:
+        found += at_level(5, compare_health(measurement, figures or {}, no_device=no_device))
     return found
 
 
@@ -199,7 +205,7 @@ def _devices(lock: Lock, measurement: Measurement, *, no_device: str) -> Iterato
     yield _visible_devices(lock, measurement, no_device)
     if not measurement.devices and "torch" in {package.name for package in lock.packages}:
         is_mps = lock.stack.accelerator == "mps"
-        for name in ("compute",) if is_mps else ("compute", "convolution", "collective", "sustained load"):
+        for name in ("compute",) if is_mps else ("compute", "convolution", "collective"):
             yield unverified(name, "correct", "no device to run it on")
     on_frameworks = tuple(compare_framework_devices(lock, measurement))
     yield from on_frameworks
@@ -209,6 +215,8 @@ def _devices(lock: Lock, measurement: Measurement, *, no_device: str) -> Iterato
         yield from _device(lock, measurement, device)
     if measurement.devices and lock.stack.accelerator != "mps":
         yield outcome("collective", measurement.all_reduce, measurement.error("all_reduce"))
+        if len(measurement.devices) > 1:
+            yield outcome("copies between devices", measurement.peers, measurement.error("peers"))
 
 
 def _driver(lock: Lock, measurement: Measurement, no_device: str) -> Iterator[FieldReport]:
@@ -262,6 +270,7 @@ def _device(lock: Lock, measurement: Measurement, device: Device) -> Iterator[Fi
     if lock.stack.accelerator == "mps":
         return
     yield outcome(f"convolution {name}", device.convolution, measurement.error(f"{name} convolution"))
-    load = device.sustained
-    is_correct = None if load is None else load.stable and load.memory_held
-    yield outcome(f"sustained load {name}", is_correct, measurement.error(f"{name} sustained"))
+    # PyTorch before 2.0 has no attention of its own, so there is no field about it.
+    error = measurement.error(f"{name} attention")
+    if device.attention is not None or error:
+        yield outcome(f"attention {name}", device.attention, error)

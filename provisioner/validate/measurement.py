@@ -59,18 +59,47 @@ class DriverInterface(Measured, frozen=True, kw_only=True):
     count: int
 
 
-class Sustained(Measured, frozen=True, kw_only=True):
-    """The results of sustained load on one device.
+class Load(Measured, frozen=True, kw_only=True):
+    """The results of a load of some seconds on one device.
 
     `stable`: repeated computations had equal results. `memory_held`: a pattern in `memory_checked` bytes remained unchanged.
+    `float32` and `float16` are TFLOP/s of matrix products, `memory_bandwidth` is in GB/s (10^9 bytes, read and written).
     """
 
     stable: bool
     memory_held: bool
     memory_checked: int
     seconds: float
-    teraflops: float
-    gigabytes_per_second: float
+    float32: float
+    float16: float
+    memory_bandwidth: float
+
+
+class DeviceHealth(Measured, frozen=True, kw_only=True):
+    """What the driver counted for one device, and its load; None for what it has no counter for, or what raised an error.
+
+    `part` is `MIG` or `vGPU` if the device is a part of a GPU. `uncorrected` are memory errors that ECC did not correct since
+    the driver was loaded, `repairs` what the memory waits for, `xids` the driver's errors during the load and `slowdowns` the
+    reasons for which the GPU was slowed down.
+    """
+
+    device: str
+    pci_device_id: str
+    part: str
+    load: Load | None
+    uncorrected_before: int | None
+    uncorrected: int | None
+    repairs: tuple[str, ...] | None
+    xids: tuple[int, ...] | None
+    slowdowns: tuple[str, ...]
+    errors: dict[str, str]
+
+
+class Health(Measured, frozen=True, kw_only=True):
+    """The health of all devices; `errors` are those that kept devices from being measured."""
+
+    devices: tuple[DeviceHealth, ...]
+    errors: dict[str, str]
 
 
 class Device(Measured, frozen=True, kw_only=True):
@@ -87,8 +116,8 @@ class Device(Measured, frozen=True, kw_only=True):
     matmul: bool | None = None
     float16: bool | None = None
     bfloat16: bool | None = None
+    attention: bool | None = None
     convolution: bool | None = None
-    sustained: Sustained | None = None
 
 
 class Libraries(Measured, frozen=True, kw_only=True):
@@ -163,6 +192,8 @@ class Measurement(Measured, frozen=True, kw_only=True):
     cuda_driver: DriverInterface | None = None
     devices: tuple[Device, ...] = ()
     all_reduce: bool | None = None
+    peers: bool | None = None
+    health: Health | None = None
     errors: dict[str, str]
     timing: dict[str, float]
 

@@ -44,6 +44,9 @@ DISTRIBUTIONS = {
     "cupy-cuda12x": "cupy",
     "cupy-cuda13x": "cupy",
     "triton": "triton",
+    "nvidia-cuda-nvrtc": "nvrtc",
+    "nvidia-cuda-nvrtc-cu11": "nvrtc",
+    "nvidia-cuda-nvrtc-cu12": "nvrtc",
 }
 """The distributions that have a check of their own, by the name of its module in `checks/frameworks`."""
 
@@ -56,7 +59,7 @@ _ANY = "imported"
 class Program(Struct, frozen=True, kw_only=True):
     """A check, as the smoke script starts it in a process of its own.
 
-    `name` is that of the distribution, or `files`; `parts` are the names of the sources that it consists of.
+    `name` is that of the distribution, or `files` or `health`; `parts` are the names of the sources that it consists of.
     """
 
     name: str
@@ -75,8 +78,11 @@ class Programs(Struct, frozen=True, kw_only=True):
         return json.dumps(to_builtins(self), sort_keys=True)
 
 
-def programs_for(lock: Lock, level: int, *, is_image: bool) -> Programs:
-    """Return the checks of a lock of one platform up to a level; those of an image include its entry point."""
+def programs_for(lock: Lock, level: int, *, is_image: bool, load_seconds: float = 0.0) -> Programs:
+    """Return the checks of a lock of one platform up to a level; those of an image include its entry point.
+
+    `load_seconds` is how long the check of health loads each GPU.
+    """
     pinned = {GUARD: hashlib.sha256(helper_text("guard.py").encode()).hexdigest()} if is_image and has_guard(lock.stack) else {}
     chosen = [Program(name="files", kind="files", parts=("files",), arguments=(json.dumps(pinned),))]
     plugins = {}
@@ -85,6 +91,8 @@ def programs_for(lock: Lock, level: int, *, is_image: bool) -> Programs:
             plugins[name] = source
         check = name if source else f"frameworks/{DISTRIBUTIONS.get(name, _ANY)}"
         chosen.append(Program(name=name, kind="framework", parts=("framework", check, "run"), arguments=(str(level), name)))
+    if level >= 5:
+        chosen.append(Program(name="health", kind="health", parts=("health",), arguments=(f"{load_seconds:g}",)))
     names = {part for program in chosen for part in program.parts} - {"run", *plugins}
     sources = {name: check_source(name) for name in sorted(names)}
     return Programs(programs=tuple(chosen), sources=sources | plugins | {"run": "run(globals())\n"})

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner import __version__
@@ -40,14 +40,16 @@ from provisioner.validate.process import TIMED_OUT
 from provisioner.validate.programs import IN_THE_SMOKE_SCRIPT, checked_packages, programs_for
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from provisioner.lock.format.model import Lock
+    from provisioner.validate.compare_health import Figures
     from provisioner.validate.engine import Engine, Finished, Log
     from provisioner.validate.image import Source
     from provisioner.validate.measurement import Measurement
 
-STATIC, BUILD, FILES, IMPORTS, DEVICES = range(len(LEVELS))
+STATIC, BUILD, FILES, IMPORTS, DEVICES, HEALTH = range(len(LEVELS))
 
 _KILLED = 128 + 9
 
@@ -55,8 +57,9 @@ _KILLED = 128 + 9
 class Options(Struct, frozen=True, kw_only=True):
     """The options of a validation. `gpus` is `auto`, `none`, `all` or device numbers; `timeout` of the run is in seconds.
 
-    `level` is None for the highest level that has something to do for the lock. `image` is the image to measure, "" for one to
-    build.
+    `level` is None for the highest level that has something to do for the lock, except health, which is the machine's. `image`
+    is the image to measure, "" for one to build. Level 5 loads each GPU for `load_seconds`, and compares what it reaches with
+    `figures`, by PCI device id.
     """
 
     level: int | None = None
@@ -66,6 +69,8 @@ class Options(Struct, frozen=True, kw_only=True):
     build_network: str = ""
     keep_image: bool = False
     timeout: float = 900.0
+    load_seconds: float = 20.0
+    figures: Mapping[str, Figures] = field(default_factory=dict)
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -83,12 +88,12 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
     when an image cannot be pulled, `UsageError` for invalid options, and `FileError` for a lock that cannot be read.
     """
     if options.level is not None and not 0 <= options.level < len(LEVELS):
-        raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (static) to 4 (devices)",))
+        raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (static) to 5 (health)",))
     platform = _platform(lock, engine, options)
     began, lock_sha256 = datetime.now(UTC), file_sha256(lock_path)
     narrowed = lock.on(platform)
     idle = _idle_levels(narrowed, engine, options)
-    level = max(set(range(len(LEVELS))) - idle.keys()) if options.level is None else options.level
+    level = max(set(range(HEALTH)) - idle.keys()) if options.level is None else options.level
     source = None if STATIC in idle else source_of(lock, lock_path)
     fields = () if source is None else at_level(STATIC, compare_static(source, is_run=level >= FILES))
     started = time.monotonic()
@@ -157,7 +162,9 @@ def _idle_levels(lock: Lock, engine: Engine, options: Options) -> dict[int, str]
     if not checked_packages(lock) and IN_THE_SMOKE_SCRIPT not in {package.name for package in lock.packages}:
         idle[IMPORTS] = "the lock has no framework, and its spec names no package"
     if not ACCELERATORS[lock.stack.accelerator].vendor:
-        idle[DEVICES] = f"the stack computes on the CPU (accelerator {lock.stack.accelerator})"
+        idle |= dict.fromkeys((DEVICES, HEALTH), f"the stack computes on the CPU (accelerator {lock.stack.accelerator})")
+    elif lock.stack.accelerator == "mps":
+        idle[HEALTH] = "no driver of Apple's GPUs counts what they do"
     return idle
 
 
@@ -197,7 +204,7 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
         "-c",
         script(),
         str(level),
-        str(programs_for(lock, level, is_image=engine.name != "local")),
+        str(programs_for(lock, level, is_image=engine.name != "local", load_seconds=options.load_seconds)),
     )
     request = RunRequest(
         image=image,
@@ -224,7 +231,8 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
     if ended is not None:
         return Outcome(fields=at_level(FILES, [ended]))
     measurement = parse_measurement(finished.stdout)
-    return Outcome(fields=compare(lock, measurement, no_device=no_device), measurement=measurement)
+    fields = compare(lock, measurement, no_device=no_device, figures=options.figures)
+    return Outcome(fields=fields, measurement=measurement)
 
 
 def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
@@ -281,18 +289,20 @@ def _host(measurement: Measurement | None) -> HostReport:
 
 
 def _load(measurement: Measurement | None) -> tuple[LoadReport, ...]:
-    devices = measurement.devices if measurement is not None else ()
+    if measurement is None or measurement.health is None:
+        return ()
+    names = {device.device: device.name for device in measurement.devices}
     return tuple(
         LoadReport(
             device=device.device,
-            name=device.name,
-            teraflops=device.sustained.teraflops,
-            gigabytes_per_second=device.sustained.gigabytes_per_second,
-            memory_checked=device.sustained.memory_checked,
-            seconds=device.sustained.seconds,
+            name=names.get(device.device, ""),
+            teraflops=device.load.float16,
+            gigabytes_per_second=device.load.memory_bandwidth,
+            memory_checked=device.load.memory_checked,
+            seconds=device.load.seconds,
         )
-        for device in devices
-        if device.sustained is not None
+        for device in measurement.health.devices
+        if device.load is not None
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.document import FileError, file_sha256
 from provisioner.errors import InvalidDocumentError, ProvisionError
-from provisioner.evidence.report import IDLE, LEVELS, NO_ENGINE, Report, proven_level
+from provisioner.evidence.report import IDLE, LEVELS, NO_ENGINE, Report, faults, proven_level
 from provisioner.evidence.statement import NoEvidenceError, evidence_path, read_evidence
 from provisioner.grounds.finding import (
     EditedEvidence,
@@ -96,7 +96,7 @@ def _rendered(lock: Lock, lock_file_name: str) -> str:
 
 
 def _judged(report: Report, about: EvidenceOf, level: int | None) -> AboutEvidence:
-    wrong = tuple(field.name for field in report.fields if field.verdict == "no")
+    wrong = tuple(field.name for field in faults(report, level))
     if wrong:
         return FailedEvidence(about=about, wrong=wrong)
     proven = proven_level(report)

@@ -128,6 +128,13 @@ def test_evidence_of_a_fault_is_a_no_whatever_level_is_asked_for(project: Projec
     assert finding(project, level) == (1, told + hint)
 
 
+def test_a_machine_that_is_ill_is_no_fault_of_the_lock_unless_its_health_is_asked_for(project: Project) -> None:
+    write(project, of_this_lock(project, report("yes", "yes", "yes", "yes", "yes", "no")))
+    told = "  yes: validated up to level 4 (devices) on linux/amd64 with docker 26.1.5, 2026-11-23T14:00:00Z  [evidence]\n"
+    assert finding(project, level=4) == (0, told)
+    assert finding(project, level=5)[0] == 1
+
+
 def test_evidence_edited_by_hand_is_a_no(project: Project) -> None:
     path = write(project, of_this_lock(project, report("yes", "yes", "unverified")))
     path.write_text(path.read_text(encoding="utf-8").replace('"unverified"', '"yes"'), encoding="utf-8")
@@ -200,7 +207,7 @@ def test_evidence_as_json_has_its_fields(project: Project) -> None:
     }
 
 
-@pytest.mark.parametrize("level", ["-1", "5", "files"])
+@pytest.mark.parametrize("level", ["-1", "6", "files"])
 def test_a_level_that_does_not_exist_is_bad_usage(project: Project, level: str) -> None:
     assert project.run("check", "--require-evidence", level).code == 2
 

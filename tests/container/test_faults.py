@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,8 @@ from ruamel.yaml import YAML
 
 from provisioner.document import write_text
 from provisioner.lock.format.file import write_lock
-from provisioner.validate.engine import BuildRequest
+from provisioner.validate.engine import BuildRequest, RunRequest
+from provisioner.validate.measurement import check_source
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import unavailable
 from tests.container.image_locks import Wheelhouse
@@ -162,6 +164,33 @@ def broken(fault: Fault, stack: Stack, engine: DockerEngine, folder: Path) -> Re
 def test_an_image_that_is_as_locked_is_a_yes_with_a_fact_for_each_framework(stack: Stack, facts: set[str]) -> None:
     assert (stack.report.verdict, stack.report.exit_code) == ("yes", 0)
     assert {field.name for field in stack.report.fields} >= facts
+
+
+IN_THE_IMAGE = """
+import json, sys
+import torch
+
+health, smoke = {"__name__": "health"}, {"__name__": "smoke"}
+exec(sys.argv[1], health)
+exec(sys.argv[2], smoke)
+loader = health["Loader"](torch, "cpu")
+loader.size, loader.elements = 128, 1 << 16
+found = loader.run(0.5, amount=1 << 20)
+found["attention"] = smoke["attention_is_close"](torch, "cpu")
+found["sum"] = smoke["all_reduce"]("gloo", 2)
+print(json.dumps(found))
+"""
+"""The checks of devices, on the CPU: what needs no GPU of them runs as it would on one."""
+
+
+@pytest.mark.parametrize("stack", ["torch"], indirect=True)
+def test_the_load_the_attention_and_the_sum_over_processes_run_on_the_cpu(stack: Stack, engine: DockerEngine) -> None:
+    command = ("python", "-c", IN_THE_IMAGE, check_source("health"), check_source("smoke"))
+    finished = engine.run(RunRequest(image=stack.image, command=command), lambda _: None)
+    assert finished.exit_code == 0, finished.stderr
+    found = json.loads(finished.stdout.splitlines()[-1])
+    assert (found["stable"], found["memory_held"], found["attention"], found["sum"]) == (True, True, True, True)
+    assert min(found["float32"], found["float16"], found["memory_bandwidth"]) > 0
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@
 Runs in any container or environment with Python 3.7 or newer, and imports only the standard library and the stack itself. The
 comparison with the lock is made outside. An error in a probe becomes an entry under `errors`, and the other probes still run.
 
-Usage: python -c SMOKE LEVEL PROGRAMS     (level 2: files, 3 + imports and compute on the CPU, 4 + devices)
+Usage: python -c SMOKE LEVEL PROGRAMS     (level 2: files, 3 + imports and compute on the CPU, 4 + devices, 5 + health)
 
 PROGRAMS (JSON) has `programs`, further checks that run in processes of their own, so that a crash ends none but itself: `name`,
-`kind` ("files" or "framework"), `arguments`, and `parts`, whose texts are in `sources`. Each prints one line of JSON.
+`kind` ("files", "framework" or "health"), `arguments`, and `parts`, whose texts are in `sources`. Each prints one line of JSON.
 """
 
 import ctypes
@@ -17,9 +17,10 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 
-FOUND = {"schema": 2, "errors": {}, "timing": {}, "devices": [], "frameworks": {}, "files": None}
+FOUND = {"schema": 2, "errors": {}, "timing": {}, "devices": [], "frameworks": {}, "files": None, "health": None}
 
 
 def guarded(name, probe, *arguments):
@@ -251,6 +252,21 @@ def compute(torch, entry):
         entry["bfloat16"] = guarded("%s bfloat16" % device, matmul_is_close, torch, device, torch.bfloat16)
 
 
+def attention_is_close(torch, device):
+    """Return whether attention in float16 on the device equals the CPU's in float32, within rounding.
+
+    None for a PyTorch before 2.0, which has none of its own.
+    """
+    attention = getattr(torch.nn.functional, "scaled_dot_product_attention", None)
+    if attention is None:
+        return None
+    query, key, value = (
+        torch.tensor(integers(128, 64, seed), dtype=torch.float32).reshape(1, 1, 128, 64) / 4 for seed in (2, 3, 5)
+    )
+    there = attention(*(one.to(device, torch.float16) for one in (query, key, value))).float().cpu()
+    return bool(((there - attention(query, key, value)).abs().max() <= 0.01).item())
+
+
 def convolution_is_exact(torch, device):
     """Return whether a convolution of whole numbers through cuDNN (MIOpen on AMD) equals that of the CPU."""
     image = torch.tensor(integers(32, 32, 2), dtype=torch.float32).reshape(1, 1, 32, 32).repeat(2, 8, 1, 1)
@@ -262,76 +278,80 @@ def convolution_is_exact(torch, device):
     return bool(((answer - expected).abs().max() <= 0.01).item())
 
 
-def all_reduce(torch, devices):
-    """Return whether the sum of one tensor per device through NCCL (RCCL on AMD) is right on every device.
+ALL_REDUCE = """
+import sys
+import torch
+import torch.distributed as distributed
 
-    With one device, a process group of one still starts the library.
+backend, rank, world = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+device = "cuda:%d" % rank if backend == "nccl" else "cpu"
+if backend == "nccl":
+    torch.cuda.set_device(rank)
+distributed.init_process_group(backend, init_method="file://" + sys.argv[4], rank=rank, world_size=world)
+tensor = torch.full((1024,), float(rank + 1), device=device)
+distributed.all_reduce(tensor)
+answer = tensor.cpu()
+distributed.destroy_process_group()
+sys.exit(0 if bool((answer == world * (world + 1) // 2).all()) else 9)
+"""
+"""A process of a group: it adds its tensor to those of the others. Exit code 9 is a wrong sum."""
+
+
+def all_reduce(backend, world, seconds=120):
+    """Return whether the sum of one tensor per device is right in every one of `world` processes, one for each device.
+
+    `backend` is nccl (NCCL, RCCL on AMD) or gloo, which needs no device. Raises RuntimeError if a process fails, or does not end
+    within `seconds`.
     """
-    tensors = [torch.full((1024,), float(index + 1), device=name) for index, name in enumerate(devices)]
-    expected = sum(range(1, len(devices) + 1))
-    if len(devices) > 1:
-        torch.cuda.nccl.all_reduce(tensors)
-    else:
-        import torch.distributed as distributed
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = [str(world), os.path.join(folder, "store")]
+        command = [sys.executable, "-c", ALL_REDUCE, backend]
+        ranks = [
+            subprocess.Popen(command + [str(rank)] + arguments, stderr=subprocess.PIPE, universal_newlines=True)
+            for rank in range(world)
+        ]
+        try:
+            ended = [(rank, rank.communicate(timeout=seconds)[1]) for rank in ranks]
+        except subprocess.TimeoutExpired:
+            raise RuntimeError("%d processes did not agree on a sum within %d s" % (world, seconds))
+        finally:
+            for rank in ranks:
+                if rank.poll() is None:
+                    rank.kill()
+    for rank, said in ended:
+        if rank.returncode not in (0, 9):
+            lines = [line.strip() for line in said.splitlines() if line.strip()] or ["nothing was printed"]
+            raise RuntimeError("a process ended with exit code %d: %s" % (rank.returncode, lines[-1][:300]))
+    return all(rank.returncode == 0 for rank, _ in ended)
 
-        distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
-        distributed.all_reduce(tensors[0])
-        distributed.destroy_process_group()
-    for name in devices:
-        torch.cuda.synchronize(name)
-    return all(bool((tensor.cpu() == expected).all().item()) for tensor in tensors)
 
+def peer_copies_are_exact(torch, devices):
+    """Return whether a tensor that goes from each device to each other one is the same there, without a detour over the host.
 
-def sustained(torch, entry, seconds=5.0):
-    """Stress one device for `seconds`; record in `entry` whether results and memory are stable, TFLOP/s and GB/s.
-
-    After each 20 matrix products, the last must equal the very first bit for bit. Half of the free memory must hold a pattern.
+    Where PCIe access control redirects such copies, they can be zeros although every call succeeds.
     """
-    device, size = entry["device"], 4096
-    left, right = (torch.randn(size, size, device=device, dtype=torch.float16) for _ in range(2))
-    first, count, same = left @ right, 0, True
-    torch.cuda.synchronize(device)
-    start = time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        for _ in range(20):
-            again = left @ right
-        count += 20
-        same = same and bool(torch.equal(again, first))
-    elapsed = time.perf_counter() - start
-    source = torch.empty(1 << 28, dtype=torch.uint8, device=device)
-    target = torch.empty_like(source)
-    target.copy_(source)
-    torch.cuda.synchronize(device)
-    begin = time.perf_counter()
-    for _ in range(20):
-        target.copy_(source)
-    torch.cuda.synchronize(device)
-    rate = 2 * 20 * source.numel() / (time.perf_counter() - begin)
-    del source, target
-    amount = int(torch.cuda.mem_get_info(device)[0] * 0.5)
-    pattern = torch.full((amount,), 0xA5, dtype=torch.uint8, device=device)
-    held = all(bool((piece == 0xA5).all().item()) for piece in pattern.split(1 << 28))
-    entry["sustained"] = {
-        "stable": same,
-        "memory_held": held,
-        "memory_checked": amount,
-        "seconds": round(elapsed, 2),
-        "teraflops": round(2 * size**3 * count / elapsed / 1e12, 2),
-        "gigabytes_per_second": round(rate / 1e9, 1),
-    }
+    for here in devices:
+        source = torch.arange(1 << 20, dtype=torch.int32, device=here)
+        for there in devices:
+            if there != here and not bool((source.to(there).cpu() == source.cpu()).all().item()):
+                return False
+    return True
 
 
 def measure_devices(torch):
     accelerated = bool(torch.version.cuda or getattr(torch.version, "hip", None))
     devices = FOUND["devices"] = guarded("devices", visible_devices, torch) or []
+    if devices and accelerated:
+        # Before this process has a context: a GPU may be set to serve one process at a time.
+        FOUND["all_reduce"] = guarded("all_reduce", all_reduce, "nccl", len(devices))
     for entry in devices:
         compute(torch, entry)
     if devices and accelerated:
         for entry in devices:
+            entry["attention"] = guarded("%s attention" % entry["device"], attention_is_close, torch, entry["device"])
             entry["convolution"] = guarded("%s convolution" % entry["device"], convolution_is_exact, torch, entry["device"])
-        FOUND["all_reduce"] = guarded("all_reduce", all_reduce, torch, [entry["device"] for entry in devices])
-        for entry in devices:
-            guarded("%s sustained" % entry["device"], sustained, torch, entry)
+        if len(devices) > 1:
+            FOUND["peers"] = guarded("peers", peer_copies_are_exact, torch, [entry["device"] for entry in devices])
 
 
 def run_program(program, sources):
@@ -370,8 +390,8 @@ def main(level, programs=(), sources=None):
     FOUND["torch"] = torch = None
     for program in programs:
         found = guarded(program["name"], run_program, program, sources)
-        if program["kind"] == "files":
-            FOUND["files"] = found
+        if program["kind"] in ("files", "health"):
+            FOUND[program["kind"]] = found
         elif found is not None:
             FOUND["frameworks"][program["name"]] = found
     if level >= 3 and "torch" in (FOUND["distributions"] or {}):

@@ -24,6 +24,7 @@ def test_the_exit_code_follows_the_verdict(verdict: Verdict, code: int) -> None:
         (("unverified", "yes", "yes"), (), None),
         (("yes", "yes", "yes", "yes", "unverified"), (), 3),
         (("yes", "yes", "yes", "yes", "no"), (), None),
+        (("yes", "yes", "yes", "yes", "yes", "no"), (), 4),
     ],
 )
 def test_a_level_is_proven_where_it_and_all_below_are_a_yes_and_nothing_is_a_no(
@@ -64,5 +65,8 @@ def test_what_proves_a_higher_level_of_the_same_bytes_is_stronger() -> None:
     assert not is_stronger(proof, report("yes", digest="c"))
     assert not is_stronger(proof, report("yes", platform="linux/arm64"))
     assert not is_stronger(report("no"), report("unverified"))
+    ill = report("yes", "yes", "yes", "yes", "yes", "no")
+    assert not is_stronger(proof, ill), "the machine is ill, and the lock is proven up to level 4"
+    assert is_stronger(ill, report("yes"))
     assert not is_stronger(proof, replace(report("yes"), dockerfile=f"sha256:{'9' * 64}")), "`check` refuses the other by now"
     assert is_stronger(proof, replace(report("yes"), dockerfile="")), "an image that was built before"

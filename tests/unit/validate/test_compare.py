@@ -5,7 +5,7 @@ from msgspec.structs import replace
 
 from provisioner.evidence.report import FieldReport, overall
 from provisioner.validate.compare import compare, library_version
-from provisioner.validate.measurement import Device, DriverInterface, Management, Measurement, Sustained, Torch
+from provisioner.validate.measurement import Device, DriverInterface, Management, Measurement, Torch
 from tests.unit.validate.locks import CPU, CUDA, cpu_lock, cuda_lock, failed, lock_of, measured
 
 H100 = Device(
@@ -18,11 +18,10 @@ H100 = Device(
     float16=True,
     bfloat16=True,
     convolution=True,
-    sustained=Sustained(
-        stable=True, memory_held=True, memory_checked=40 << 30, seconds=5.0, teraflops=600.0, gigabytes_per_second=2500.0
-    ),
+    attention=True,
 )
-ON_DEVICES = ("compute", "convolution", "collective", "sustained load")
+ON_DEVICES = ("compute", "convolution", "collective")
+NVRTC = "nvidia-cuda-nvrtc-cu12"
 
 
 def with_torch(name: str, **changes: object) -> Measurement:
@@ -33,10 +32,15 @@ def with_torch(name: str, **changes: object) -> Measurement:
 
 def with_gpu(device: Device = H100, **changes: object) -> Measurement:
     """The recorded measurement as it would be with a device: only what a GPU answers for is changed."""
+    frameworks = measured(CUDA).frameworks
+    compiles = replace(
+        frameworks[NVRTC], devices=("cuda:0",), on_devices={"cuda:0 kernel": True, "cuda:0 PTX": True}, errors={}
+    )
     gpu = {
         "nvml": Management(driver="550.54.15", names=(device.name,)),
         "cuda_driver": DriverInterface(level=12040, count=1),
         "devices": (device,),
+        "frameworks": {**frameworks, NVRTC: compiles},
         "all_reduce": True,
         "errors": {},
     }
@@ -59,11 +63,13 @@ def test_a_cpu_stack_that_is_as_locked_is_a_yes() -> None:
 
 
 def test_a_cuda_stack_without_a_gpu_agrees_in_software_and_stays_unverified() -> None:
+    frameworks = measured(CUDA).frameworks
     fields = compare(cuda_lock(), measured(CUDA), no_device='could not select device driver ""')
     assert [(field.name, field.verdict, field.note) for field in failed(fields)] == [
         ("driver", "unverified", 'could not select device driver ""'),
         ("devices", "unverified", 'could not select device driver ""'),
         *((name, "unverified", "no device to run it on") for name in ON_DEVICES),
+        (f"{NVRTC} on devices", "unverified", frameworks[NVRTC].errors["devices"]),
     ]
     assert overall(fields) == "unverified"
 
@@ -163,7 +169,7 @@ def test_a_gpu_that_computes_wrong_numbers_is_a_no() -> None:
 
 def test_one_bad_device_among_good_ones_is_a_no() -> None:
     second = replace(H100, device="cuda:1", float16=False)
-    measurement = replace(with_gpu(), devices=(H100, second))
+    measurement = replace(with_gpu(), devices=(H100, second), peers=True)
     assert only_failure(compare(cuda_lock(), measurement)).name == "float16 cuda:1"
 
 
@@ -188,16 +194,26 @@ def test_devices_are_asked_for_a_convolution_and_a_collective() -> None:
     assert (fields["convolution cuda:0"], fields["collective"]) == ("no", "no")
 
 
-def test_memory_and_products_have_to_hold_under_load() -> None:
-    assert H100.sustained is not None
-    device = replace(H100, sustained=replace(H100.sustained, memory_held=False))
-    field = only_failure(compare(cuda_lock(), with_gpu(device)))
-    assert (field.name, field.measured, field.level) == ("sustained load cuda:0", "wrong", 4)
+def test_attention_is_compared_where_pytorch_has_one() -> None:
+    field = only_failure(compare(cuda_lock(), with_gpu(replace(H100, attention=False))))
+    assert (field.name, field.measured, field.level) == ("attention cuda:0", "wrong", 4)
+    names = {field.name for field in compare(cuda_lock(), with_gpu(replace(H100, attention=None)))}
+    assert "attention cuda:0" not in names
+    field = only_failure(
+        compare(cuda_lock(), with_gpu(replace(H100, attention=None), errors={"cuda:0 attention": "RuntimeError: no kernel"}))
+    )
+    assert (field.measured, field.note) == ("failed", "RuntimeError: no kernel")
+
+
+def test_copies_between_devices_are_compared_where_there_are_several() -> None:
+    second = replace(H100, device="cuda:1")
+    assert only_failure(compare(cuda_lock(), with_gpu(devices=(H100, second), peers=False))).name == "copies between devices"
+    assert "copies between devices" not in {field.name for field in compare(cuda_lock(), with_gpu())}
 
 
 def test_levels_without_a_device_name_everything_they_could_not_ask() -> None:
     names = [field.name for field in failed(compare(cuda_lock(), measured(CUDA)))]
-    assert names == ["driver", "devices", *ON_DEVICES]
+    assert names == ["driver", "devices", *ON_DEVICES, f"{NVRTC} on devices"]
 
 
 def test_packages_that_are_missing_different_or_extra_are_named() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -24,7 +25,13 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock
     from provisioner.validate.measurement import Measurement
 
-SOURCES = ("files", "framework", "frameworks/imported", *(f"frameworks/{name}" for name in sorted(set(DISTRIBUTIONS.values()))))
+SOURCES = (
+    "files",
+    "framework",
+    "health",
+    "frameworks/imported",
+    *(f"frameworks/{name}" for name in sorted(set(DISTRIBUTIONS.values()))),
+)
 
 PYTHON_MAX_ARGUMENT = 128 * 1024
 """execve(2): the length of one argument on Linux."""
@@ -64,6 +71,21 @@ def measured_in(site: Path, python: str, lock: Lock) -> Measurement:
     command = [python, "-c", script(), "3", str(programs_for(lock, 3, is_image=False))]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, cwd=site.parent)
     return parse_measurement(finished.stdout)
+
+
+@pytest.mark.network
+@pytest.mark.slow
+def test_the_compiler_of_cuda_compiles_without_a_gpu(tmp_path: Path) -> None:
+    lock = lock_of({"nvidia-cuda-nvrtc-cu12": "12.1.105"})
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
+    site = next((tmp_path / "env").glob("lib/python*/site-packages"))
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), "--only-binary", ":all:"]
+    done = subprocess.run([*command, "nvidia-cuda-nvrtc-cu12==12.1.105"], capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        (pytest.fail if os.environ.get("PROVISION_REQUIRE_INDEX") == "1" else pytest.skip)(done.stderr[-300:])
+    measurement = measured_in(site, str(tmp_path / "env" / "bin" / "python"), lock)
+    (framework,) = measurement.frameworks.values()
+    assert (framework.outcomes, framework.facts) == ({"compile": True, "release": True}, {"compiler": "12.1"})
 
 
 def test_packages_are_imported_each_in_a_process_of_its_own(tmp_path: Path) -> None:

@@ -150,8 +150,8 @@ def test_a_level_or_platform_that_does_not_exist_is_bad_usage(tmp_path: Path) ->
     python, _ = environment(tmp_path / "env")
     lock, engine = on_this_machine(python, {})
     path = tmp_path / "pylock.trial.toml"
-    with pytest.raises(UsageError, match="level 5 does not exist"):
-        validate_lock(lock, path, engine=engine, options=Options(level=5), log=lambda _: None)
+    with pytest.raises(UsageError, match="level 6 does not exist"):
+        validate_lock(lock, path, engine=engine, options=Options(level=6), log=lambda _: None)
     with pytest.raises(UsageError, match="no platform `linux/s390x`"):
         validate_lock(lock, path, engine=engine, options=Options(platform="linux/s390x"), log=lambda _: None)
 
