@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
 from provisioner.cli.options import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provisioner.evidence.report import Report
     from provisioner.validate.compare_health import Figures
     from provisioner.validate.engine import Engine
-    from provisioner.validate.report import Report
     from provisioner.validate.run import Options
 
 LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK...", readable=False, help="Lock files: pylock.<name>.toml.")]
@@ -41,7 +44,62 @@ NetworkOption = Annotated[
 KeepOption = Annotated[bool, typer.Option("--keep-image", help="Keep the image that was built.")]
 LoadOption = Annotated[float, typer.Option("--load", metavar="SECONDS", min=1, help="How long level 5 loads each GPU.")]
 TimeoutOption = Annotated[float, typer.Option("--timeout", metavar="SECONDS", min=1, help="Stop the smoke test after this.")]
-RecordOption = Annotated[bool, typer.Option("--record/--no-record", help="Write <name>.validation.json beside the lock.")]
+RecordOption = Annotated[
+    bool, typer.Option("--record/--no-record", help="Write pylock.<name>.<platform>.evidence.json beside the lock.")
+]
+EvidenceOption = Annotated[
+    str, typer.Option("--evidence", metavar="FILE", help="Write the evidence here, not beside the lock; - is stdout.")
+]
+JunitOption = Annotated[
+    str, typer.Option("--junit", metavar="FILE", help="Write a JUnit report for a test dashboard; - is stdout.")
+]
+HtmlOption = Annotated[str, typer.Option("--html", metavar="FILE", help="Write a page to read, one file; - is stdout.")]
+
+
+class Views(NamedTuple):
+    """The files in which views of the reports are asked for: "" for none, `-` for stdout."""
+
+    evidence: str
+    junit: str
+    html: str
+
+    def require_one_stdout(self, output_format: OutputFormat) -> None:
+        """Raise `UsageError` when stdout would get two documents."""
+        from provisioner.errors import UsageError
+
+        printed = [f"--{name}" for name, file in self._asdict().items() if file == "-"]
+        printed += ["--format json"] if output_format is OutputFormat.JSON else []
+        if len(printed) > 1 and "-" in self:
+            raise UsageError(f"{' and '.join(printed)} cannot share stdout", hints=("name a file for one of them",))
+
+    def write(self, reports: Sequence[Report]) -> None:
+        """Write each view that was asked for; raises `FileError`."""
+        from provisioner.cli.display import data, json_data, talk
+        from provisioner.document import write_text
+
+        for file, text, is_json in self._texts(reports):
+            if file != "-":
+                write_text(Path(file), text)
+                talk(f"wrote {file}")
+            elif is_json:
+                json_data(json.loads(text))
+            else:
+                data(text)
+
+    def _texts(self, reports: Sequence[Report]) -> Iterator[tuple[str, str, bool]]:
+        """Yield the file and the text of each view, and whether it is JSON."""
+        if self.evidence:
+            from provisioner.evidence.statement import evidence_text
+
+            yield self.evidence, evidence_text(reports[0]), True
+        if self.junit:
+            from provisioner.evidence.junit import junit_text
+
+            yield self.junit, junit_text(reports), False
+        if self.html:
+            from provisioner.browse.validation_page import validation_page
+
+            yield self.html, validation_page(reports), False
 
 
 def validate(
@@ -58,6 +116,9 @@ def validate(
     load: LoadOption = 20.0,
     timeout: TimeoutOption = 900.0,
     record: RecordOption = True,
+    evidence: EvidenceOption = "",
+    junit: JunitOption = "",
+    html: HtmlOption = "",
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Build and run an image, and compare what is in it with its lock, field by field.
@@ -71,6 +132,12 @@ def validate(
 
     if image and len(locks) > 1:
         raise UsageError("--image is the image of one lock", hints=("give one lock, or leave out --image to build each",))
+    if evidence and len(locks) > 1:
+        raise UsageError("--evidence is the file of one lock", hints=("give one lock, or leave out --evidence",))
+    if evidence and not record:
+        raise UsageError("--no-record writes no evidence, and --evidence says where to", hints=("give one of them",))
+    views = Views(evidence=evidence, junit=junit, html=html)
+    views.require_one_stdout(output_format)
     options = Options(
         level=level,
         image=image,
@@ -83,10 +150,15 @@ def validate(
         figures=_figures() if level == 5 else {},
     )
     connected = connect(engine, python=python, is_needed=level != 0)
-    reports = [_validated(lock, connected, options, is_recorded=record) for lock in locks]
+    reports = []
+    for lock in locks:
+        reports.append(_validated(lock, connected, options))
+        if record and not evidence:
+            _record(lock, reports[-1])
+    views.write(reports)
     if output_format is OutputFormat.JSON:
         _show_json(reports)
-    else:
+    elif "-" not in views:
         for report in reports:
             _show(report)
     codes = {report.exit_code for report in reports}
@@ -102,19 +174,17 @@ def _figures() -> dict[str, Figures]:
     return {row.pci_device_id: Figures(memory_bandwidth=row.memory_bandwidth, float32=row.float32) for row in rows}
 
 
-def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Report:
+def _validated(path: Path, engine: Engine, options: Options) -> Report:
     from provisioner.cli.display import talk
+    from provisioner.evidence.report import NO_ENGINE
     from provisioner.lock.format.file import read_lock
     from provisioner.validate.run import validate_lock
 
     lock = read_lock(path)
     what = options.image or path
-    by = "" if engine.name == "none" else f" with {engine.name} {engine.version}".rstrip()
+    by = "" if engine.name == NO_ENGINE else f" with {engine.name} {engine.version}".rstrip()
     talk(f"validating {what}{by}")
-    report = validate_lock(lock, path, engine=engine, options=options, log=_show_progress)
-    if is_recorded:
-        _record(path, report)
-    return report
+    return validate_lock(lock, path, engine=engine, options=options, log=_show_progress)
 
 
 def _show_progress(line: str) -> None:
@@ -127,20 +197,23 @@ def _show_progress(line: str) -> None:
 
 
 def _record(path: Path, report: Report) -> None:
+    """Write the evidence of a report beside its lock, unless what is there already proves more."""
     from provisioner.cli.display import talk, warn
     from provisioner.document import FileError
     from provisioner.errors import InvalidDocumentError
-    from provisioner.validate.report import is_stronger, load_report, report_path, write_report
+    from provisioner.evidence.report import is_stronger, proven_level
+    from provisioner.evidence.statement import evidence_path, read_evidence, write_evidence
 
-    target = report_path(path)
+    target = evidence_path(path, report.platform)
     try:
-        recorded = load_report(target)
+        recorded = read_evidence(target)
     except (FileError, InvalidDocumentError):
         recorded = None
-    if recorded is not None and is_stronger(recorded, report):
-        warn(f"{target} already proves more of this lock, on {recorded.engine.name} at level {recorded.level}; it is kept")
+    if recorded is not None and not recorded.is_edited and is_stronger(recorded.report, report):
+        engine, level = recorded.report.engine.name, proven_level(recorded.report)
+        warn(f"{target} already proves more of this lock: the levels up to {level}, with {engine}; it is kept")
         return
-    write_report(target, report)
+    write_evidence(target, report)
     talk(f"evidence: {target}")
 
 
@@ -162,7 +235,7 @@ def _show_json(reports: list[Report]) -> None:
     from msgspec import to_builtins
 
     from provisioner.cli.display import json_data
-    from provisioner.validate.report import overall
+    from provisioner.evidence.report import overall
 
     verdict = overall(field for report in reports for field in report.fields)
     json_data({"verdict": verdict, "reports": [to_builtins(report) for report in reports]})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.validate.report import FieldReport, agreement, unverified
+from provisioner.evidence.report import FieldReport, agreement, unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -67,15 +67,22 @@ class BuildRequest(Struct, frozen=True, kw_only=True):
 
 
 class Built(Struct, frozen=True, kw_only=True):
-    """A finished build: the image's id (`sha256:…`), its tag, and the name of the builder; all "" if nothing was built."""
+    """A finished build: the image's id (`sha256:…`), its tag, and the name of the builder; all "" if nothing was built.
+
+    `digests` are those of an image that registries have (`NAME@sha256:…`).
+    """
 
     image: str = ""
     tag: str = ""
     method: str = ""
+    digests: tuple[str, ...] = ()
 
 
 class Image(Struct, frozen=True, kw_only=True):
-    """The configuration of an image in an engine. `platform` is such as `linux/amd64`, `user` "" for root."""
+    """The configuration of an image in an engine. `platform` is such as `linux/amd64`, `user` "" for root.
+
+    `digests` are those that the image has in registries (`NAME@sha256:…`), () before it was pushed or pulled.
+    """
 
     identity: str
     platform: str
@@ -83,6 +90,7 @@ class Image(Struct, frozen=True, kw_only=True):
     entrypoint: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    digests: tuple[str, ...] = ()
 
 
 def image_of(answer: Mapping[str, Any]) -> Image:
@@ -95,6 +103,7 @@ def image_of(answer: Mapping[str, Any]) -> Image:
         entrypoint=tuple(config.get("Entrypoint") or ()),
         variables=dict(text.partition("=")[::2] for text in config.get("Env") or ()),
         labels=dict(config.get("Labels") or {}),
+        digests=tuple(sorted(answer.get("RepoDigests") or ())),
     )
 
 

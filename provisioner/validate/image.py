@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.document import FileError, file_sha256, write_text
+from provisioner.evidence.report import FieldReport, agreement, unverified
 from provisioner.render import render
 from provisioner.render.container import tag
 from provisioner.render.header import rendered_from
@@ -18,7 +19,6 @@ from provisioner.render.helper import helper_files
 from provisioner.render.image_config import image_config
 from provisioner.validate.compare_files import compare_config
 from provisioner.validate.engine import BuildRequest, Built, EngineError
-from provisioner.validate.report import FieldReport, agreement, unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,7 +104,7 @@ def find(reference: str, engine: Engine, log: Log) -> Built:
         image = engine.inspect(reference)
     if image is None:
         raise EngineError(f"image `{reference}` is not here although it was pulled")
-    return Built(image=image.identity)
+    return Built(image=image.identity, digests=image.digests)
 
 
 def build(source: Source, engine: Engine, log: Log, *, platform: str, network: str) -> Built:

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
+from provisioner.evidence.report import NO_ENGINE
 from provisioner.validate.engine import Built, EngineError
 from provisioner.validate.process import stream
 
@@ -75,4 +76,4 @@ class LocalEngine:
 class NoEngine(LocalEngine):
     """What level 0 needs of an engine: nothing but the platform of this machine."""
 
-    name = "none"
+    name = NO_ENGINE

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner import __version__
 from provisioner.accelerators import ACCELERATORS
+from provisioner.document import file_sha256
 from provisioner.errors import UsageError
+from provisioner.evidence.report import (
+    IDLE,
+    LEVELS,
+    EngineReport,
+    FieldReport,
+    GpuReport,
+    HostReport,
+    LevelReport,
+    LoadReport,
+    Report,
+    at_level,
+    overall,
+    without_logins,
+)
 from provisioner.lock.format.file import lock_digest
 from provisioner.render.entry_guard import entrypoint, has_guard, refusal
 from provisioner.render.stages import ENVIRONMENT
@@ -19,16 +38,6 @@ from provisioner.validate.image import build, compare_image, compare_static, fin
 from provisioner.validate.measurement import parse_measurement, script
 from provisioner.validate.process import TIMED_OUT
 from provisioner.validate.programs import IN_THE_SMOKE_SCRIPT, checked_packages, programs_for
-from provisioner.validate.report import (
-    LEVELS,
-    EngineReport,
-    FieldReport,
-    LevelReport,
-    LoadReport,
-    Report,
-    at_level,
-    overall,
-)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,11 +85,12 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
 
     An image that does not build gives the verdict `no`, and a note whose first line is the reason. Raises `EngineError` when
     the engine has another platform or is out of reach, when the build lacks network, a login, certificates or disk space, or
-    when an image cannot be pulled, and `UsageError` for invalid options.
+    when an image cannot be pulled, `UsageError` for invalid options, and `FileError` for a lock that cannot be read.
     """
     if options.level is not None and not 0 <= options.level < len(LEVELS):
         raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (static) to 5 (health)",))
     platform = _platform(lock, engine, options)
+    began, lock_sha256 = datetime.now(UTC), file_sha256(lock_path)
     narrowed = lock.on(platform)
     idle = _idle_levels(narrowed, engine, options)
     level = max(set(range(HEALTH)) - idle.keys()) if options.level is None else options.level
@@ -100,19 +110,26 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
         finally:
             if built.tag and not options.keep_image:
                 engine.remove(built.tag)
-    fields += outcome.fields
+    fields = without_logins((*fields, *outcome.fields))
     return Report(
         name=lock.name,
         lock_file=lock_path.name,
         lock_digest=lock_digest(lock),
+        lock_sha256=f"sha256:{lock_sha256}",
+        tool_version=__version__,
+        matrix_digest=lock.matrix_digest,
         platform=platform,
         engine=EngineReport(name=engine.name, version=engine.version, builder=built.method),
         image=built.image,
+        image_digests=built.digests,
+        dockerfile="" if source is None else f"sha256:{hashlib.sha256(source.recipe.text.encode()).hexdigest()}",
+        host=_host(outcome.measurement),
         level=level,
         verdict="unverified" if level in idle and overall(fields) == "yes" else overall(fields),
         levels=_levels(level, fields, idle),
         fields=fields,
         load=_load(outcome.measurement),
+        time=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
         timing=_timing(build_seconds, time.monotonic() - started, outcome.measurement),
     )
 
@@ -157,7 +174,7 @@ def _levels(level: int, fields: tuple[FieldReport, ...], idle: dict[int, str]) -
     for number, name in enumerate(LEVELS[: level + 1]):
         verdict = overall(field for field in fields if field.level == number)
         note = idle.get(number, "")
-        reports.append(LevelReport(level=number, name=name, verdict="nothing to do" if note else verdict, note=note))
+        reports.append(LevelReport(level=number, name=name, verdict=IDLE if note else verdict, note=note))
     return tuple(reports)
 
 
@@ -257,6 +274,18 @@ def _ended_early(finished: Finished, timeout: float) -> FieldReport | None:
         return FieldReport(name="smoke test", locked="ends", measured="killed", verdict="unverified", note=note)
     ended = f"signal {finished.exit_code - 128}" if finished.exit_code > 128 else f"exit code {finished.exit_code}"
     return FieldReport(name="smoke test", locked="ends", measured=ended, verdict="no", note=f"the last line was: {last[0]}")
+
+
+def _host(measurement: Measurement | None) -> HostReport:
+    """Return what the checks have read of the host; nothing if they printed no measurement."""
+    if measurement is None:
+        return HostReport()
+    nvml = measurement.nvml
+    if nvml is None:
+        return HostReport(kernel=measurement.kernel)
+    gpus = zip_longest(nvml.names, nvml.identities, fillvalue="")
+    found = tuple(GpuReport(name=name, identity=identity) for name, identity in gpus)
+    return HostReport(kernel=measurement.kernel, driver=nvml.driver, gpus=found)
 
 
 def _load(measurement: Measurement | None) -> tuple[LoadReport, ...]:

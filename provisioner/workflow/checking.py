@@ -35,6 +35,7 @@ from provisioner.render import render
 from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
+from provisioner.workflow.evidence import evidence_findings
 from provisioner.workflow.inputs import in_place, read_inputs
 from provisioner.workflow.ownership import is_work_of_others
 
@@ -56,7 +57,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """The options of a check.
 
     `hosts` are host profiles that replace those the spec names. With `asks_changes` the indexes are asked what solving again
-    would change; with `reads_wheels` the wheels are checked for files that two of them write.
+    would change; with `reads_wheels` the wheels are checked for files that two of them write. `required_level` is the level of
+    validation of which there must be evidence beside the lock, None for no evidence.
     """
 
     hosts: tuple[Path, ...] = ()
@@ -64,6 +66,7 @@ class Question(Struct, frozen=True, kw_only=True):
     exclude_newer: str | None = None
     asks_changes: bool = False
     reads_wheels: bool = False
+    required_level: int | None = None
     is_offline: bool = False
     is_strict: bool = False
 
@@ -126,6 +129,8 @@ def check_lock(path: Path, question: Question, progress: Progress | None = None)
     preview = None
     try:
         lock, inputs = _read(path, question, found)
+        if question.required_level is not None:
+            found.extend(evidence_findings(lock, path, question.required_level))
         if inputs is not None:
             found.extend(_findings(path, lock, inputs, question))
             preview = _preview(path, lock, inputs, question, is_stale=any(one.is_stale for one in found), progress=progress)

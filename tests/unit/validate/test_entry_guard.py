@@ -16,8 +16,8 @@ from tests.lock_examples import cuda_stack, lock_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provisioner.evidence.report import Report
     from provisioner.validate.engine import BuildRequest, Image, Log, RunRequest
-    from provisioner.validate.report import Report
 
 REFUSAL = "provision: this image cannot run on GPU 0: driver>=550: the driver is 535.104.05\n"
 
