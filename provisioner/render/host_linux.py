@@ -226,6 +226,15 @@ if command -v docker >/dev/null && ! grep -qs nvidia /etc/docker/daemon.json; th
 fi
 """
 
+_CUDA = "cuda"
+"""The repository of NVIDIA that has toolkits, and drivers too."""
+
+_KEEP_DRIVER = """\
+# NVIDIA's repository has drivers, too: those of the distribution must not be replaced by half of another one.
+write /etc/apt/preferences.d/provision-driver \\
+    'Package: nvidia-* libnvidia-*' 'Pin: origin developer.download.nvidia.com' 'Pin-Priority: -1'
+"""
+
 _AMD = """\
 if [ -e /dev/kfd ]; then
     # The number of a loaded amdgpu is another one than that of its release: it is told, and not compared.
@@ -418,6 +427,10 @@ check_{self._index}() (
             if name not in self._registered:
                 self._registered.add(name)
                 yield from _repository(by_name[name], has_apt=_has_apt(self._setup))
+        driver = self._setup.step("driver")
+        is_mixed = driver is not None and driver is not step and _CUDA not in driver.repositories and _CUDA in step.repositories
+        if is_mixed and _has_apt(self._setup):
+            yield from _KEEP_DRIVER.splitlines()
 
     def _checks(self) -> Iterator[str]:
         """Yield the lines that compare the host with the lock after all steps; a dry run passes them over."""

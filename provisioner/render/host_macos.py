@@ -178,7 +178,7 @@ def _toolkit(step: SetupStep) -> Iterator[str]:
     yield f"    todo 'install the CUDA toolkit {step.version}, without the driver of its package: the one above is newer'"
     yield f"    download {quoted(step.url)} {quoted(step.sha256)}"
     yield f"    say '    hdiutil attach {_file(step)}'"
-    yield "    say '    sudo /Volumes/CUDAMacOSXInstaller/CUDAMacOSXInstaller.app/Contents/MacOS/CUDAMacOSXInstaller' \\\\"
+    yield "    say '    sudo /Volumes/CUDAMacOSXInstaller/CUDAMacOSXInstaller.app/Contents/MacOS/CUDAMacOSXInstaller' \\"
     yield "        '--no-window --silent --accept-eula --install-package=cuda-toolkit'"
     yield "fi"
 
