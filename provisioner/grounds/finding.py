@@ -284,7 +284,7 @@ class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
-    finding: OtherHostRequirement | OtherVariable
+    finding: OtherHostRequirement | OtherHostSetup | OtherVariable
 
     @property
     def command(self) -> Command | None:
@@ -307,6 +307,16 @@ class OtherSystemPackages(Finding, frozen=True, kw_only=True):
     is_stale: ClassVar[bool] = True
     needed: tuple[str, ...]
     locked: tuple[str, ...]
+
+
+class OtherHostSetup(Finding, frozen=True, kw_only=True):
+    """A way to bring hosts with the system `object` to the stack that is not the one of the lock; either may be missing."""
+
+    code: ClassVar[str] = "stale-host-setup"
+    is_stale: ClassVar[bool] = True
+    object: str
+    is_locked: bool
+    is_needed: bool
 
 
 class MissingPackage(Finding, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from provisioner.grounds.step import (
 )
 from provisioner.plan.machine import INSTALLED_WITH_DRIVER
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
-from provisioner.resolver.rules.driver_packages import driver_packages_for, knows_gpus
+from provisioner.resolver.rules.host_packages import Wanted, driver_packages_for, host_package_for, knows_gpus
 from provisioner.resolver.rules.lifecycle import has_ended
 from provisioner.versions import kernel_flavour
 
@@ -117,7 +117,23 @@ class ActionFinder:
         flavour = kernel_flavour(after.get("kernel", "")) or "<flavour>"
         for row in self._rows(after)[:MOST_PACKAGES]:
             name = row.name.replace("<branch>", branch).replace("<flavour>", flavour)
-            yield UsePackage(name=name, kind=row.kind, is_signed=row.signed, headers=row.headers)
+            packages = self._installed(row, after)
+            yield UsePackage(name=name, kind=row.kind, is_signed=row.signed, headers=row.headers, packages=packages)
+
+    def _installed(self, row: DriverPackage, after: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the packages to install for a driver package; () if the matrix does not say, or the kernel is unknown."""
+        wanted = Wanted(
+            component="driver",
+            version=after["driver"],
+            os=after.get("os", ""),
+            kernel=after.get("kernel", ""),
+            module=self._module(after),
+            driver_package=row,
+        )
+        found = host_package_for(self._matrix, wanted)
+        if found is None or (row.flavours and not kernel_flavour(wanted.kernel)):
+            return ()
+        return tuple(map(wanted.filled, (*found.first, *found.packages)))
 
     def _rows(self, after: Mapping[str, str]) -> tuple[DriverPackage, ...]:
         """Return the driver packages that fit the facts `after`."""

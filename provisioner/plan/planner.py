@@ -20,8 +20,8 @@ from provisioner.plan.steps import StepBuilder, find_out_steps, missing_facts
 from provisioner.plan.upgrade_path import PathFinder
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.requirement import Key, Labelled, Requirement
-from provisioner.resolver.rules.driver_packages import knows_gpus
 from provisioner.resolver.rules.facts import FACTS
+from provisioner.resolver.rules.host_packages import knows_gpus
 from provisioner.resolver.rules.lifecycle import has_ended, policy_day
 from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.resolve import decide

@@ -22,7 +22,7 @@ from provisioner.plan.machine import NEVER_ALONE
 from provisioner.plan.model import FIND_OUT, Step
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.requirement import PACKAGE, SLOTS
-from provisioner.resolver.rules.driver_packages import knows_gpus
+from provisioner.resolver.rules.host_packages import knows_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -90,7 +90,7 @@ def macos_script(lock: Lock, pairs: Sequence[tuple[LockedStack, HostSetup]], loc
             hints=("write a target for each Mac in the specification and solve again",),
         )
     ((stack, setup),) = pairs
-    release, _, build = setup.os.removeprefix("macos ").partition("+")
+    release, _, build = setup.os.partition(" ")[2].partition("+")
     name = "".join(filter(str.isprintable, lock_file_name))
     parts = [_SIP.rstrip("\n"), *("\n".join(_step(step)) for step in setup.steps)]
     of_stack = {name: value for name, value in variables(stack).items() if name not in _OF_CUDA}

@@ -12,9 +12,9 @@ from provisioner.components import FRAMEWORKS
 from provisioner.host.facts import stated
 from provisioner.outputs import OUTPUTS
 from provisioner.resolver.requirement import Key, ReleaseCandidate, build_of, is_of_system
-from provisioner.resolver.rules.driver_packages import driver_packages_for, knows_gpus
+from provisioner.resolver.rules.host_packages import Wanted, allows, driver_packages_for, host_package_for, knows_gpus
 from provisioner.setups import BuildFromSource, HostSetup, Repository, SetupStep
-from provisioner.versions import Range, Version, kernel_flavour
+from provisioner.versions import kernel_flavour
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -82,7 +82,7 @@ class _Chooser:
     def _release_of_system(self) -> str:
         """Return the host's system as far as packages depend on it: `rocky 9` for a host with `rocky 9.4`."""
         known = self._matrix.components["os"].releases if "os" in self._matrix.components else ()
-        return next((one.version.text for one in known if self._is_for([one.version.text])), self._os)
+        return next((one.version.text for one in known if is_of_system(self._os, [one.version.text])), self._os)
 
     @property
     def _module(self) -> ModuleFlavour | Literal[""]:
@@ -115,15 +115,15 @@ class _Chooser:
         if driver is None:
             return
         packages = driver_packages_for(self._matrix, self._facts, module=self._module, platform=self._host.platform)
-        pairs = ((package, self._row("driver", driver, of=package)) for package in packages)
-        found = next(((package, row) for package, row in pairs if row is not None), None)
+        pairs = ((one, host_package_for(self._matrix, one)) for one in (self._wanted("driver", driver, of) for of in packages))
+        found = next(((wanted, row) for wanted, row in pairs if row is not None), None)
         if found is None or not self._module:
             yield SetupStep(component="driver", version=driver)
             return
-        package, row = found
-        if package.kind != "precompiled":
+        wanted, row = found
+        if wanted.driver_package is not None and wanted.driver_package.kind != "precompiled":
             yield self._step("kernel_headers", "")
-        yield self._of_row(row, driver, package)
+        yield self._of_row(row, wanted)
 
     def _toolkits(self) -> Iterator[SetupStep]:
         """Yield the toolkit and libraries that the host provides to what runs without a container."""
@@ -136,62 +136,38 @@ class _Chooser:
         if self._request.accelerator == "rocm" and not self._has_wheels and "rocm" in self._facts:
             yield self._step("rocm", self._facts["rocm"])
 
+    def _wanted(self, component: str, version: str, package: DriverPackage | None = None) -> Wanted:
+        return Wanted(
+            component=component,
+            version=version,
+            os=self._os,
+            cuda=self._facts.get("cuda", ""),
+            kernel=self._facts.get("kernel", ""),
+            module=self._module,
+            driver_package=package,
+        )
+
     def _step(self, component: str, version: str) -> SetupStep:
-        row = self._row(component, version)
-        return SetupStep(component=component, version=version) if row is None else self._of_row(row, version)
+        wanted = self._wanted(component, version)
+        row = host_package_for(self._matrix, wanted)
+        return SetupStep(component=component, version=version) if row is None else self._of_row(row, wanted)
 
-    def _row(self, component: str, version: str, of: DriverPackage | None = None) -> HostPackage | None:
-        """Return the first row of the matrix that brings a component to the host; None when there is none."""
-        cuda = self._facts.get("cuda", "")
-        for row in self._matrix.host_packages:
-            if (
-                row.component == component
-                and self._is_for(row.os)
-                and _allows(row.versions, version)
-                and _allows(row.cuda, cuda)
-                and (of is None or (of.name.startswith(row.of) and self._module in (row.modules or ("", self._module))))
-            ):
-                return row
-        return None
-
-    def _is_for(self, systems: Iterable[str]) -> bool:
-        return is_of_system(self._os, systems)
-
-    def _of_row(self, row: HostPackage, version: str, package: DriverPackage | None = None) -> SetupStep:
-        def filled(text: str) -> str:
-            return self._filled(text, version, package)
-
+    def _of_row(self, row: HostPackage, wanted: Wanted) -> SetupStep:
+        package = wanted.driver_package
         return SetupStep(
             component=row.component,
-            version=version,
+            version=wanted.version,
             repositories=row.repositories,
-            stream=filled(row.stream),
-            first=tuple(map(filled, row.first)),
-            packages=tuple(map(filled, row.packages)),
+            stream=wanted.filled(row.stream),
+            first=tuple(map(wanted.filled, row.first)),
+            packages=tuple(map(wanted.filled, row.packages)),
             kind=package.kind if package is not None else "",
             kernel=self._kernels(package) if package is not None else "",
-            url=filled(row.url),
-            file=filled(row.file),
+            url=wanted.filled(row.url),
+            file=wanted.filled(row.file),
             sha256=row.sha256,
             sources=self._sources((*(package.source if package is not None else ()), *row.source)),
         )
-
-    def _filled(self, text: str, version: str, package: DriverPackage | None = None) -> str:
-        """Return a name or an address without placeholders, but for those that only the host can fill in."""
-        numbers = [*version.split("."), "", ""]
-        values = {
-            "<name>": package.name if package is not None else "",  # first: it has placeholders of its own
-            "<version>": version,
-            "<short>": version.removesuffix(".0") if version.count(".") > 1 else version,
-            "<major>": numbers[0],
-            "<minor>": numbers[1],
-            "<branch>": numbers[0],
-            "<cuda>": self._facts.get("cuda", "").partition(".")[0],
-            "<flavour>": kernel_flavour(self._facts.get("kernel", "")),
-        }
-        for placeholder, value in values.items():
-            text = text.replace(placeholder, value)
-        return text
 
     def _kernels(self, package: DriverPackage) -> str:
         """Return the pattern of the kernels of a driver package with prebuilt modules (`6.8.*-generic`); "" for any other."""
@@ -212,23 +188,23 @@ class _Chooser:
             package=row.package,
             url=row.urls.get(self._request.platform, ""),
             sha256=row.sha256.get(self._request.platform, ""),
-            line=self._filled(row.line, version),
+            line=self._wanted(name, version).filled(row.line),
             key=row.key,
             pin=row.pin,
             sources=self._sources(row.source),
         )
 
     def _is_usable(self, row: HostRepository) -> bool:
-        return self._is_for(row.os) and (not row.urls or self._request.platform in row.urls)
+        return is_of_system(self._os, row.os) and (not row.urls or self._request.platform in row.urls)
 
     def _build(self) -> BuildFromSource | None:
         for row in self._matrix.source_builds:
             candidate = self._pins.get(Key(row.component))
             build = build_of(candidate)
-            if not isinstance(candidate, ReleaseCandidate) or not self._is_for(row.os):
+            if not isinstance(candidate, ReleaseCandidate) or not is_of_system(self._os, row.os):
                 continue
             version = str(candidate.release.version)
-            if not _allows(row.versions, version):
+            if not allows(row.versions, version):
                 continue
             if row.builds and (build is None or build.name not in row.builds):
                 continue
@@ -246,8 +222,3 @@ class _Chooser:
     def _sources(self, keys: Iterable[str]) -> tuple[str, ...]:
         citations = self._matrix.citations
         return tuple(dict.fromkeys(citations[key].title for key in keys if key in citations))
-
-
-def _allows(versions: str, version: str) -> bool:
-    """Return whether a row for some `versions`, "" for all, is for a version."""
-    return not versions or (bool(version) and Range.parse(versions).allows(Version.parse(version)))
