@@ -280,11 +280,11 @@ class OtherVariable(Finding, frozen=True, kw_only=True):
 
 
 class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
-    """A different host requirement or variable (`finding`), which hosts on the command line may explain: the spec has none."""
+    """A different requirement, setup or variable of hosts, for which hosts on a command line may be why: the spec has none."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
-    finding: OtherHostRequirement | OtherHostSetup | OtherVariable
+    finding: OtherHostRequirement | OtherVariable | OtherHostSetup
 
     @property
     def command(self) -> Command | None:

@@ -85,8 +85,7 @@ def _require_known(stack: LockedStack, setup: HostSetup) -> None:
             hints=(
                 "state `gpus` under `target.host`"
                 if flavour
-                else "ask for another version of it under `requires`, or for a host "
-                "with a system that `provision matrix show host-packages` lists",
+                else "ask for another version of it under `requires`, or for another system (docs/outputs.md has them)",
                 "install it by the guide of its vendor and leave `host-script` out of `outputs`",
             ),
         )
