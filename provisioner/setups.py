@@ -46,7 +46,7 @@ class SetupStep(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     """
 
     component: Word
-    version: Text = ""
+    version: Word | Literal[""] = ""
     repositories: tuple[Word, ...] = ()
     stream: Word | Literal[""] = ""
     first: tuple[Word, ...] = ()

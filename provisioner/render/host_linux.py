@@ -465,7 +465,7 @@ check_{self._index}() (
                 yield "if ! command -v rocminfo >/dev/null; then"
                 yield "    say 'there is no rocminfo: the targets of the GPUs were not compared'"
                 yield f"elif ! rocminfo | grep -Eqw {targets}; then"
-                yield f"    wrong 'no GPU is one of {wanted['gpu']}'"
+                yield f"    wrong {quoted('no GPU is one of ' + wanted['gpu'])}"
                 yield "fi"
 
 
