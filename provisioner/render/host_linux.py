@@ -230,9 +230,11 @@ _CUDA = "cuda"
 """The repository of NVIDIA that has toolkits, and drivers too."""
 
 _KEEP_DRIVER = """\
-# NVIDIA's repository has drivers, too: those of the distribution must not be replaced by half of another one.
-write /etc/apt/preferences.d/provision-driver \\
-    'Package: nvidia-* libnvidia-*' 'Pin: origin developer.download.nvidia.com' 'Pin-Priority: -1'
+# NVIDIA's repository has drivers, too: one that the distribution installed must not be replaced by half of another.
+if has PACKAGE; then
+    write /etc/apt/preferences.d/provision-driver \\
+        'Package: nvidia-* libnvidia-*' 'Pin: origin developer.download.nvidia.com' 'Pin-Priority: -1'
+fi
 """
 
 _AMD = """\
@@ -274,7 +276,7 @@ _WHY = {
 def linux_script(pairs: Sequence[tuple[LockedStack, HostSetup]], lock_file_name: str) -> str:
     """Return the script without its header, for setups of different systems or processors."""
     name = "".join(filter(str.isprintable, lock_file_name))
-    managers = dict.fromkeys(_APT if _has_apt(setup) else _DNF for _, setup in pairs)
+    managers = "\n".join(dict.fromkeys(_APT if _has_apt(setup) else _DNF for _, setup in pairs))
     functions = [_Function(index, stack, setup) for index, (stack, setup) in enumerate(pairs, start=1)]
     systems = ", or ".join(f"{setup.os} on {PLATFORMS[stack.platform].machine}" for stack, setup in pairs)
     steps, cases = ("".join(parts) for parts in zip(*((one.text, one.case) for one in functions), strict=True))
@@ -286,7 +288,8 @@ lock={quoted(name)}
 {_START.replace("REFUSED", str(REFUSED))}
 {NUMBER}
 
-{"".join(f"{manager}{chr(10)}" for manager in managers)}{steps}\
+{managers}
+{steps}\
 system=$([ ! -r /etc/os-release ] || (. /etc/os-release && echo "${{ID-}} ${{VERSION_ID-}}"))
 [ -n "$system" ] || refuse_host 'this host has no /etc/os-release, which says what it runs'
 {facts}case "$(uname -m) $system" in
@@ -306,7 +309,6 @@ class _Function:
         self._name, self._stack, self._setup = f"set_up_{index}", stack, setup
         self._check = f"reason=$(check_{index})"
         self._index = index
-        self._registered: set[str] = set()
 
     @property
     def case(self) -> str:
@@ -422,15 +424,15 @@ check_{self._index}() (
 
     def _repositories(self, step: SetupStep) -> Iterator[str]:
         """Yield the lines that register the repositories of a step which no earlier step has."""
+        steps, has_apt = self._setup.steps, _has_apt(self._setup)
+        registered = {name for earlier in steps[: steps.index(step)] for name in earlier.repositories}
         by_name = {one.name: one for one in self._setup.repositories}
-        for name in step.repositories:
-            if name not in self._registered:
-                self._registered.add(name)
-                yield from _repository(by_name[name], has_apt=_has_apt(self._setup))
         driver = self._setup.step("driver")
-        is_mixed = driver is not None and driver is not step and _CUDA not in driver.repositories and _CUDA in step.repositories
-        if is_mixed and _has_apt(self._setup):
-            yield from _KEEP_DRIVER.splitlines()
+        for name in step.repositories:
+            if name not in registered:
+                yield from _repository(by_name[name], has_apt=has_apt)
+                if has_apt and name == _CUDA and driver is not None and _CUDA not in driver.repositories:
+                    yield from (line.replace("PACKAGE", quoted(driver.packages[0])) for line in _KEEP_DRIVER.splitlines())
 
     def _checks(self) -> Iterator[str]:
         """Yield the lines that compare the host with the lock after all steps; a dry run passes them over."""

@@ -167,6 +167,22 @@ def test_a_debian_host_is_set_up_once_and_a_second_run_does_nothing(debian: Host
     assert debian.state() == after
 
 
+def test_what_a_distribution_installed_is_kept_from_the_drivers_of_the_toolkits_repository(debian: Host) -> None:
+    debian.write("/etc/os-release", 'ID=ubuntu\nVERSION_ID="22.04"\n')
+    debian.write("/usr/bin/nvidia-smi", '#!/bin/sh\necho "9.0, 580.95.05"\n')
+    lock = LOCKS["ubuntu-22.04"]
+    setup = lock.stack.host_setups[0]
+    steps = tuple(replace(one, packages=("nvidia-container-toolkit",)) for one in setup.steps if one.component == "nvcc")
+    driver = replace(setup.steps[1], packages=("nvidia-kernel-open-dkms",))
+    lock = with_setups(lock, replace(setup, repositories=(replace(setup.repositories[0], sha256=""),), steps=(driver, *steps)))
+    pin = "/etc/apt/preferences.d/provision-driver"
+    assert pin not in debian.set_up(lock).stdout  # the driver that runs is not of the distribution
+    debian.run("dpkg", "--purge", "cuda-keyring")
+    debian.run("apt-get", "install", "--yes", "nvidia-kernel-open-dkms")
+    assert f"+ write {pin}:" in commands(debian.set_up(lock).stdout)
+    assert "Pin-Priority: -1\n" in debian.run("cat", pin).stdout
+
+
 def test_a_driver_of_another_branch_is_not_taken_for_the_one_of_the_lock(debian: Host) -> None:
     assert debian.run("apt-get", "update").returncode == 0
     assert debian.run("apt-get", "install", "--yes", "nvidia-driver-cuda", "nvidia-kernel-open-dkms").returncode == 0

@@ -207,21 +207,17 @@ set_up_1() {
     # 12.6.85.
     #   NVIDIA CUDA Installation Guide for Linux
     register_package 'cuda-keyring' 'https://developer.download.nvidia.com/compute/cuda/repos/ubuntu2204/x86_64/cuda-keyring_1.1-1_all.deb' 'dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd'
-    # NVIDIA's repository has drivers, too: those of the distribution must not be replaced by half of another one.
-    write /etc/apt/preferences.d/provision-driver \
-        'Package: nvidia-* libnvidia-*' 'Pin: origin developer.download.nvidia.com' 'Pin-Priority: -1'
+    # NVIDIA's repository has drivers, too: one that the distribution installed must not be replaced by half of another.
+    if has 'nvidia-headless-580'; then
+        write /etc/apt/preferences.d/provision-driver \
+            'Package: nvidia-* libnvidia-*' 'Pin: origin developer.download.nvidia.com' 'Pin-Priority: -1'
+    fi
     install 'cuda-toolkit-12-6'
 
     # cuDNN, as no wheel of this stack brings it. Version 9.5.1.17.
-    # NVIDIA's repository has drivers, too: those of the distribution must not be replaced by half of another one.
-    write /etc/apt/preferences.d/provision-driver \
-        'Package: nvidia-* libnvidia-*' 'Pin: origin developer.download.nvidia.com' 'Pin-Priority: -1'
     install 'libcudnn9-cuda-12=9.5.1.17-1' 'libcudnn9-dev-cuda-12=9.5.1.17-1'
 
     # NCCL, as no wheel of this stack brings it. Version 2.21.5.
-    # NVIDIA's repository has drivers, too: those of the distribution must not be replaced by half of another one.
-    write /etc/apt/preferences.d/provision-driver \
-        'Package: nvidia-* libnvidia-*' 'Pin: origin developer.download.nvidia.com' 'Pin-Priority: -1'
     install 'libnccl2=2.21.5-1+cuda12.*' 'libnccl-dev=2.21.5-1+cuda12.*'
 
     # Compare the host with the lock.
