@@ -213,6 +213,15 @@ def test_a_download_with_another_hash_is_not_installed(debian: Host) -> None:
     assert "cuda-keyring" not in debian.run("dpkg-query", "--show").stdout
 
 
+def test_a_download_that_breaks_off_is_made_again(debian: Host) -> None:
+    debian.write("/usr/local/bin/curl", "#!/bin/sh\nexit 56\n")
+    broken = debian.set_up(LOCKS["debian-12"])
+    assert broken.returncode == 56
+    debian.write("/usr/local/bin/curl", CURL)
+    assert debian.set_up(LOCKS["debian-12"]).returncode == 3
+    assert debian.run("cat", "/etc/apt/keyrings/provision-nvidia-container-toolkit.asc").stdout == "a key\n"
+
+
 def test_another_distribution_is_refused_with_what_was_found(debian: Host) -> None:
     done = debian.set_up(LOCKS["ubuntu-24.04"])
     message = "pylock.trainer.toml: it is for ubuntu 24.04 on x86_64; this host runs debian 12 on x86_64\n"
@@ -252,7 +261,7 @@ def test_a_host_of_the_family_of_rhel_is_set_up_once(host: Host) -> None:
     assert done.splitlines() == [
         "install --assumeyes kernel-devel-matched kernel-headers",
         "install --assumeyes epel-release",
-        f"curl --fail --silent --show-error --location --output /etc/yum.repos.d/cuda-rhel9.repo {repository}",
+        f"curl --fail --silent --show-error --location --output /etc/yum.repos.d/cuda-rhel9.repo.part {repository}",
         "module enable --assumeyes nvidia-driver:580-dkms",
         "install --assumeyes nvidia-driver-cuda kmod-nvidia-latest-dkms",
         "install --assumeyes cuda-toolkit-12-6",

@@ -8,6 +8,7 @@
 # shellcheck disable=SC2016 # apt fills in $(ARCH), and dpkg-query ${Version}
 lock='pylock.trainer.toml'
 set -euf
+umask 022
 
 dry_run='' branch='' open='' failed=''
 case $#:${1-} in
@@ -53,13 +54,14 @@ write() {
     [ -n "$dry_run" ] || { mkdir -p "${file%/*}" && printf '%s\n' "$@" >"$file"; }
 }
 
-# Download to a file, and compare with a SHA-256 where one is given.
+# Download to a file, whole or not at all, and compare with a SHA-256 where one is given.
 fetch() {
     command -v curl >/dev/null || install ca-certificates curl
-    run curl --fail --silent --show-error --location --output "$2" "$1"
-    if [ -n "${3-}" ] && [ -z "$dry_run" ] && [ "$(sha256sum "$2" | cut -d ' ' -f 1)" != "$3" ]; then
+    run curl --fail --silent --show-error --location --output "$2.part" "$1"
+    if [ -n "${3-}" ] && [ -z "$dry_run" ] && [ "$(sha256sum "$2.part" | cut -d ' ' -f 1)" != "$3" ]; then
         refuse_host "$1 has another SHA-256 than $3: nothing was installed from it"
     fi
+    run mv "$2.part" "$2"
 }
 
 # Whether a package is there; with a driver branch, whether its version is of that branch, where its name does not say so.
