@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 BASE = frozenset(
     {
         "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "versions",
-        "strict_model", "document", "toml_document", "node_labels",
+        "strict_model", "setups", "document", "toml_document", "node_labels",
     }
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "places": frozenset(),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset({"names"}),
+    "setups": frozenset({"strict_model"}),
     "document": BASE - {"toml_document"},
     "toml_document": BASE,
     "matrix": BASE,

@@ -289,11 +289,11 @@ class OtherVariable(Finding, frozen=True, kw_only=True):
 
 
 class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
-    """A different host requirement or variable (`finding`), which hosts on the command line may explain: the spec has none."""
+    """A different requirement, setup or variable of hosts, for which hosts on a command line may be why: the spec has none."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
-    finding: OtherHostRequirement | OtherVariable
+    finding: OtherHostRequirement | OtherVariable | OtherHostSetup
 
     @property
     def command(self) -> Command | None:
@@ -316,6 +316,16 @@ class OtherSystemPackages(Finding, frozen=True, kw_only=True):
     is_stale: ClassVar[bool] = True
     needed: tuple[str, ...]
     locked: tuple[str, ...]
+
+
+class OtherHostSetup(Finding, frozen=True, kw_only=True):
+    """A way to bring hosts with the system `object` to the stack that is not the one of the lock; either may be missing."""
+
+    code: ClassVar[str] = "stale-host-setup"
+    is_stale: ClassVar[bool] = True
+    object: str
+    is_locked: bool
+    is_needed: bool
 
 
 class MissingPackage(Finding, frozen=True, kw_only=True):

@@ -69,7 +69,7 @@ def finding_hints(finding: Finding) -> tuple[str, ...]:
         case of.EditedOutput(is_foreign=is_foreign):
             once = "; provision did not render what is there: move or delete that first" if is_foreign else ""
             return (f"{command} writes it again{once}",)
-        case of.OtherHostRequirement() | of.OtherVariable() | of.OtherGate() | of.OtherSystemPackages():
+        case of.OtherHostRequirement() | of.OtherVariable() | of.OtherGate() | of.OtherSystemPackages() | of.OtherHostSetup():
             return (f"{command} writes it again; what is locked stays as it is where nothing else changed",)
         case of.OfUnstatedHosts():
             return (f"{command} asks about the hosts it was solved for",)
@@ -177,6 +177,10 @@ def _words(finding: Finding) -> str:
             parts = [f"lacks {listed(lacking)}"] if lacking else []
             parts += [f"has {listed(beside)}, which nothing needs"] if beside else []
             return f"of the system's packages the lock {' and '.join(parts)}"
+        case of.OtherHostSetup(object=system, is_locked=is_locked, is_needed=is_needed):
+            if is_locked and is_needed:
+                return f"a host with {system} is set up in another way than the lock has it"
+            return f"the lock {'says' if is_locked else 'does not say'} how a host with {system} is set up"
         case of.OtherRuns(needed=needed, locked=has):
             return f"the spec wants to run {_RUNS[needed]}, the lock is for running {_RUNS[has]}"
         case of.OtherIndex(subjects=subjects, difference=difference):
