@@ -21,6 +21,14 @@ _NOT_STARTED = (126, 127)
 """The exit codes for a command in the container that cannot be invoked, or cannot be found."""
 
 
+_CACHE_FROM = (4, 4)
+"""The first Podman whose builder is trusted with cached stages: `major, minor`.
+
+Older ones mount a stage that came from the cache without what its steps made. Source: buildah issue 4375 (October 2022); seen
+with Podman 4.3.1, which has Buildah 1.28.
+"""
+
+
 class PodmanEngine:
     """The `podman` found on PATH."""
 
@@ -48,7 +56,9 @@ class PodmanEngine:
 
     def build(self, request: BuildRequest, log: Log) -> Built:
         """Build with Buildah, which is part of Podman; raises `BuildFailedError` or `EngineError`."""
-        builder = CommandBuilder(f"podman build {self.version}", (self._program, "build"))
+        major, minor = (int(part) for part in self.version.split(".")[:2])
+        options = () if (major, minor) >= _CACHE_FROM else ("--no-cache",)
+        builder = CommandBuilder(f"podman build {self.version}", (self._program, "build", *options))
         return builder.build(request, log)
 
     def run(self, request: RunRequest, log: Log) -> Finished:
