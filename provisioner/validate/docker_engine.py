@@ -15,6 +15,7 @@ from provisioner.validate.engine import (
     Finished,
     HostRefusedError,
     NoDeviceError,
+    find_or_pull,
     image_of,
     pull_failure,
 )
@@ -40,6 +41,9 @@ class DockerEngine:
     """A Docker engine at the address that DOCKER_HOST or the current context names."""
 
     name = "docker"
+    recipe = "dockerfile"
+    has_entry_points = True
+    node_class = ""
 
     def __init__(self, client: DockerClient, host: str, version: str, platform: str) -> None:
         self._client = client
@@ -131,6 +135,10 @@ class DockerEngine:
             return None
         except (DockerException, OSError) as error:
             raise EngineError(f"image `{image}` cannot be inspected: {_reason(error)}") from None
+
+    def find(self, reference: str, log: Log) -> Built:
+        """Return an image that was built before, pulled if it is not here; raises `EngineError`."""
+        return find_or_pull(self, reference, log)
 
     def pull(self, reference: str) -> None:
         """Pull an image, with the logins of the Docker client; raises `EngineError` with the registry's answer."""

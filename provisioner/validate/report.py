@@ -73,11 +73,15 @@ class LevelReport(StrictModel, frozen=True, kw_only=True):
 
 
 class EngineReport(StrictModel, frozen=True, kw_only=True):
-    """The engine that ran the image. `builder` is the program that built the image, "" if none was built."""
+    """The engine that ran the image. `builder` is the program that built the image, "" if none was built.
+
+    `node_class` is the name of the class of a cluster's nodes, "" for any node, or without a cluster.
+    """
 
     name: str
     version: str
     builder: str = ""
+    node_class: str = ""
 
 
 class LoadReport(StrictModel, frozen=True, kw_only=True):
@@ -126,10 +130,13 @@ def overall(fields: Iterable[FieldReport]) -> Verdict:
     return "unverified" if "unverified" in verdicts or not verdicts else "yes"
 
 
-def report_path(lock_path: Path) -> Path:
-    """Return the path of the report of a lock: `trainer.validation.json` beside `pylock.trainer.toml`."""
-    name = lock_path.name.removeprefix("pylock.").removesuffix("toml").rstrip(".")
-    return lock_path.with_name(f"{name or 'pylock'}.validation.json")
+def report_path(lock_path: Path, node_class: str = "") -> Path:
+    """Return the path of the report of a lock: `trainer.validation.json` beside `pylock.trainer.toml`.
+
+    Each class of nodes has a report of its own: `trainer.h100.validation.json`.
+    """
+    name = lock_path.name.removeprefix("pylock.").removesuffix("toml").rstrip(".") or "pylock"
+    return lock_path.with_name(f"{name}.{node_class}.validation.json" if node_class else f"{name}.validation.json")
 
 
 def is_stronger(recorded: Report, report: Report) -> bool:

@@ -68,7 +68,7 @@ def test_a_mistake_in_a_report_is_named_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(InvalidDocumentError) as invalid:
         load_report(path)
     (mistake,) = invalid.value.mistakes
-    assert (mistake.line, mistake.path) == (14, "verdict")
+    assert (mistake.line, mistake.path) == (15, "verdict")
 
 
 def test_nothing_in_a_report_names_the_machine_or_the_day() -> None:
