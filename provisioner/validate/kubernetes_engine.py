@@ -255,7 +255,7 @@ def _pod_of(name: str) -> _Pod:
         phase=str(status.get("phase", "")),
         reason=str(status.get("reason", "")),
         message=str(status.get("message", "")),
-        image=str(containers[0].get("imageID") or "").rpartition("://")[2],
+        image=str(containers[0].get("imageID") or "").removeprefix("docker-pullable://"),
         waiting=state.get("waiting"),
         terminated=state.get("terminated"),
         conditions=tuple(status.get("conditions") or ()),
