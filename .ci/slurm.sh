@@ -54,8 +54,8 @@ start_munge() {
     wait_for munge_answers "munge"
 }
 
-# One processor a node, so that a second job waits for the first. `gone-0` has no daemon. The GPUs are terminals: a daemon wants
-# one file for each. Where there is no hardware to read, what the configuration says holds (config_overrides).
+# One processor a node, so that a second job waits for the first. `gone-0` has no daemon. A daemon wants one device file for each
+# GPU: any will do, and containers have these. What the configuration says of a node holds, whatever it has (config_overrides).
 configure() {
     host=$(hostname -s)
     here="NodeHostname=$host NodeAddr=127.0.0.1"
@@ -98,9 +98,9 @@ PartitionName=closed Nodes=cpu-0 MaxTime=60 State=DOWN
 CONF
     cat >"$runtime/gres.conf" <<CONF
 AutoDetect=off
-NodeName=a100-0 Name=gpu Type=a100 File=/dev/tty[1-2]
-NodeName=h100-0 Name=gpu Type=h100 File=/dev/tty[3-4]
-NodeName=h100-1 Name=gpu Type=h100 File=/dev/tty[5-6]
+NodeName=a100-0 Name=gpu Type=a100 File=/dev/null,/dev/zero
+NodeName=h100-0 Name=gpu Type=h100 File=/dev/full,/dev/random
+NodeName=h100-1 Name=gpu Type=h100 File=/dev/urandom,/dev/tty
 CONF
 }
 

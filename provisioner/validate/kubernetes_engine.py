@@ -54,28 +54,28 @@ _KEPT = 600
 _PAUSE, _LONGEST_PAUSE = 0.5, 5.0
 
 _HOPELESS: dict[str, Kind] = {
-    "ImagePullBackOff": "image unavailable",
-    "ErrImageNeverPull": "image unavailable",
-    "InvalidImageName": "image unavailable",
-    "CreateContainerConfigError": "not started",
-    "CreateContainerError": "not started",
-    "RunContainerError": "not started",
-    "CrashLoopBackOff": "not started",
+    "ImagePullBackOff": "image-unavailable",
+    "ErrImageNeverPull": "image-unavailable",
+    "InvalidImageName": "image-unavailable",
+    "CreateContainerConfigError": "not-started",
+    "CreateContainerError": "not-started",
+    "RunContainerError": "not-started",
+    "CrashLoopBackOff": "not-started",
 }
 """Reasons why a container waits that do not pass within minutes (kubernetes/kubernetes, pkg/kubelet/images/types.go)."""
 
 _LOST: dict[str, Kind] = {
     "Evicted": "preempted",
     "Preempting": "preempted",
-    "Terminated": "node failed",
-    "NodeShutdown": "node failed",
-    "NodeLost": "node failed",
-    "Shutdown": "node failed",
+    "Terminated": "node-failed",
+    "NodeShutdown": "node-failed",
+    "NodeLost": "node-failed",
+    "Shutdown": "node-failed",
     "NodeAffinity": "refused",
     "UnexpectedAdmissionError": "refused",
     "OutOfcpu": "refused",
     "OutOfmemory": "refused",
-    "DeadlineExceeded": "time limit",
+    "DeadlineExceeded": "time-limit",
 }
 """Reasons of pods that failed as a whole (kubernetes/kubernetes, pkg/kubelet: eviction, nodeshutdown, lifecycle)."""
 
@@ -86,11 +86,11 @@ _STARTED_NOTHING = frozenset({"ContainerCannotRun", "StartError", "CreateContain
 
 
 class _Pod(Struct, frozen=True, kw_only=True):
-    """The status of the pod of a Job, as far as it is read; `name` is "" while there is none."""
+    """The status of the pod of a Job, as far as it is read; `name` is "" while there is none, `word` its reason."""
 
     name: str = ""
     phase: str = ""
-    reason: str = ""
+    word: str = ""
     message: str = ""
     image: str = ""
     waiting: Mapping[str, Any] | None = None
@@ -253,7 +253,7 @@ def _pod_of(name: str) -> _Pod:
     return _Pod(
         name=str(pods[-1]["metadata"]["name"]),
         phase=str(status.get("phase", "")),
-        reason=str(status.get("reason", "")),
+        word=str(status.get("reason", "")),
         message=str(status.get("message", "")),
         image=str(containers[0].get("imageID") or "").removeprefix("docker-pullable://"),
         waiting=state.get("waiting"),
@@ -288,8 +288,8 @@ def _require_alive(name: str, pod: _Pod, *, had_pod: bool) -> None:
     """Raise `NotRunError` for a pod that failed without its container, and for a Job that was ended or deleted."""
     disrupted = pod.condition("DisruptionTarget", "True")
     if pod.phase == "Failed" or disrupted:
-        reason = _said(pod.reason, pod.message) or disrupted
-        raise NotRunError(NotRun(kind=_LOST.get(pod.reason, "preempted" if disrupted else "no output"), reason=reason))
+        reason = _said(pod.word, pod.message) or disrupted
+        raise NotRunError(NotRun(kind=_LOST.get(pod.word, "preempted" if disrupted else "no-output"), reason=reason))
     jobs = None if pod.name else _get("jobs", "--field-selector", f"metadata.name={name}")
     if had_pod and jobs == []:
         raise NotRunError(NotRun(kind="cancelled", reason="somebody deleted it"))
@@ -316,17 +316,17 @@ def _result(pod: _Pod, log: Log) -> Finished:
     told = _said(reason, ended.get("message"))
     disrupted = pod.condition("DisruptionTarget", "True")
     if reason == "OOMKilled":
-        raise NotRunError(NotRun(kind="out of memory", reason=told))
+        raise NotRunError(NotRun(kind="out-of-memory", reason=told))
     if reason in _STARTED_NOTHING:
-        raise NotRunError(NotRun(kind="not started", reason=told))
-    if ended.get("exitCode") != 0 and (pod.reason in _LOST or disrupted):
-        raise NotRunError(NotRun(kind=_LOST.get(pod.reason, "preempted"), reason=_said(pod.reason, pod.message) or disrupted))
+        raise NotRunError(NotRun(kind="not-started", reason=told))
+    if ended.get("exitCode") != 0 and (pod.word in _LOST or disrupted):
+        raise NotRunError(NotRun(kind=_LOST.get(pod.word, "preempted"), reason=_said(pod.word, pod.message) or disrupted))
     printed, errors = _logs(pod.name)
     for line in errors.splitlines():
         log(line)
     code = int(ended.get("exitCode", 1))
     if code in _NO_PROGRAM and not printed.strip():
-        raise NotRunError(NotRun(kind="not started", reason=_said(f"exit code {code}", " ".join(errors.splitlines()[-1:]))))
+        raise NotRunError(NotRun(kind="not-started", reason=_said(f"exit code {code}", " ".join(errors.splitlines()[-1:]))))
     return Finished(exit_code=code, stdout=printed, stderr=errors, image=pod.image)
 
 
@@ -334,7 +334,7 @@ def _logs(pod: str) -> tuple[str, str]:
     """Return what the checks of a pod printed, and the other lines; raises `NotRunError` if the node does not give them."""
     finished = stream(("kubectl", "logs", pod), timeout=120)
     if finished.exit_code != 0:
-        raise NotRunError(NotRun(kind="no output", reason=" ".join(_last_lines(finished))))
+        raise NotRunError(NotRun(kind="no-output", reason=" ".join(_last_lines(finished))))
     return split_log(finished.stdout.splitlines())
 
 
@@ -347,7 +347,7 @@ def split_log(lines: Iterable[str]) -> tuple[str, str]:
     try:
         printed = base64.b64decode("".join(line.removeprefix(_MARK) for line in marked), validate=True)
     except ValueError:
-        raise NotRunError(NotRun(kind="no output", reason="the log of the pod is not complete")) from None
+        raise NotRunError(NotRun(kind="no-output", reason="the log of the pod is not complete")) from None
     return printed.decode(errors="replace"), "".join(f"{line}\n" for line in others)
 
 

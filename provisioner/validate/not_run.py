@@ -11,28 +11,28 @@ from provisioner.validate.engine import EngineError
 Kind = Literal[
     "refused",
     "pending",
-    "image unavailable",
-    "not started",
+    "image-unavailable",
+    "not-started",
     "cancelled",
     "preempted",
-    "node failed",
-    "time limit",
-    "out of memory",
-    "no output",
+    "node-failed",
+    "time-limit",
+    "out-of-memory",
+    "no-output",
 ]
 """What came between a job and its measurement."""
 
 _SENTENCES: dict[Kind, str] = {
     "refused": "the cluster does not accept the job",
     "pending": "the job has not started",
-    "image unavailable": "a node cannot get the image",
-    "not started": "the checks could not be started on the node",
+    "image-unavailable": "a node cannot get the image",
+    "not-started": "the checks could not be started on the node",
     "cancelled": "the job was cancelled",
     "preempted": "the job was removed from its node in favour of others",
-    "node failed": "the node of the job failed",
-    "time limit": "the time limit of the job was reached",
-    "out of memory": "the job exceeded its memory",
-    "no output": "the job ended without a result",
+    "node-failed": "the node of the job failed",
+    "time-limit": "the time limit of the job was reached",
+    "out-of-memory": "the job exceeded its memory",
+    "no-output": "the job ended without a result",
 }
 
 

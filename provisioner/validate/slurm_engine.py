@@ -49,17 +49,17 @@ _OPTIONS = frozenset(
 _WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"})
 
 _ENDED: dict[str, Kind] = {
-    "COMPLETED": "no output",
-    "FAILED": "no output",
+    "COMPLETED": "no-output",
+    "FAILED": "no-output",
     "CANCELLED": "cancelled",
     "REVOKED": "cancelled",
     "PREEMPTED": "preempted",
-    "NODE_FAIL": "node failed",
-    "BOOT_FAIL": "node failed",
-    "TIMEOUT": "time limit",
-    "DEADLINE": "time limit",
-    "OUT_OF_MEMORY": "out of memory",
-    "": "no output",
+    "NODE_FAIL": "node-failed",
+    "BOOT_FAIL": "node-failed",
+    "TIMEOUT": "time-limit",
+    "DEADLINE": "time-limit",
+    "OUT_OF_MEMORY": "out-of-memory",
+    "": "no-output",
 }
 """The states of jobs that have ended, with what each says where there is no result; "" for a job that Slurm has forgotten."""
 
@@ -285,20 +285,20 @@ def _ask(job: str, before: _State) -> _State:
 def _result(ended: _State, folder: Path, log: Log) -> Finished:
     """Return the result of a job that has ended, from the files that it left; raises `NotRunError` if there is none."""
     kind = _ENDED[ended.state]
-    code = _exit_code(folder, is_expected=ended.state == "COMPLETED") if kind == "no output" else None
+    code = _exit_code(folder, is_expected=ended.state == "COMPLETED") if kind == "no-output" else None
     errors = _text(folder / "stderr")
     for line in errors.splitlines():
         log(line)
     if code is None:
         reason = " ".join(filter(None, (ended.state, f"({ended.reason})" if ended.reason else "")))
-        if kind == "no output":
+        if kind == "no-output":
             told = errors.strip().splitlines()[-1:] or ["nothing was written here: do the nodes share the current folder?"]
             reason = f"{reason or 'Slurm no longer knows the job'}; {told[0]}"
         raise NotRunError(NotRun(kind=kind, reason=reason))
     printed = _text(folder / "stdout")
     if not printed.strip() and (code in _NO_ENVIRONMENT or (code == NOT_STARTED and "FATAL" in errors)):
         last = errors.strip().splitlines()[-1:] or [f"exit code {code}"]
-        raise NotRunError(NotRun(kind="not started", reason=last[0]))
+        raise NotRunError(NotRun(kind="not-started", reason=last[0]))
     return Finished(exit_code=code, stdout=printed, stderr=errors)
 
 

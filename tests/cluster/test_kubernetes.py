@@ -121,17 +121,17 @@ def test_the_job_is_that_of_the_lock_on_the_nodes_of_the_class(lock: Path) -> No
         ([unscheduled(NO_NODES)], "pending", f"the job has not started: Unschedulable: {NO_NODES}, after 1 s"),
         (
             [waiting("ErrImagePull", "manifest unknown"), waiting("ImagePullBackOff", "Back-off pulling image")],
-            "image unavailable",
+            "image-unavailable",
             "a node cannot get the image: ImagePullBackOff: manifest unknown",
         ),
         (
             [waiting("InvalidImageName", "couldn't parse image")],
-            "image unavailable",
+            "image-unavailable",
             "a node cannot get the image: InvalidImageName: couldn't parse image",
         ),
         (
             [waiting("CreateContainerConfigError", "container has runAsNonRoot and image will run as root")],
-            "not started",
+            "not-started",
             (
                 "the checks could not be started on the node: CreateContainerConfigError: "
                 "container has runAsNonRoot and image will run as root"
@@ -144,17 +144,17 @@ def test_the_job_is_that_of_the_lock_on_the_nodes_of_the_class(lock: Path) -> No
         ),
         (
             [ended(137, "OOMKilled")],
-            "out of memory",
+            "out-of-memory",
             "the job exceeded its memory: OOMKilled",
         ),
         (
             [ended(128, "StartError", message='exec: "python": executable file not found in $PATH')],
-            "not started",
+            "not-started",
             'the checks could not be started on the node: StartError: exec: "python": executable file not found in $PATH',
         ),
         (
             [status("Failed", reason="NodeShutdown", message="Pod was terminated in response to imminent node shutdown.")],
-            "node failed",
+            "node-failed",
             "the node of the job failed: NodeShutdown: Pod was terminated in response to imminent node shutdown.",
         ),
     ],
@@ -172,7 +172,7 @@ def test_what_the_user_may_not_do_is_told_in_the_words_of_the_server(lock: Path)
     kind, note = cause(Cluster(forbids={"list pods": "pods is forbidden"}), lock)
     assert (kind, "pods is forbidden" in note) == ("refused", True)
     kind, note = cause(Cluster(forbids={"get pods/log": "pods/log is forbidden"}), lock)
-    assert (kind, "pods/log is forbidden" in note) == ("no output", True)
+    assert (kind, "pods/log is forbidden" in note) == ("no-output", True)
 
 
 def test_a_job_without_a_pod_is_told_by_its_events_and_conditions(lock: Path) -> None:
@@ -189,7 +189,7 @@ def test_a_job_without_a_pod_is_told_by_its_events_and_conditions(lock: Path) ->
     )
     failed = {"type": "Failed", "status": "True", "reason": "DeadlineExceeded", "message": "Job was active longer"}
     assert cause(Cluster(moments=(None,), job_status={"conditions": [failed]}), lock) == (
-        "time limit",
+        "time-limit",
         "the time limit of the job was reached: DeadlineExceeded: Job was active longer",
     )
 

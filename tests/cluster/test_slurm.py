@@ -192,10 +192,10 @@ def test_a_crash_of_the_checks_is_a_no_and_a_kill_is_none(trial: Path) -> None:
 def test_an_interpreter_or_a_module_that_nodes_lack_is_told(trial: Path) -> None:
     assert validate(trial, "--python", "gone/bin/python") == 3
     kind, note = cause(load_report(trial.with_name("trial.validation.json")))
-    assert kind == "not started"
+    assert kind == "not-started"
     assert "gone/bin/python: not found" in note
     assert validate(trial, "--module", "torch/2.6") == 3
-    assert cause(load_report(trial.with_name("trial.validation.json")))[0] == "not started"
+    assert cause(load_report(trial.with_name("trial.validation.json")))[0] == "not-started"
 
 
 def test_a_module_is_loaded_before_the_checks_start(trial: Path, monkeypatch: pytest.MonkeyPatch) -> None:
