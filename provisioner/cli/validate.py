@@ -104,7 +104,7 @@ def validate(
         raise UsageError("--image is the image of one lock", hints=("give one lock, or leave out --image to build each",))
     if image and python is not None and engine == "slurm":
         raise UsageError("--image and --python name two environments", hints=("leave out one of them",))
-    if not image and engine == "kubernetes":
+    if not image and engine == "kubernetes" and level != 0:
         raise UsageError("--engine kubernetes runs an image that a registry has", hints=("name it: --image REFERENCE",))
     options = Options(
         level=level,
@@ -135,15 +135,18 @@ def _together(jobs: Sequence[Callable[[], Report]], stop: Event) -> list[Report]
 
     On an interrupt, and when CI ends this process, all jobs are stopped, and what they have in the cluster is removed.
     """
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with ThreadPoolExecutor(max_workers=min(len(jobs), _AT_ONCE)) as pool:
-        started = [pool.submit(job) for job in jobs]
-        try:
-            return [one.result() for one in started]
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with ThreadPoolExecutor(max_workers=min(len(jobs), _AT_ONCE)) as pool:
+            started = [pool.submit(job) for job in jobs]
+            try:
+                return [one.result() for one in started]
+            except BaseException:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Report:

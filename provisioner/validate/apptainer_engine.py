@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provisioner.errors import ProvisionError
     from provisioner.validate.engine import BuildRequest, Finished, Log, RunRequest
 
-_FILE_LABEL = "org.label-schema.build-arch"
+_ARCHITECTURE_LABEL = "org.label-schema.build-arch"
 """The label by which Apptainer states the architecture of an image."""
 
 
@@ -127,7 +127,7 @@ class ApptainerEngine:
             labels = None
         if not isinstance(labels, dict):
             return None
-        architecture = str(labels.get(_FILE_LABEL, ""))
+        architecture = str(labels.get(_ARCHITECTURE_LABEL, ""))
         platform = f"linux/{ARCHITECTURES.get(architecture, architecture)}" if architecture else ""
         return Image(identity=image, platform=platform, labels={str(name): str(value) for name, value in labels.items()})
 

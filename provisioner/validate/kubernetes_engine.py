@@ -183,7 +183,7 @@ class KubernetesEngine:
         document = job_of(request.lock)
         document["metadata"]["name"] = f"{document['metadata']['name']}-{secrets.token_hex(3)}"
         spec, pod = document["spec"], document["spec"]["template"]["spec"]
-        limit = math.ceil(self._wait + request.timeout)
+        limit = math.ceil(self._wait + request.timeout) + 60
         spec |= {"backoffLimit": 0, "ttlSecondsAfterFinished": _KEPT, "activeDeadlineSeconds": limit}
         # The reason of a refusal is read from the log.
         spec.pop("podFailurePolicy", None)

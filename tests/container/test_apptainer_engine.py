@@ -14,6 +14,7 @@ from provisioner.document import write_text
 from provisioner.lock.format.file import write_lock
 from provisioner.render import render
 from provisioner.validate.report import load_report
+from tests.cluster.conftest import slurm
 from tests.container.conftest import push
 from tests.container.siblings import RIGHTS, TOOLS
 from tests.container.test_siblings import tools_image
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from provisioner.validate.report import Report
     from tests.container.image_locks import Wheelhouse
 
-__all__ = ["tools_image"]
+__all__ = ["slurm", "tools_image"]
 
 pytestmark = pytest.mark.docker
 
@@ -112,3 +113,25 @@ def test_a_base_image_that_cannot_be_had_says_nothing_about_the_lock(
     assert stopped.value.code == 3
     assert "error: Apptainer cannot build `provision-validate/trial:" in capsys.readouterr().err
     assert not list(wheelhouse.folder.glob("provision-apptainer-*"))
+
+
+@pytest.mark.slurm
+@pytest.mark.usefixtures("slurm")
+def test_a_job_of_slurm_runs_the_image_on_its_node(
+    apptainer: Path,
+    lock: Lock,
+    wheelhouse: Wheelhouse,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    folder = wheelhouse.folder
+    validated(folder, "--keep-image", "--level", "1")
+    built = next(line for line in capsys.readouterr().err.splitlines() if line.strip().startswith("built ")).split()[-1]
+    monkeypatch.chdir(folder)
+    words = ("--engine", "slurm", "--image", built, "--node-class", "h100: constraint=sm_90")
+    with pytest.raises(SystemExit) as stopped:
+        main(("validate", str(wheelhouse.lock_path), *words))
+    report = load_report(folder / "trial.h100.validation.json")
+    assert (stopped.value.code, report.verdict) == (0, "yes"), capsys.readouterr()
+    assert {field.name: field.measured for field in report.fields}["packages"] == "1 as locked"
+    assert (folder / "called").read_text().split().count("exec") == 1
