@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
 from functools import partial
 from pathlib import Path
 from threading import Event
@@ -133,18 +134,20 @@ def validate(
 def _together(jobs: Sequence[Callable[[], Report]], stop: Event) -> list[Report]:
     """Do several jobs at the same time, because a cluster has them wait, and return their results in order.
 
-    On an interrupt, and when CI ends this process, all jobs are stopped, and what they have in the cluster is removed.
+    Raises the error of one that failed, after all have ended. On an interrupt, and when CI ends this process, all jobs are
+    stopped, and what they have in the cluster is removed.
     """
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with ThreadPoolExecutor(max_workers=min(len(jobs), _AT_ONCE)) as pool:
             started = [pool.submit(job) for job in jobs]
             try:
-                return [one.result() for one in started]
-            except BaseException:
+                wait_for(started)
+            except KeyboardInterrupt:
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
+            return [one.result() for one in started]
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -184,7 +184,8 @@ def test_checks_that_hang_are_stopped_after_the_time_given(trial: Path) -> None:
 def test_a_crash_of_the_checks_is_a_no_and_a_kill_is_none(trial: Path) -> None:
     site = trial.parent / "env/lib" / f"python{PYTHON}" / "site-packages"
     for how, measured, verdict in (("SIGSEGV", "signal 11", "no"), ("SIGKILL", "killed", "unverified")):
-        (site / "sitecustomize.py").write_text(f"import os, signal\nos.kill(os.getpid(), signal.{how})\n")
+        # Of another length each time: bytecode of the first is else taken for that of the second, written in the same second.
+        (site / "sitecustomize.py").write_text(f"import os, signal\nos.kill(os.getpid(), signal.{how})  # {measured}\n")
         (field,) = on(trial, "constraint=sm_90").fields
         assert (field.name, field.measured, field.verdict) == ("smoke test", measured, verdict)
 
