@@ -41,7 +41,11 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "validate": (
         "Build and run an image, and compare what is in it with its lock",
-        ("provision validate pylock.trainer.toml", "provision validate pylock.trainer.toml --junit junit.xml"),
+        (
+            "provision validate pylock.trainer.toml",
+            "provision validate pylock.trainer.toml --junit junit.xml",
+            'provision validate pylock.trainer.toml --engine slurm --node-class "h100: partition=gpu constraint=sm_90"',
+        ),
     ),
     "inspect": (
         "Describe this machine as a host profile",

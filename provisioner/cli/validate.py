@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import wait as wait_for
+from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
@@ -11,7 +16,7 @@ import typer
 from provisioner.cli.options import FormatOption, OutputFormat
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from provisioner.evidence.report import Report
     from provisioner.validate.compare_health import Figures
@@ -19,7 +24,9 @@ if TYPE_CHECKING:
     from provisioner.validate.run import Options
 
 LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK...", readable=False, help="Lock files: pylock.<name>.toml.")]
-EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="docker, podman, or local (no container).")]
+EngineOption = Annotated[
+    str, typer.Option("--engine", metavar="NAME", help="docker, podman, apptainer, kubernetes, slurm, or local (no container).")
+]
 LevelOption = Annotated[
     int | None,
     typer.Option(
@@ -37,7 +44,23 @@ GpusOption = Annotated[
 PlatformOption = Annotated[
     str, typer.Option("--platform", metavar="PLATFORM", help="The lock's platform to validate; default: the engine's.")
 ]
-PythonOption = Annotated[Path | None, typer.Option("--python", metavar="FILE", help="The interpreter of --engine local.")]
+PythonOption = Annotated[
+    Path | None, typer.Option("--python", metavar="FILE", help="The interpreter of --engine local or slurm.")
+]
+ModulesOption = Annotated[
+    list[str] | None, typer.Option("--module", metavar="NAME", help="A module that a job of Slurm loads first; repeatable.")
+]
+NodeClassesOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--node-class",
+        metavar="CLASS",
+        help='Nodes of a cluster to validate on; repeatable. "h100: partition=gpu constraint=sm_90", or labels of Kubernetes.',
+    ),
+]
+WaitOption = Annotated[
+    float, typer.Option("--wait", metavar="SECONDS", min=1, help="Give up a cluster's job that has not started by then.")
+]
 NetworkOption = Annotated[
     str, typer.Option("--build-network", metavar="NAME", help="Network of build steps: host reaches loopback indexes.")
 ]
@@ -102,6 +125,10 @@ class Views(NamedTuple):
             yield self.html, validation_page(reports), False
 
 
+_AT_ONCE = 16
+"""The most jobs of a cluster that are waited for at the same time."""
+
+
 def validate(
     locks: LocksArgument,
     *,
@@ -111,6 +138,9 @@ def validate(
     gpus: GpusOption = "auto",
     platform: PlatformOption = "",
     python: PythonOption = None,
+    modules: ModulesOption = None,
+    node_classes: NodeClassesOption = None,
+    wait: WaitOption = 600.0,
     build_network: NetworkOption = "",
     keep_image: KeepOption = False,
     load: LoadOption = 20.0,
@@ -126,18 +156,27 @@ def validate(
     Exit code 0: everything asked for was measured and agrees. 1: something differs. 3: something could not be measured, such as
     a GPU this machine does not have, or the level asked for has nothing to do for the lock.
     """
+    from msgspec.structs import replace
+
     from provisioner.errors import UsageError
-    from provisioner.validate.connect import connect
+    from provisioner.validate.connect import CLUSTERS, connect
+    from provisioner.validate.node_class import parse_node_classes
     from provisioner.validate.run import Options
+    from provisioner.validate.where import Where
 
     if image and len(locks) > 1:
         raise UsageError("--image is the image of one lock", hints=("give one lock, or leave out --image to build each",))
-    if evidence and len(locks) > 1:
-        raise UsageError("--evidence is the file of one lock", hints=("give one lock, or leave out --evidence",))
+    if evidence and len(locks) * len(node_classes or (1,)) > 1:
+        hints = ("give one lock and one class of nodes, or leave out --evidence",)
+        raise UsageError("--evidence is the file of one report", hints=hints)
     if evidence and not record:
         raise UsageError("--no-record writes no evidence, and --evidence says where to", hints=("give one of them",))
     views = Views(evidence=evidence, junit=junit, html=html)
     views.require_one_stdout(output_format)
+    if image and python is not None and engine == "slurm":
+        raise UsageError("--image and --python name two environments", hints=("leave out one of them",))
+    if not image and engine == "kubernetes" and level != 0:
+        raise UsageError("--engine kubernetes runs an image that a registry has", hints=("name it: --image REFERENCE",))
     options = Options(
         level=level,
         image=image,
@@ -149,12 +188,12 @@ def validate(
         load_seconds=load,
         figures=_figures() if level == 5 else {},
     )
-    connected = connect(engine, python=python, is_needed=level != 0)
-    reports = []
-    for lock in locks:
-        reports.append(_validated(lock, connected, options))
-        if record and not evidence:
-            _record(lock, reports[-1])
+    stop = Event()
+    given = Where(python=python, modules=tuple(modules or ()), wait=wait, stop=stop)
+    places = [replace(given, nodes=nodes) for nodes in parse_node_classes(node_classes or ())]
+    connected = [connect(engine, where, is_needed=level != 0) for where in places]
+    jobs = [partial(_validated, lock, one, options, is_recorded=record and not evidence) for lock in locks for one in connected]
+    reports = _together(jobs, stop) if engine in CLUSTERS else [job() for job in jobs]
     views.write(reports)
     if output_format is OutputFormat.JSON:
         _show_json(reports)
@@ -174,7 +213,28 @@ def _figures() -> dict[str, Figures]:
     return {row.pci_device_id: Figures(memory_bandwidth=row.memory_bandwidth, float32=row.float32) for row in rows}
 
 
-def _validated(path: Path, engine: Engine, options: Options) -> Report:
+def _together(jobs: Sequence[Callable[[], Report]], stop: Event) -> list[Report]:
+    """Do several jobs at the same time, because a cluster has them wait, and return their results in order.
+
+    Raises the error of one that failed, after all have ended. On an interrupt, and when CI ends this process, all jobs are
+    stopped, and what they have in the cluster is removed.
+    """
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with ThreadPoolExecutor(max_workers=min(len(jobs), _AT_ONCE)) as pool:
+            started = [pool.submit(job) for job in jobs]
+            try:
+                wait_for(started)
+            except KeyboardInterrupt:
+                stop.set()
+                pool.shutdown(cancel_futures=True)
+                raise
+            return [one.result() for one in started]
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Report:
     from provisioner.cli.display import talk
     from provisioner.evidence.report import NO_ENGINE
     from provisioner.lock.format.file import read_lock
@@ -183,17 +243,22 @@ def _validated(path: Path, engine: Engine, options: Options) -> Report:
     lock = read_lock(path)
     what = options.image or path
     by = "" if engine.name == NO_ENGINE else f" with {engine.name} {engine.version}".rstrip()
-    talk(f"validating {what}{by}")
-    return validate_lock(lock, path, engine=engine, options=options, log=_show_progress)
+    on = f" on {engine.node_class}" if engine.node_class else ""
+    talk(f"validating {what}{by}{on}")
+    prefix = f"{engine.node_class}: " if engine.node_class else ""
+    report = validate_lock(lock, path, engine=engine, options=options, log=lambda line: _show_progress(line, prefix))
+    if is_recorded:
+        _record(path, report)
+    return report
 
 
-def _show_progress(line: str) -> None:
-    """Print one line of a build or run, unless it is blank or the digest of a layer."""
+def _show_progress(line: str, prefix: str) -> None:
+    """Print one line of a build or run after a prefix, unless it is blank or the digest of a layer."""
     from provisioner.cli.display import talk
 
     _, _, rest = line.partition(" ")
     if line.strip() and not rest.startswith("sha256:"):
-        talk(f"  {line}")
+        talk(f"  {prefix}{line}")
 
 
 def _record(path: Path, report: Report) -> None:
@@ -204,7 +269,7 @@ def _record(path: Path, report: Report) -> None:
     from provisioner.evidence.report import is_stronger, proven_level
     from provisioner.evidence.statement import evidence_path, read_evidence, write_evidence
 
-    target = evidence_path(path, report.platform)
+    target = evidence_path(path, report.platform, report.engine.node_class)
     try:
         recorded = read_evidence(target)
     except (FileError, InvalidDocumentError):
@@ -228,7 +293,8 @@ def _show(report: Report) -> None:
     for level in report.levels:
         data(f"level {level.level} ({level.name}): {level.verdict}" + (f", {level.note}" if level.note else ""))
     engine = f"{report.engine.name} {report.engine.version}".rstrip()
-    data(f"{report.lock_file} on {report.platform}, {engine}, level {report.level}: {report.verdict}")
+    nodes = f", nodes {report.engine.node_class}" if report.engine.node_class else ""
+    data(f"{report.lock_file} on {report.platform}, {engine}{nodes}, level {report.level}: {report.verdict}")
 
 
 def _show_json(reports: list[Report]) -> None:

@@ -99,11 +99,15 @@ class LevelReport(StrictModel, frozen=True, kw_only=True):
 
 
 class EngineReport(StrictModel, frozen=True, kw_only=True):
-    """The engine that ran the image. `builder` is the program that built the image, "" if none was built."""
+    """The engine that ran the image. `builder` is the program that built the image, "" if none was built.
+
+    `node_class` is the name of the class of a cluster's nodes, "" for any node, or without a cluster.
+    """
 
     name: str
     version: str
     builder: str = ""
+    node_class: str = ""
 
 
 class LoadReport(StrictModel, frozen=True, kw_only=True):

@@ -98,14 +98,27 @@ class Evidence(Struct, frozen=True, kw_only=True):
     is_edited: bool
 
 
-def evidence_path(lock_path: Path, platform: str) -> Path:
+def evidence_path(lock_path: Path, platform: str, node_class: str = "") -> Path:
     """Return the path of the evidence of a lock on one platform.
 
     `pylock.trainer.linux-amd64.evidence.json` is beside `pylock.trainer.toml`. Each platform has a file of its own, so that
-    machines of several platforms write no file of each other, and each file is one statement, as tools that sign want it.
+    machines of several platforms write no file of each other, and each file is one statement, as tools that sign want it. Each
+    class of a cluster's nodes has one, too: `pylock.trainer.linux-amd64.h100.evidence.json`.
     """
-    stem = lock_path.name.removesuffix(".toml")
-    return lock_path.with_name(f"{stem}.{platform.replace('/', '-')}.evidence.json")
+    parts = [lock_path.name.removesuffix(".toml"), platform.replace("/", "-"), *([node_class] if node_class else [])]
+    return lock_path.with_name(".".join((*parts, "evidence", "json")))
+
+
+def evidence_paths(lock_path: Path, platform: str) -> tuple[Path, ...]:
+    """Return the files of evidence of a lock on one platform that are there, that of no class of nodes first; sorted."""
+    own = evidence_path(lock_path, platform)
+    prefix = own.name.removesuffix("evidence.json")
+    found = sorted(
+        path
+        for path in lock_path.parent.iterdir()
+        if path.name.startswith(prefix) and path.name.endswith(".evidence.json") and path != own
+    )
+    return (*([own] if own.exists() or own.is_symlink() else []), *found)
 
 
 def statement_of(report: Report) -> Statement:

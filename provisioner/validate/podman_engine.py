@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.builder import CommandBuilder
 from provisioner.validate.docker_engine import run_failure
-from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError, image_of, pull_failure
+from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError, find_or_pull, image_of, pull_failure
 from provisioner.validate.process import stream
 
 if TYPE_CHECKING:
@@ -33,6 +33,9 @@ class PodmanEngine:
     """The `podman` found on PATH."""
 
     name = "podman"
+    recipe = "dockerfile"
+    has_entry_points = True
+    node_class = ""
 
     def __init__(self, program: str, version: str, platform: str) -> None:
         self._program = program
@@ -79,6 +82,10 @@ class PodmanEngine:
         """Return the configuration of an image, None if it is not there."""
         finished = stream((self._program, "image", "inspect", image), timeout=120)
         return image_of(json.loads(finished.stdout)[0]) if finished.exit_code == 0 else None
+
+    def find(self, reference: str, log: Log) -> Built:
+        """Return an image that was built before, pulled if it is not here; raises `EngineError`."""
+        return find_or_pull(self, reference, log)
 
     def pull(self, reference: str) -> None:
         """Pull an image; raises `EngineError` with the last lines that Podman printed."""

@@ -34,8 +34,9 @@ from provisioner.render.entry_guard import entrypoint, has_guard, refusal
 from provisioner.render.stages import ENVIRONMENT
 from provisioner.validate.compare import compare
 from provisioner.validate.engine import BuildFailedError, Built, EngineError, HostRefusedError, NoDeviceError, RunRequest
-from provisioner.validate.image import build, compare_image, compare_static, find, source_of
+from provisioner.validate.image import build, compare_image, compare_static, source_of
 from provisioner.validate.measurement import parse_measurement, script
+from provisioner.validate.not_run import NotRunError
 from provisioner.validate.process import TIMED_OUT
 from provisioner.validate.programs import IN_THE_SMOKE_SCRIPT, checked_packages, programs_for
 
@@ -74,10 +75,14 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The fields of a part of the report, and the measurement; None if none was printed."""
+    """The fields of a part of the report, and the measurement; None if none was printed.
+
+    `image` is the id of the image that ran, "" if the run does not tell.
+    """
 
     fields: tuple[FieldReport, ...]
     measurement: Measurement | None = None
+    image: str = ""
 
 
 def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Options, log: Log) -> Report:
@@ -94,7 +99,7 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
     narrowed = lock.on(platform)
     idle = _idle_levels(narrowed, engine, options)
     level = max(set(range(HEALTH)) - idle.keys()) if options.level is None else options.level
-    source = None if STATIC in idle else source_of(lock, lock_path)
+    source = None if STATIC in idle else source_of(lock, lock_path, recipe=engine.recipe)
     fields = () if source is None else at_level(STATIC, compare_static(source, is_run=level >= FILES))
     started = time.monotonic()
     built, failure = _image(source, engine, options, log) if level >= BUILD else (Built(), ())
@@ -119,8 +124,8 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
         tool_version=__version__,
         matrix_digest=lock.matrix_digest,
         platform=platform,
-        engine=EngineReport(name=engine.name, version=engine.version, builder=built.method),
-        image=built.image,
+        engine=EngineReport(name=engine.name, version=engine.version, builder=built.method, node_class=engine.node_class),
+        image=outcome.image or built.image,
         image_digests=built.digests,
         dockerfile="" if source is None else f"sha256:{hashlib.sha256(source.recipe.text.encode()).hexdigest()}",
         host=_host(outcome.measurement),
@@ -143,8 +148,13 @@ def _platform(lock: Lock, engine: Engine, options: Options) -> str:
         return lock.on(options.platform).stack.platform
     if engine.platform in lock.platforms:
         return engine.platform
-    if options.level == STATIC:
+    if options.level == STATIC or (not engine.platform and len(lock.platforms) == 1):
         return lock.platforms[0]
+    if not engine.platform:
+        hints = (f"name that of the nodes: --platform {lock.platforms[0]}",)
+        raise UsageError(
+            f"lock `{lock.name}` is for {', '.join(lock.platforms)}, and a cluster may have all of them", hints=hints
+        )
     known = ", ".join(lock.platforms)
     raise EngineError(
         f"lock `{lock.name}` is for {known}, and this {engine.name} engine runs {engine.platform}",
@@ -157,8 +167,8 @@ def _idle_levels(lock: Lock, engine: Engine, options: Options) -> dict[int, str]
     idle: dict[int, str] = {}
     if options.image:
         idle |= dict.fromkeys((STATIC, BUILD), f"{options.image} was built before")
-    elif engine.name == "local":
-        idle |= dict.fromkeys((STATIC, BUILD), "no image is built for an environment of this machine")
+    elif not engine.recipe:
+        idle |= dict.fromkeys((STATIC, BUILD), "no image is built for an environment that is installed")
     if not checked_packages(lock) and IN_THE_SMOKE_SCRIPT not in {package.name for package in lock.packages}:
         idle[IMPORTS] = "the lock has no framework, and its spec names no package"
     if not ACCELERATORS[lock.stack.accelerator].vendor:
@@ -181,7 +191,7 @@ def _levels(level: int, fields: tuple[FieldReport, ...], idle: dict[int, str]) -
 def _image(source: Source | None, engine: Engine, options: Options, log: Log) -> tuple[Built, tuple[FieldReport, ...]]:
     """Return the image to measure, and the field of a build that failed; without one for an environment of this machine."""
     if options.image:
-        return find(options.image, engine, log), ()
+        return engine.find(options.image, log), ()
     if source is None:
         return Built(), ()
     try:
@@ -198,20 +208,15 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
     If the engine has no GPUs for the container, they run without any.
     """
     level = options.level or FILES
-    command = (
-        *_entry(lock, engine),
-        "python",
-        "-c",
-        script(),
-        str(level),
-        str(programs_for(lock, level, is_image=engine.name != "local", load_seconds=options.load_seconds)),
-    )
+    programs = programs_for(lock, level, has_entry_point=engine.has_entry_points, load_seconds=options.load_seconds)
+    command = (*_entry(lock, engine), "python", "-c", script(), str(level), str(programs))
     request = RunRequest(
         image=image,
         command=command,
         gpus=_gpus(lock, options.gpus) if level >= DEVICES else "",
-        environment=lock.stack.environment if engine.name == "local" else {},
+        environment={} if image else lock.stack.environment,
         timeout=options.timeout,
+        lock=lock,
     )
     no_device = ""
     try:
@@ -220,19 +225,21 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
         except NoDeviceError as error:
             no_device = error.causes[0] if error.causes else error.message
             log(f"no GPU: {no_device}; measuring without one")
-            without = RunRequest(image=image, command=request.command, timeout=options.timeout)
-            finished = engine.run(without, log)
+            finished = engine.run(replace(request, gpus=""), log)
     except HostRefusedError as error:
         return _refused(lock, "; ".join(error.causes))
+    except NotRunError as error:
+        field = FieldReport(name="job", locked="runs", measured=error.cause.kind, verdict="unverified", note=error.message)
+        return Outcome(fields=at_level(FILES, [field]))
     reason = refusal(finished.exit_code, finished.stderr)
     if reason:
         return _refused(lock, reason)
     ended = _ended_early(finished, options.timeout)
     if ended is not None:
-        return Outcome(fields=at_level(FILES, [ended]))
+        return Outcome(fields=at_level(FILES, [ended]), image=finished.image)
     measurement = parse_measurement(finished.stdout)
     fields = compare(lock, measurement, no_device=no_device, figures=options.figures)
-    return Outcome(fields=fields, measurement=measurement)
+    return Outcome(fields=fields, measurement=measurement, image=finished.image)
 
 
 def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
@@ -240,7 +247,7 @@ def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
 
     Engines override the entry point, so the command must start with it for the validation to check the host as well.
     """
-    is_guarded = engine.name != "local" and any(has_guard(stack) for stack in lock.stacks)
+    is_guarded = engine.has_entry_points and any(has_guard(stack) for stack in lock.stacks)
     return entrypoint(ENVIRONMENT).arguments if is_guarded else ()
 
 

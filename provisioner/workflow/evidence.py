@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from provisioner.document import FileError, file_sha256
 from provisioner.errors import InvalidDocumentError, ProvisionError
 from provisioner.evidence.report import IDLE, LEVELS, NO_ENGINE, Report, faults, proven_level
-from provisioner.evidence.statement import NoEvidenceError, evidence_path, read_evidence
+from provisioner.evidence.statement import NoEvidenceError, evidence_path, evidence_paths, read_evidence
 from provisioner.grounds.finding import (
     EditedEvidence,
     EvidenceOf,
@@ -35,9 +35,10 @@ _MOST_MISTAKES = 5
 
 
 def evidence_findings(lock: Lock, path: Path, level: int | None = None) -> Iterator[AboutEvidence]:
-    """Yield one finding for each platform of a lock: what its evidence proves, or why it does not prove `level`.
+    """Yield one finding for each file of evidence of a lock: what it proves, or why it does not prove `level`.
 
-    Without a level, any level will do. `path` is the lock's; it is read again, since the hash of its bytes is what evidence is
+    A platform without any has one finding, too; each class of a cluster's nodes has a file of its own. Without a level, any
+    level will do. `path` is the lock's; it is read again, since the hash of its bytes is what evidence is
     of. Raises `FileError` when it cannot be read.
     """
     sha256, dockerfile = file_sha256(path), _rendered(lock, path.name)
@@ -46,13 +47,13 @@ def evidence_findings(lock: Lock, path: Path, level: int | None = None) -> Itera
         validate = Validate(
             lock=str(path), platform=platform if len(lock.stacks) > 1 else "", level=level, is_local=stack.runs == "host"
         )
-        file = evidence_path(path, platform)
-        about = EvidenceOf(platform=platform, file=str(file), validate=validate)
-        report = _read(file, about)
-        if not isinstance(report, Report):
-            yield report
-        else:
-            yield _stale(report, about, sha256, dockerfile) or _judged(report, about, level)
+        for file in evidence_paths(path, platform) or (evidence_path(path, platform),):
+            about = EvidenceOf(platform=platform, file=str(file), validate=validate)
+            report = _read(file, about)
+            if not isinstance(report, Report):
+                yield report
+            else:
+                yield _stale(report, about, sha256, dockerfile) or _judged(report, about, level)
 
 
 def evidence_of(path: Path, platform: str) -> tuple[AboutEvidence, ...]:

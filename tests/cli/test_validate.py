@@ -55,8 +55,8 @@ def test_a_yes_is_a_table_evidence_and_exit_code_0(tmp_path: Path, python: Path,
     rows = [(row.partition("  ")[0], row.split()[-1]) for row in printed.out.splitlines()[1:6]]
     assert rows == [(name, "yes") for name in ("python", "architecture", "packages", "files", "other files")]
     assert printed.out.endswith(
-        "level 0 (static): nothing to do, no image is built for an environment of this machine\n"
-        "level 1 (build): nothing to do, no image is built for an environment of this machine\n"
+        "level 0 (static): nothing to do, no image is built for an environment that is installed\n"
+        "level 1 (build): nothing to do, no image is built for an environment that is installed\n"
         "level 2 (files): yes\n"
         f"pylock.trial.toml on {platform}, local Python {full}, level 2: yes\n"
     )
@@ -180,7 +180,7 @@ def test_a_view_on_stdout_is_all_there_is_on_stdout(
         (("--junit", "-", "--html", "-"), "--junit and --html cannot share stdout"),
         (("--evidence", "-", "--format", "json"), "--evidence and --format json cannot share stdout"),
         (("--evidence", "x", "--no-record"), "--no-record writes no evidence, and --evidence says where to"),
-        (("other.toml", "--evidence", "x"), "--evidence is the file of one lock"),
+        (("other.toml", "--evidence", "x"), "--evidence is the file of one report"),
     ],
 )
 def test_views_that_exclude_each_other_are_bad_usage_before_anything_is_built(
@@ -204,7 +204,7 @@ def test_an_engine_out_of_reach_is_exit_code_3_and_says_where_it_was_looked_for(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--engine", "kubernetes"), "--engine kubernetes is not supported in this version"),
+        (("--engine", "kubernetes"), "--engine kubernetes runs an image that a registry has"),
         (("--engine", "rkt"), "`rkt` is not an engine"),
         (("--level", "9"), "invalid value for '--level': "),
     ],

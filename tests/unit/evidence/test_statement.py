@@ -96,7 +96,7 @@ def test_a_change_of_any_value_is_told_or_is_no_evidence_at_all(tmp_path: Path) 
     """Not one value of the file can be another without notice: each is changed in turn, within what its type allows."""
     path = tmp_path / "edited.evidence.json"
     found = paths(data_of(gpu_report()))
-    assert len(found) == 99
+    assert len(found) == 100
     for place in found:
         data: Any = data_of(gpu_report())
         *before, last = place

@@ -23,7 +23,9 @@ from provisioner.validate.docker_engine import run_failure
 from provisioner.validate.engine import EngineError, HostRefusedError, NoDeviceError, RunRequest
 from provisioner.validate.image import build_secrets, copy_context
 from provisioner.validate.local_engine import LocalEngine
+from provisioner.validate.node_class import parse_node_class
 from provisioner.validate.run import Options, validate_lock
+from provisioner.validate.where import Where
 from tests.built_files import build_wheel
 from tests.unit.validate.locks import lock_of
 
@@ -212,15 +214,18 @@ def test_engines_that_do_not_exist_are_named() -> None:
     with pytest.raises(UsageError) as unknown:
         connect("dokcer")
     assert unknown.value.message == "`dokcer` is not an engine"
-    with pytest.raises(UsageError, match="--engine kubernetes is not supported"):
-        connect("kubernetes")
-    with pytest.raises(UsageError, match="--python names the interpreter of --engine local"):
-        connect("docker", python=Path("/usr/bin/python3"))
+    assert unknown.value.hints[0] == "did you mean `docker`?"
+    with pytest.raises(UsageError, match="--node-class is for --engine slurm and kubernetes, not for --engine podman"):
+        connect("podman", Where(nodes=parse_node_class("h100: partition=gpu")))
+    with pytest.raises(UsageError, match="--module is for --engine slurm, not for --engine local"):
+        connect("local", Where(modules=("cuda",)))
+    with pytest.raises(UsageError, match="--python names the interpreter of --engine local and slurm"):
+        connect("docker", Where(python=Path("/usr/bin/python3")))
 
 
 def test_an_interpreter_that_is_none_is_named() -> None:
     with pytest.raises(EngineError) as wrong:
-        connect("local", python=Path("/bin/false"))
+        connect("local", Where(python=Path("/bin/false")))
     assert wrong.value.message == "`/bin/false` is not a Python interpreter"
 
 
