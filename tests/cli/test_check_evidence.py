@@ -77,6 +77,16 @@ def test_an_image_that_was_built_before_has_no_dockerfile_to_compare(project: Pr
     assert finding(project)[0] == 0
 
 
+def test_each_class_of_nodes_has_to_prove_the_level(project: Project) -> None:
+    good = of_this_lock(project, report("yes", "yes", "yes"))
+    write(project, good, "pylock.trainer.linux-amd64.a100.evidence.json")
+    write(project, good, "pylock.trainer.linux-amd64.h100.evidence.json")
+    assert finding(project)[0] == 0, "nothing is missing where classes have files"
+    write(project, of_this_lock(project, report("yes", "yes", "no")), "pylock.trainer.linux-amd64.h100.evidence.json")
+    code, text = finding(project)
+    assert (code, text.count("[evidence]"), text.count("[failed-evidence]")) == (1, 1, 1)
+
+
 def test_evidence_that_is_missing_leaves_it_unverified(project: Project) -> None:
     told = f"  unverified: there is no evidence that it was validated on linux/amd64: `{FILE}` is missing  [missing-evidence]\n"
     assert finding(project) == (3, told + HINT)
