@@ -13,7 +13,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert, to_builtins
-from msgspec.structs import fields
+from msgspec.structs import FieldInfo, fields
 
 from provisioner.names import nearest
 
@@ -191,7 +191,8 @@ class _Walk:
 
     def _mapping(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - a model, or dict[…]
         if not isinstance(value, dict):
-            yield self._shown(path, "must be a mapping of keys to values")
+            known = "" if not path or get_origin(kind) is dict else f"; known keys: {', '.join(_keys(kind))}"
+            yield self._shown(path, f"must be a mapping of keys to values{known}")
         elif get_origin(kind) is dict:
             key_kind, value_kind = get_args(kind)
             for key, item in value.items():
@@ -203,7 +204,7 @@ class _Walk:
             yield from self._struct(value, kind, path)
 
     def _struct(self, data: dict[object, object], model: type[Struct], path: Keys) -> Iterator[Wrong]:
-        known = {field.encode_name: field for field in _fields(model)}
+        known = _keys(model)
         for key, value in data.items():
             if isinstance(key, str) and key in known:
                 yield from self.value(value, known[key].type, (*path, key))
@@ -322,3 +323,8 @@ _fields = cache(fields)
 
 def _default(field: Any) -> Any:  # noqa: ANN401 - the type that describes a field has no public name to annotate with
     return field.default if field.default_factory is NODEFAULT else field.default_factory()
+
+
+def _keys(model: type[Struct]) -> dict[str, FieldInfo]:
+    """Return the fields of a model by their keys in documents."""
+    return {field.encode_name: field for field in _fields(model)}

@@ -60,11 +60,13 @@ REFUSED = {
         "name: [a]\ntarget: here\nrequires: [python]\npackages: numpy\npolicy: newest\nimage: slim\n",
         [
             "1:1: name: must be text",
-            "2:1: target: `here` must be a mapping of keys to values",
+            "2:1: target: `here` must be a mapping of keys to values; known keys: platform, host",
             "3:1: requires: must be a mapping of keys to values",
             "4:1: packages: `numpy` must be a list",
-            "5:1: policy: `newest` must be a mapping of keys to values",
-            "6:1: image: `slim` must be a mapping of keys to values",
+            "5:1: policy: `newest` must be a mapping of keys to values; known keys: "
+            "strategy, allow, forbid, prefer, avoid, exclude-newer, strict, accept",
+            "6:1: image: `slim` must be a mapping of keys to values; known keys: "
+            "base, distribution, glibc, python, apt, compiler, cuda, cuda_compat, require",
         ],
         "",
     ),
