@@ -17,6 +17,8 @@ KEYS = (
     "accelerator, build, constraints, image, indexes, name, outputs, overrides, packages, packages-from, policy, requires, "
     "runs, target, targets"
 )
+POLICY = "strategy, allow, forbid, prefer, avoid, exclude-newer, strict, accept"
+IMAGE = "base, distribution, glibc, python, apt, compiler, cuda, cuda_compat, require"
 NO_VALUE = "has no value; write one, or leave the key out"
 
 REFUSED = {
@@ -63,8 +65,8 @@ REFUSED = {
             "2:1: target: `here` must be a mapping of keys to values; known keys: platform, host",
             "3:1: requires: must be a mapping of keys to values",
             "4:1: packages: `numpy` must be a list",
-            "5:1: policy: `newest` must be a mapping of keys to values; known keys: strategy, allow, forbid, prefer, avoid, exclude-newer, strict, accept",
-            "6:1: image: `slim` must be a mapping of keys to values; known keys: base, distribution, glibc, python, apt, compiler, cuda, cuda_compat, require",
+            f"5:1: policy: `newest` must be a mapping of keys to values; known keys: {POLICY}",
+            f"6:1: image: `slim` must be a mapping of keys to values; known keys: {IMAGE}",
         ],
         "",
     ),
