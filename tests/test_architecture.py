@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "browse": BASE | INPUTS | REASONS | {"resolver"},
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
-    "doctor": DOWN_TO_RENDER,
+    "doctor": DOWN_TO_RENDER | {"plan"},
     "workflow": DOWN_TO_RENDER | {"curate"},
     "cli": DOWN_TO_RENDER | {"validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
     "api": DOWN_TO_RENDER | {"workflow"},

@@ -1,0 +1,236 @@
+"""Examine a machine: put the opinion of the resolver and what was seen of the machine into layers, with remedies."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.accelerators import ON_GPUS
+from provisioner.components import ABSENT, COMPONENTS
+from provisioner.doctor.environment import candidates_of, differences_from, requires_of, unmet_requirements
+from provisioner.doctor.faults import machine_faults
+from provisioner.doctor.judge import Judgement, judge, judge_lock, nearest_fix, spec_asking, without_followers
+from provisioner.doctor.layers import LAYERS, layer_of
+from provisioner.doctor.model import Examination, Layer
+from provisioner.doctor.readings import found_in, wanted_in
+from provisioner.doctor.remedies import RemedyFinder
+from provisioner.grounds.doubt import MissingToolkit, UnreachedLibraries
+from provisioner.grounds.fault import Contradicts, Doubted, NoContainerToolkit, Reported, UnmetRequirements
+from provisioner.grounds.fault import Unlisted as UnlistedFault
+from provisioner.grounds.finding import NewerGlibc, NotInstallable, UnknownGlibc, UnlistedRelease, Unverified
+from provisioner.platforms import DEFAULT_PLATFORM
+from provisioner.request import Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from provisioner.doctor.model import LayerVerdict, Patient, Question
+    from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.fault import Fault, LayerName
+    from provisioner.lock.format.model import LockedStack
+    from provisioner.matrix.model import Matrix
+    from provisioner.spec.model import Spec
+
+_ALLOWED_BY_LOCKS = ("minor-version", "forward-compat", "ptx-jit", "patched-kernel", "end-of-life")
+"""What a policy may allow a driver, kernel or GPU to do; a lock records which of them its stack uses."""
+
+
+def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination:
+    """Return the layers of a machine, each with what was found and is wanted, its verdict, and remedies.
+
+    The verdicts are those of the resolver, which judges the lock, the spec or what is installed as it judges any problem; what
+    no rule is about is added from what was seen of the machine.
+    """
+    request, faults = _request(matrix, patient, question)
+    judgements = tuple(_judgements(matrix, patient, question, request))
+    found = [*machine_faults(patient, request), *faults]
+    for judgement in judgements:
+        found.extend(_faults_of(judgement))
+    found.extend(_of_environment(patient, question, request))
+    found = _once(found, patient)
+    finder = RemedyFinder(matrix, patient, question, request)
+    layers: list[Layer] = []
+    for row in LAYERS:
+        own = tuple(fault for fault in found if fault.layer == row.name)
+        wanted = wanted_in(row, question, judgements, request)
+        seen = found_in(row, matrix, patient, question, request)
+        is_asked = _is_asked(row.name, patient, question, request)
+        layers.append(
+            Layer(
+                name=row.name,
+                found=seen,
+                wanted=wanted,
+                verdict=_verdict(own, is_asked=is_asked, is_found=bool(seen), is_strict=question.is_strict),
+                faults=own,
+                remedies=finder.remedies(own),
+            )
+        )
+    return Examination(
+        layers=tuple(_with_causes(layers)),
+        accelerator=request.accelerator,
+        runs=request.runs,
+        assumes=tuple(dict.fromkeys(one for judgement in judgements if judgement.stack for one in judgement.stack.assumes)),
+    )
+
+
+def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Request, list[Fault]]:
+    """Return the request for what shall run on the machine, and faults of what is installed and cannot be requested."""
+    target = replace(patient.target, host=without_followers(patient.target.host))
+    platform = target.host.platform or DEFAULT_PLATFORM
+    faults: list[Fault] = []
+    if question.lock is not None:
+        spec = question.spec if question.spec is not None else spec_of(question.lock.stack)
+        own = spec_of(question.lock.stack)
+        spec = replace(spec, accelerator=own.accelerator, runs=own.runs)
+    elif question.spec is not None:
+        spec = question.spec
+    else:
+        runs = "container" if patient.environment is None and _has_toolkit(patient) else "host"
+        spec = spec_asking(name="this-machine", runs=runs)
+        on_gpus = Request(spec=spec, hosts=(target,), platform=platform).accelerator in ON_GPUS and target.host.gpus != ()
+        if patient.environment is not None:
+            requires, faults = requires_of(patient.environment, matrix, on_gpus=on_gpus)
+            spec = replace(spec, requires=requires)
+    request = Request(spec=spec, hosts=(target,), platform=platform, has_strict_option=question.is_strict)
+    return request, faults
+
+
+def spec_of(stack: LockedStack) -> Spec:
+    """Return a spec that asks for nothing but what a locked stack is: its accelerator, place, image and relaxations."""
+    names = {recorded.partition(" (")[0] for recorded in stack.relaxations}
+    return spec_asking(
+        name="lock",
+        accelerator=stack.accelerator,
+        runs=stack.runs,
+        image={"base": stack.image.reference} if stack.image is not None else {},
+        policy={"allow": tuple(dict.fromkeys(("minor-version", *(name for name in _ALLOWED_BY_LOCKS if name in names))))},
+    )
+
+
+def _has_toolkit(patient: Patient) -> bool:
+    return patient.target.host.container_toolkit not in {None, ABSENT}
+
+
+def _judgements(matrix: Matrix, patient: Patient, question: Question, request: Request) -> Iterator[Judgement]:
+    """Yield the opinions of the resolver: on what shall run, and, if nothing is asked, on containers as well."""
+    if question.lock is not None:
+        yield judge_lock(matrix, request, question.lock, file=question.lock_file)
+        return
+    beside = candidates_of(patient.environment) if patient.environment is not None and question.spec is None else None
+    yield judge(matrix, request, beside=beside)
+    if question.spec is None and request.runs == "host" and _has_toolkit(patient) and request.accelerator in ON_GPUS:
+        spec = spec_asking(name="containers", runs="container", accelerator=request.accelerator)
+        yield judge(matrix, replace(request, spec=spec))
+
+
+def _faults_of(judgement: Judgement) -> Iterator[Fault]:
+    """Yield the conflicts and doubts of a judgement as faults of layers."""
+    for conflict in judgement.conflicts:
+        yield Contradicts(layer=layer_to_mend(conflict), conflict=conflict)
+    doubts = judgement.stack.doubts if judgement.stack is not None else ()
+    yield from (Doubted(layer=layer_of(doubt.component), doubt=doubt) for doubt in doubts)
+    for finding in judgement.findings:
+        match finding:
+            case Unverified(doubt=doubt):
+                yield Doubted(layer=layer_of(doubt.component), doubt=doubt)
+            case UnlistedRelease(subject=subject):
+                yield UnlistedFault(layer=layer_of(subject.name), subject=subject)
+            case NewerGlibc() | NotInstallable():
+                yield Reported(layer="system" if isinstance(finding, NewerGlibc) else "packages", finding=finding)
+            case UnknownGlibc():
+                pass  # `glibc` of the host is doubted already
+
+
+def layer_to_mend(conflict: Conflict) -> LayerName:
+    """Return the layer of the nearest fix of a conflict; without one, the highest layer whose fact is a member."""
+    fix = nearest_fix(conflict)
+    if fix is not None:
+        edits = sorted(fix.edits, key=lambda edit: not edit.host_label)
+        return layer_of(edits[0].component)
+    order = [row.name for row in LAYERS]
+    facts = [layer_of(member.component) for member in conflict.members if member.kind == "fact"]
+    return max(facts, key=order.index, default="packages")
+
+
+def _of_environment(patient: Patient, question: Question, request: Request) -> Iterator[Fault]:
+    """Yield how the environment differs from a lock that runs on the host, or which requirements it does not meet."""
+    environment = patient.environment
+    if environment is None or request.runs != "host":
+        return
+    if question.lock is not None:
+        yield from differences_from(question.lock, environment)
+    elif question.spec is None and (unmet := tuple(unmet_requirements(environment, request.platform))):
+        yield UnmetRequirements(layer="packages", differences=unmet)
+
+
+def _once(faults: Sequence[Fault], patient: Patient) -> list[Fault]:
+    """Return faults without doubts that another fault settles, and without equal ones.
+
+    In WSL no driver is installed, so what a driver needs to be installed is not asked.
+    """
+    lacks_toolkit = any(isinstance(fault, NoContainerToolkit) for fault in faults)
+    lacks_gpus = {fault.layer for fault in faults if not isinstance(fault, Doubted) and fault.verdict == "unverified"}
+    kept: dict[str, Fault] = {}
+    for fault in faults:
+        if isinstance(fault, Doubted):
+            doubt = fault.doubt
+            is_of_driver = doubt.component in COMPONENTS and COMPONENTS[doubt.component].is_shown_by_driver
+            if isinstance(doubt, MissingToolkit) and lacks_toolkit:
+                continue
+            if is_of_driver and patient.target.host.virtualization == "wsl2":
+                continue
+            if isinstance(doubt, UnreachedLibraries) or (doubt.component == "gpu" and "gpu" in lacks_gpus):
+                continue
+        kept.setdefault(repr(fault), fault)
+    return list(kept.values())
+
+
+def _is_asked(name: LayerName, patient: Patient, question: Question, request: Request) -> bool:
+    """Return whether anything depends on a layer: the GPUs, what shall run, or what is installed."""
+    on_gpus = (request.accelerator in ON_GPUS and patient.target.host.gpus != ()) or (
+        request.accelerator in ON_GPUS and (question.lock is not None or question.spec is not None)
+    )
+    has_content = question.lock is not None or question.spec is not None or patient.environment is not None
+    match name:
+        case "gpu" | "kernel" | "driver":
+            return on_gpus
+        case "cuda":
+            return on_gpus
+        case "container":
+            return on_gpus and request.accelerator == "cuda" and (request.runs == "container" or _has_toolkit(patient))
+        case "system":
+            return has_content and request.runs == "host"
+        case "python" | "packages":
+            return has_content
+        case "framework" | "libraries":
+            return bool(request.spec.requires) or question.lock is not None
+    return False
+
+
+def _verdict(faults: Iterable[Fault], *, is_asked: bool, is_found: bool, is_strict: bool) -> LayerVerdict:
+    verdicts = {fault.verdict for fault in faults}
+    if "no" in verdicts:
+        return "no"
+    if "unverified" in verdicts:
+        return "unverified"
+    if not is_asked:
+        return "not-needed"
+    if is_found:
+        return "yes"
+    return "unverified" if is_strict else "assumed"
+
+
+def _with_causes(layers: Sequence[Layer]) -> Iterator[Layer]:
+    """Yield the layers, in which those that need a broken one, directly or through others, say which is to be mended first."""
+    needs = {row.name: row.needs for row in LAYERS}
+    causes: dict[str, str] = {}
+    order = [row.name for row in LAYERS]
+    for layer in layers:
+        below = [causes.get(name, "") for name in needs[layer.name]]
+        cause = min(filter(None, below), key=order.index, default="")  # type: ignore[arg-type]
+        causes[layer.name] = cause or (layer.name if layer.is_broken else "")
+        if cause and layer.verdict != "not-needed":
+            yield replace(layer, verdict="no", follows=cause)
+        else:
+            yield layer

@@ -1,0 +1,118 @@
+"""Judge by the resolver: does what shall run go with the machine, and which changes, one after the other, would make it so."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct, convert
+from msgspec.structs import replace
+
+from provisioner.grounds.edit import SetFact
+from provisioner.grounds.finding import StaleStack
+from provisioner.host.facts import stated, with_fact
+from provisioner.lock.check.stack import stack_findings
+from provisioner.plan.machine import INSTALLED_WITH_DRIVER
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.problem import join
+from provisioner.spec.model import Spec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from provisioner.grounds.conflict import Conflict, Fix
+    from provisioner.grounds.finding import Finding
+    from provisioner.host.model import Host
+    from provisioner.lock.format.model import Lock
+    from provisioner.matrix.model import Matrix
+    from provisioner.request import Request
+    from provisioner.resolver.requirement import Candidate, Key
+    from provisioner.resolver.stack import Stack
+
+MOST_CONFLICTS = 6
+"""The number of conflicts that are looked for, one after the other."""
+
+
+def spec_asking(**keys: object) -> Spec:
+    """Return a spec with some keys, spelled as in its file; it has no outputs."""
+    return convert({"outputs": (), **keys}, Spec)
+
+
+class Judgement(Struct, frozen=True, kw_only=True):
+    """The opinion of the resolver on a request.
+
+    `conflicts` are all conflicts, each found after the nearest fix of those before it was applied, and `mended` is the request
+    with all these fixes. `stack` is the answer to that request, None if it has none, or if a lock was judged; `findings` are
+    those of the check of the lock.
+    """
+
+    mended: Request
+    conflicts: tuple[Conflict, ...] = ()
+    stack: Stack | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def judge(matrix: Matrix, request: Request, *, beside: Mapping[Key, Candidate] | None = None) -> Judgement:
+    """Return the opinion on a request without a lock; `beside` are installed distributions, by key."""
+    conflicts: list[Conflict] = []
+    while True:
+        try:
+            stack = solve_system(join(matrix, request), beside=beside, finds_all=False)
+        except NoStackError as error:
+            conflicts.append(error.conflict)
+            fix = nearest_fix(error.conflict)
+            if fix is None or len(conflicts) == MOST_CONFLICTS:
+                return Judgement(mended=request, conflicts=tuple(conflicts))
+            request = applied(fix, request)
+            continue
+        return Judgement(mended=request, conflicts=tuple(conflicts), stack=stack)
+
+
+def judge_lock(matrix: Matrix, request: Request, lock: Lock, *, file: str) -> Judgement:
+    """Return the opinion on a lock of one platform on the hosts of a request, as `check` has it; `file` is the lock's name."""
+    conflicts: list[Conflict] = []
+    while True:
+        findings = tuple(stack_findings(lock, join(matrix, request), file=file, has_other_hosts=True))
+        stale = next((one for one in findings if isinstance(one, StaleStack)), None)
+        if stale is None:
+            return Judgement(mended=request, conflicts=tuple(conflicts), findings=findings)
+        conflicts.append(stale.conflict)
+        fix = nearest_fix(stale.conflict)
+        if fix is None or len(conflicts) == MOST_CONFLICTS:
+            return Judgement(mended=request, conflicts=tuple(conflicts))
+        request = applied(fix, request)
+
+
+def nearest_fix(conflict: Conflict) -> Fix | None:
+    """Return the nearest fix that gives up nothing and changes no hardware, else the nearest of all; None without fixes."""
+    kept = (fix for fix in conflict.fixes if not fix.gives_up and all(edit.component != "gpu" for edit in fix.edits))
+    return next(kept, None) or next(iter(conflict.fixes), None)
+
+
+def applied(fix: Fix, request: Request) -> Request:
+    """Return a request with the edits of a fix applied; what is installed with a driver changes with it."""
+    for edit in fix.edits:
+        request = edit.apply(request)
+        if isinstance(edit, SetFact) and edit.name == "driver":
+            hosts = tuple(replace(one, host=with_followers(one.host, edit.value)) for one in request.hosts)
+            request = replace(request, hosts=hosts)
+    return request
+
+
+def with_followers(host: Host, driver: str) -> Host:
+    """Return a host whose libraries and services that are installed with a driver have its version, as far as it states any."""
+    for name in INSTALLED_WITH_DRIVER:
+        if stated(host, name) not in {None, "none"}:
+            host = with_fact(host, name, driver)
+    return host
+
+
+def without_followers(host: Host) -> Host:
+    """Return a host without the facts that equal the version of its driver because they are installed with it.
+
+    They go along with any change of the driver, so that a fix need not name them.
+    """
+    driver = stated(host, "driver")
+    for name in INSTALLED_WITH_DRIVER:
+        if driver is not None and stated(host, name) == driver:
+            host = with_fact(host, name, None)
+    return host

@@ -1,0 +1,184 @@
+"""Find the remedies of faults: the fixes of the resolver, the steps of a plan, and the command that carries each out."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from shlex import quote
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from provisioner.components import COMPONENTS
+from provisioner.doctor import commands
+from provisioner.doctor.judge import spec_asking
+from provisioner.grounds import fault as of
+from provisioner.grounds.edit import SetComponent, SetFact
+from provisioner.grounds.fault import Remedy
+from provisioner.host.facts import with_fact
+from provisioner.host.remark import DriverNotLoaded
+from provisioner.index.settings import PYTORCH
+from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.plan.actions import ActionFinder
+from provisioner.plan.machine import INSTALLED_WITH_DRIVER, machines_of, with_installed_together
+from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.problem import join
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from provisioner.doctor.model import Patient, Question
+    from provisioner.grounds.conflict import Fix
+    from provisioner.grounds.fault import Act, Fault
+    from provisioner.matrix.model import Matrix
+    from provisioner.request import Request
+
+MOST_REMEDIES = 3
+"""The number of remedies that a layer has."""
+
+
+class RemedyFinder:
+    """Finds the remedies of the faults of one machine."""
+
+    def __init__(self, matrix: Matrix, patient: Patient, question: Question, request: Request) -> None:
+        self._matrix = matrix
+        self._patient = patient
+        self._question = question
+        self._request = request
+        (self._machine,) = machines_of((patient.target,), (1,))
+
+    def remedies(self, faults: Sequence[Fault]) -> tuple[Remedy, ...]:
+        """Return the remedies of the faults of one layer, the nearest first."""
+        found: list[Remedy] = []
+        for fault in faults:
+            found += [remedy for remedy in self._of(fault) if remedy not in found]
+        return tuple(found[:MOST_REMEDIES])
+
+    def _of(self, fault: Fault) -> Iterator[Remedy]:
+        if isinstance(fault, of.Contradicts):
+            yield from map(self._of_fix, fault.conflict.fixes)
+        else:
+            yield from self._of_driver(fault)
+            yield from self._of_devices(fault)
+            yield from self._of_containers(fault)
+            yield from self._of_environment(fault)
+
+    def _of_driver(self, fault: Fault) -> Iterator[Remedy]:
+        match fault:
+            case of.Seen(remark=DriverNotLoaded()):
+                yield self._run(of.LoadModule("nvidia"))
+            case of.NotBuilt(kernel=kernel, lacks_headers=lacks_headers):
+                yield self._run(of.BuildModule(kernel=kernel, needs_headers=lacks_headers))
+            case of.NoDriver(component="amdgpu"):
+                yield self._run(of.LoadModule("amdgpu"))
+            case of.NoDriver(component=component):
+                yield self._install(component, "")
+
+    def _of_devices(self, fault: Fault) -> Iterator[Remedy]:
+        match fault:
+            case of.MissingDevices(accelerator="wsl") | of.NoWslLibrary():
+                yield self._run(of.RestartWsl())
+            case of.MissingDevices(files=files):
+                yield self._run(of.ProvideDevices(files))
+            case of.ForbiddenDevices(groups=groups):
+                yield self._run(of.JoinGroups(groups))
+
+    def _of_containers(self, fault: Fault) -> Iterator[Remedy]:
+        match fault:
+            case of.StaleCdi(file=file):
+                yield self._run(of.WriteCdi(file))
+            case of.NoContainerToolkit():
+                engines = self._patient.condition.engines if self._patient.condition is not None else ()
+                yield self._run(of.InstallToolkit(commands.configured_engine(engines)))
+
+    def _of_environment(self, fault: Fault) -> Iterator[Remedy]:
+        match fault:
+            case of.CpuBuild(subject=subject, accelerator=accelerator):
+                yield from self._build(subject.name, subject.label.partition("+")[0], accelerator)
+            case of.NotAsLocked():
+                yield self._run(of.InstallLock(quote(self._question.lock_file)))
+            case of.OtherPython(locked=locked):
+                yield self._run(of.InstallLock(quote(self._question.lock_file), python=locked))
+            case of.UnmetRequirements(differences=differences):
+                yield self._run(of.InstallMissing(tuple(dict.fromkeys(one.needed for one in differences))))
+
+    def _run(self, act: Act) -> Remedy:
+        return Remedy(act=act, command=commands.command(act, self._patient.target.host))
+
+    def _of_fix(self, fix: Fix) -> Remedy:
+        """Return a fix of the resolver as a remedy; the change of a machine by itself is the step of a plan."""
+        if len(fix.edits) != 1:
+            return Remedy(act=of.Mend(fix=fix))
+        (edit,) = fix.edits
+        if isinstance(edit, SetFact) and not edit.shown_by and edit.name == "driver":
+            return self._install("driver", edit.change)
+        if isinstance(edit, SetFact) and not edit.shown_by and COMPONENTS[edit.name].move is not None:
+            return self._change(edit)
+        return Remedy(act=of.Mend(fix=fix), command=self._command_of(fix, edit))
+
+    def _command_of(self, fix: Fix, edit: object) -> str:
+        if isinstance(edit, SetFact):
+            return commands.of_fact(edit, self._patient.target.host)
+        if isinstance(edit, SetComponent) and edit.name in {"pytorch", "pytorch_build"} and self._question.lock is None:
+            version, build = fix.gives.get("pytorch", ""), fix.gives.get("pytorch_build", "")
+            if version and build:
+                return commands.command(_torch(version, build), self._patient.target.host)
+        return ""
+
+    def _change(self, edit: SetFact) -> Remedy:
+        move = COMPONENTS[edit.name].move
+        assert move is not None, "the component is one that a plan changes"
+        before = self._machine.facts
+        found = ActionFinder(self._matrix, self._machine, today=None).find(
+            move.value, before, {**before, edit.name: edit.value}
+        )
+        return Remedy(
+            act=of.Carry(action=found.action, details=found.details), command=commands.of_fact(edit, self._patient.target.host)
+        )
+
+    def _install(self, component: str, change: str) -> Remedy:
+        """Return the remedy that installs the driver which the resolver would choose for the machine, within a range."""
+        chosen = self._chosen(component, change)
+        before = self._machine.facts
+        after = with_installed_together({**before, **chosen}, self._machine)
+        if component != "driver":
+            after = {**before, **chosen}
+        found = ActionFinder(self._matrix, self._machine, today=None).find(
+            "driver", before, after if component in after else {**after, component: ""}
+        )
+        command = commands.driver_command(chosen, self._patient.target.host) if component == "driver" else ""
+        return Remedy(act=of.Carry(action=found.action, details=found.details), command=command)
+
+    def _chosen(self, component: str, change: str) -> dict[str, str]:
+        """Return the driver, and the flavour of its modules, to install in place of what the machine has; {} if none fits."""
+        host = self._request.hosts[0].host
+        for name in ("driver", *INSTALLED_WITH_DRIVER):
+            host = with_fact(host, name, None)
+        hosts = (replace(self._request.hosts[0], host=replace(host, loaded_modules=None)),)
+        for strategy in ("stable", "newest"):
+            spec = spec_asking(
+                name="driver",
+                accelerator=self._request.accelerator,
+                runs="host",
+                requires={component: change or "*"},
+                policy={"strategy": strategy},
+            )
+            with suppress(NoStackError):
+                stack = solve_system(join(self._matrix, replace(self._request, spec=spec, hosts=hosts)), finds_all=False)
+                return {name: stack.components[name] for name in (component, "driver_module") if name in stack.components}
+        return {}
+
+    def _build(self, component: str, version: str, accelerator: str) -> Iterator[Remedy]:
+        """Yield the remedy that installs the build of an installed release that uses the GPUs of the machine, if there is one."""
+        spec = spec_asking(name="build", accelerator=accelerator, runs="host", requires={component: f"=={version}"})
+        try:
+            stack = solve_system(join(self._matrix, replace(self._request, spec=spec)), finds_all=False)
+        except NoStackError:
+            return
+        if component == "pytorch" and "pytorch_build" in stack.components:
+            yield self._run(_torch(version, stack.components["pytorch_build"]))
+
+
+def _torch(version: str, build: str) -> of.InstallBuild:
+    return of.InstallBuild(
+        distribution=DISTRIBUTION_OF_COMPONENT["pytorch"], version=f"{version}+{build}", index=PYTORCH.format(variant=build)
+    )
