@@ -89,7 +89,7 @@ def _recorded(matrix: Matrix, path: Path) -> Patient:
 
     document = load_document(path, kind=KIND)
     host = catalogue_of(matrix).identify(host_from_document(document))
-    return Patient(target=TargetHost(label=path.name, host=host, places=document.places()))
+    return Patient(target=TargetHost(label=path.name, host=host, places=document.places()), file=str(path))
 
 
 def _read(matrix: Matrix, root: Path, python: Path | None) -> Patient:
@@ -129,12 +129,12 @@ def _question(wanted: Path | None, patient: Patient, matrix: Matrix, *, is_stric
         spec = None
         if spec_path.is_file():
             spec = read_without_hosts(spec_path, target=one.target or None).spec
-        return Question(lock=one, lock_file=str(path), spec=spec, is_strict=is_strict)
+        return Question(lock=one, lock_file=str(path), spec=spec, spec_file=str(spec_path), is_strict=is_strict)
     inputs = read_without_hosts(path)
     beside = path.parent / lock_path(inputs.spec.name)
     if beside.is_file():
         return replace(_question(beside, patient, matrix, is_strict=is_strict), spec=inputs.spec)
-    return Question(spec=inputs.spec, is_strict=is_strict)
+    return Question(spec=inputs.spec, spec_file=str(path), is_strict=is_strict)
 
 
 def _one_lock(folder: Path) -> Path:

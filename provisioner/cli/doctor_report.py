@@ -39,6 +39,7 @@ _MARKS = {
 }
 _COLUMNS = ("layer", "found", "wanted")
 _INDENT = 6
+_QUIET = frozenset({"platform", "gcc", "clang", "kernel_gcc", "python_arch", "nvcc", "cusparselt", "nvshmem"})
 _MOST_TARGETS = 4
 _MOST_PARTS = 5
 
@@ -56,9 +57,11 @@ def tell(examination: Examination, question: Question, patient: Patient, matrix:
 
 def _row(layer: Layer, examination: Examination, matrix: Matrix) -> MarkedRow:
     mark, paint = _MARKS[layer.verdict]
+    if layer.follows and not layer.is_broken:
+        paint = Paint.PLAIN
     title = layer_title(layer.name, examination.accelerator)
     found = _joined(layer.found) or ("" if layer.verdict == "not-needed" else "?")
-    return MarkedRow(mark, paint, (title, found, _joined(layer.wanted)), tuple(_below(layer, examination, matrix)))
+    return MarkedRow(mark, paint, (title, found, _joined(layer.wanted)), tuple(_below(layer, matrix)))
 
 
 def _joined(parts: Sequence[Part]) -> str:
@@ -67,7 +70,12 @@ def _joined(parts: Sequence[Part]) -> str:
     return " · ".join(filter(None, shown))
 
 
-def _below(layer: Layer, examination: Examination, matrix: Matrix) -> Iterator[Line]:
+def _is_quiet(part: Part) -> bool:
+    """Return whether a part is told with `-v` alone, because it is seldom at fault."""
+    return part.name in _QUIET or (part.name == "secure_boot" and part.value == "disabled")
+
+
+def _below(layer: Layer, matrix: Matrix) -> Iterator[Line]:
     """Yield the paragraphs below a layer: its faults, the layer it waits for, and its remedies with their commands."""
     for fault in layer.faults:
         paint = _MARKS[fault.verdict][1]
@@ -77,9 +85,6 @@ def _below(layer: Layer, examination: Examination, matrix: Matrix) -> Iterator[L
         if failure is not None and wants_details():
             cited = "; ".join(str(matrix.citations[one]) for one in failure.source if one in matrix.citations)
             yield Line(f"{failure.cause}; {failure.remedy}  ({cited})", indent=_INDENT + 2)
-    if layer.follows:
-        yield Line(follows_words(layer.follows, examination.accelerator), indent=_INDENT)
-        return
     shown = layer.remedies if wants_details() else layer.remedies[:2]
     for number, remedy in enumerate(shown):
         yield Line(act_words(remedy.act), "remedy:" if not number else "or:", Paint.NEXT, _INDENT)
@@ -95,6 +100,10 @@ def _failure(fault: Fault, matrix: Matrix) -> Failure | None:
 
 
 def _ending(examination: Examination, question: Question, patient: Patient) -> Iterator[Line]:
+    causes = dict.fromkeys(layer.follows for layer in examination.layers if layer.follows)
+    for cause in causes:
+        names = [layer.name for layer in examination.layers if layer.follows == cause]
+        yield Line(follows_words(names, cause, examination.accelerator), "note:", Paint.STRONG)
     if wants_details():
         yield from (Line(assumption_words(one), "assumes:", Paint.STRONG) for one in examination.assumes)
     advice = advice_words(

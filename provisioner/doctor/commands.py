@@ -71,6 +71,10 @@ def _installation(act: Act) -> str:
             return f"uv pip install '{distribution}=={version}' --index {index}"
         case of.InstallLock(file=file, python=python):
             return f"{f'uv venv --python {python} && ' if python else ''}uv pip install -r {file}"
+        case of.SolveAnew(spec=spec, host=host):
+            profile = host or "this.yaml"
+            inspected = "" if host else f"provision inspect > {profile} && "
+            return f"{inspected}provision solve {quote(spec)} --host {quote(profile)}"
         case of.InstallMissing(requirements=requirements):
             return f"uv pip install {' '.join(map(quote, requirements))}"
     return ""

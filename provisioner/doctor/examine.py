@@ -10,17 +10,19 @@ from provisioner.accelerators import ON_GPUS
 from provisioner.components import ABSENT, COMPONENTS
 from provisioner.doctor.environment import candidates_of, differences_from, requires_of, unmet_requirements
 from provisioner.doctor.faults import machine_faults
-from provisioner.doctor.judge import Judgement, judge, judge_lock, nearest_fix, spec_asking, without_followers
+from provisioner.doctor.judge import Judgement, fact_to_doubt, judge, judge_lock, nearest_fix, spec_asking, without_followers
 from provisioner.doctor.layers import LAYERS, layer_of
 from provisioner.doctor.model import Examination, Layer
 from provisioner.doctor.readings import found_in, wanted_in
 from provisioner.doctor.remedies import RemedyFinder
-from provisioner.grounds.doubt import MissingToolkit, UnreachedLibraries
+from provisioner.grounds.doubt import MissingToolkit, UnreachedLibraries, Unstated, UnstatedGpus
 from provisioner.grounds.fault import Contradicts, Doubted, NoContainerToolkit, Reported, UnmetRequirements
 from provisioner.grounds.fault import Unlisted as UnlistedFault
 from provisioner.grounds.finding import NewerGlibc, NotInstallable, UnknownGlibc, UnlistedRelease, Unverified
+from provisioner.host.facts import stated
 from provisioner.platforms import DEFAULT_PLATFORM
 from provisioner.request import Request
+from provisioner.resolver.rules.facts import has_running_driver
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from provisioner.doctor.model import LayerVerdict, Patient, Question
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.fault import Fault, LayerName
+    from provisioner.host.model import Host
     from provisioner.lock.format.model import LockedStack
     from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec
@@ -77,7 +80,7 @@ def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination
 def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Request, list[Fault]]:
     """Return the request for what shall run on the machine, and faults of what is installed and cannot be requested."""
     target = replace(patient.target, host=without_followers(patient.target.host))
-    platform = target.host.platform or DEFAULT_PLATFORM
+    platform = question.lock.stack.platform if question.lock is not None else platform_of(target.host)
     faults: list[Fault] = []
     if question.lock is not None:
         spec = question.spec if question.spec is not None else spec_of(question.lock.stack)
@@ -94,6 +97,15 @@ def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Requ
             spec = replace(spec, requires=requires)
     request = Request(spec=spec, hosts=(target,), platform=platform, has_strict_option=question.is_strict)
     return request, faults
+
+
+def platform_of(host: Host) -> str:
+    """Return the platform of a host; a saved tree of a Mac does not show it, but NVIDIA's drivers are for Intel alone."""
+    if host.platform is not None:
+        return host.platform
+    if host.os is None or host.os.id != "macos":
+        return DEFAULT_PLATFORM
+    return "macos/x86_64" if host.driver is not None or host.cuda_driver is not None else "macos/arm64"
 
 
 def spec_of(stack: LockedStack) -> Spec:
@@ -143,14 +155,12 @@ def _faults_of(judgement: Judgement) -> Iterator[Fault]:
 
 
 def layer_to_mend(conflict: Conflict) -> LayerName:
-    """Return the layer of the nearest fix of a conflict; without one, the highest layer whose fact is a member."""
+    """Return the layer of the nearest fix of a conflict; without one, that of the fact which is the least work to change."""
     fix = nearest_fix(conflict)
     if fix is not None:
         edits = sorted(fix.edits, key=lambda edit: not edit.host_label)
         return layer_of(edits[0].component)
-    order = [row.name for row in LAYERS]
-    facts = [layer_of(member.component) for member in conflict.members if member.kind == "fact"]
-    return max(facts, key=order.index, default="packages")
+    return layer_of(fact_to_doubt(conflict) or "packages")
 
 
 def _of_environment(patient: Patient, question: Question, request: Request) -> Iterator[Fault]:
@@ -167,8 +177,9 @@ def _of_environment(patient: Patient, question: Question, request: Request) -> I
 def _once(faults: Sequence[Fault], patient: Patient) -> list[Fault]:
     """Return faults without doubts that another fault settles, and without equal ones.
 
-    In WSL no driver is installed, so what a driver needs to be installed is not asked.
+    Where no driver is to be installed, what its installation needs is not asked: in WSL, and beside a driver that runs.
     """
+    host = patient.target.host
     lacks_toolkit = any(isinstance(fault, NoContainerToolkit) for fault in faults)
     lacks_gpus = {fault.layer for fault in faults if not isinstance(fault, Doubted) and fault.verdict == "unverified"}
     kept: dict[str, Fault] = {}
@@ -178,12 +189,18 @@ def _once(faults: Sequence[Fault], patient: Patient) -> list[Fault]:
             is_of_driver = doubt.component in COMPONENTS and COMPONENTS[doubt.component].is_shown_by_driver
             if isinstance(doubt, MissingToolkit) and lacks_toolkit:
                 continue
-            if is_of_driver and patient.target.host.virtualization == "wsl2":
+            if is_of_driver and (host.virtualization == "wsl2" or has_running_driver(host)):
                 continue
+            if isinstance(doubt, Unstated | UnstatedGpus) and _states(host, doubt.component):
+                continue  # a fact that was left out to look for the next conflict
             if isinstance(doubt, UnreachedLibraries) or (doubt.component == "gpu" and "gpu" in lacks_gpus):
                 continue
         kept.setdefault(repr(fault), fault)
     return list(kept.values())
+
+
+def _states(host: Host, component: str) -> bool:
+    return host.gpus is not None if component == "gpu" else stated(host, component) is not None
 
 
 def _is_asked(name: LayerName, patient: Patient, question: Question, request: Request) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, convert
 from msgspec.structs import replace
 
+from provisioner.components import COMPONENTS
 from provisioner.grounds.edit import SetFact
 from provisioner.grounds.finding import StaleStack
 from provisioner.host.facts import stated, with_fact
@@ -40,9 +41,9 @@ def spec_asking(**keys: object) -> Spec:
 class Judgement(Struct, frozen=True, kw_only=True):
     """The opinion of the resolver on a request.
 
-    `conflicts` are all conflicts, each found after the nearest fix of those before it was applied, and `mended` is the request
-    with all these fixes. `stack` is the answer to that request, None if it has none, or if a lock was judged; `findings` are
-    those of the check of the lock.
+    `conflicts` are all conflicts, each found after the nearest fix of those before it was applied; of a conflict without a fix,
+    a fact is left out. `mended` is the request with all these changes. `stack` is the answer to it, None if it has none, or if
+    a lock was judged; `findings` are those of the check of the lock.
     """
 
     mended: Request
@@ -59,10 +60,10 @@ def judge(matrix: Matrix, request: Request, *, beside: Mapping[Key, Candidate] |
             stack = solve_system(join(matrix, request), beside=beside, finds_all=False)
         except NoStackError as error:
             conflicts.append(error.conflict)
-            fix = nearest_fix(error.conflict)
-            if fix is None or len(conflicts) == MOST_CONFLICTS:
+            mended = _mended(error.conflict, request)
+            if mended is None or len(conflicts) == MOST_CONFLICTS:
                 return Judgement(mended=request, conflicts=tuple(conflicts))
-            request = applied(fix, request)
+            request = mended
             continue
         return Judgement(mended=request, conflicts=tuple(conflicts), stack=stack)
 
@@ -76,16 +77,43 @@ def judge_lock(matrix: Matrix, request: Request, lock: Lock, *, file: str) -> Ju
         if stale is None:
             return Judgement(mended=request, conflicts=tuple(conflicts), findings=findings)
         conflicts.append(stale.conflict)
-        fix = nearest_fix(stale.conflict)
-        if fix is None or len(conflicts) == MOST_CONFLICTS:
+        mended = _mended(stale.conflict, request)
+        if mended is None or len(conflicts) == MOST_CONFLICTS:
             return Judgement(mended=request, conflicts=tuple(conflicts))
-        request = applied(fix, request)
+        request = mended
 
 
 def nearest_fix(conflict: Conflict) -> Fix | None:
     """Return the nearest fix that gives up nothing and changes no hardware, else the nearest of all; None without fixes."""
     kept = (fix for fix in conflict.fixes if not fix.gives_up and all(edit.component != "gpu" for edit in fix.edits))
     return next(kept, None) or next(iter(conflict.fixes), None)
+
+
+def _mended(conflict: Conflict, request: Request) -> Request | None:
+    """Return a request without a conflict, so that the next one is found: with the nearest fix, else without a fact of it.
+
+    None if the conflict has neither.
+    """
+    fix = nearest_fix(conflict)
+    if fix is not None:
+        return applied(fix, request)
+    fact = fact_to_doubt(conflict)
+    if fact is None:
+        return None
+    hosts = tuple(replace(one, host=_without_fact(one.host, fact)) for one in request.hosts)
+    return replace(request, hosts=hosts)
+
+
+def fact_to_doubt(conflict: Conflict) -> str | None:
+    """Return the component of the fact in a conflict that is the least work to change, None if no fact is a member."""
+    names = {member.component for member in conflict.members if member.kind == "fact"}
+    known = [COMPONENTS[name] for name in names if name in COMPONENTS and COMPONENTS[name].effort is not None]
+    cheapest = min(known, key=lambda row: (row.effort, row.name), default=None)
+    return cheapest.name if cheapest is not None else None
+
+
+def _without_fact(host: Host, component: str) -> Host:
+    return replace(host, gpus=None) if component == "gpu" else with_fact(host, component, None)
 
 
 def applied(fix: Fix, request: Request) -> Request:

@@ -38,7 +38,7 @@ LAYERS = (
     ),
     LayerRow(name="cuda", components=(*RUNTIMES, "cuda_driver", "cuda_compat", "nvcc", "rocr", "hip"), needs=("gpu", "driver")),
     LayerRow(name="container", components=("container_toolkit", "image"), needs=("driver",)),
-    LayerRow(name="libraries", components=("libraries", *CUDA_LIBRARIES, "cusparselt"), needs=("cuda",)),
+    LayerRow(name="libraries", components=("libraries", *CUDA_LIBRARIES, "cusparselt", "nvshmem"), needs=("cuda",)),
     LayerRow(name="python", components=("python", "python_arch"), needs=("system",)),
     LayerRow(
         name="framework",

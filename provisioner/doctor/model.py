@@ -22,7 +22,7 @@ LayerVerdict = Literal["yes", "no", "unverified", "assumed", "not-needed"]
 
 
 class Patient(Struct, frozen=True, kw_only=True):
-    """The machine that is examined: its facts, and what was seen beside them.
+    """The machine that is examined: its facts, the file with its profile if they are recorded, and what was seen beside them.
 
     `condition` is None for a recorded profile, and `environment` where none is active; `is_seen` is whether the machine, or a
     saved tree of its files, was read, so that a driver which it does not show is not loaded.
@@ -32,6 +32,7 @@ class Patient(Struct, frozen=True, kw_only=True):
     remarks: tuple[Remark, ...] = ()
     condition: Condition | None = None
     environment: PythonEnvironment | None = None
+    file: str = ""
 
     @property
     def is_seen(self) -> bool:
@@ -42,13 +43,14 @@ class Patient(Struct, frozen=True, kw_only=True):
 class Question(Struct, frozen=True, kw_only=True):
     """What shall run on the machine: a lock of one platform, a spec, or, if both are None, what is installed.
 
-    `lock_file` is the name of the lock; `spec` is the spec of the lock if its file is there. With `is_strict` nothing is
-    assumed.
+    `lock_file` is the name of the lock; `spec` is the spec of the lock, if its file `spec_file` is there. With `is_strict`
+    nothing is assumed.
     """
 
     lock: Lock | None = None
     lock_file: str = ""
     spec: Spec | None = None
+    spec_file: str = ""
     is_strict: bool = False
 
 

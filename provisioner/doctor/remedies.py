@@ -55,6 +55,8 @@ class RemedyFinder:
 
     def _of(self, fault: Fault) -> Iterator[Remedy]:
         if isinstance(fault, of.Contradicts):
+            if self._question.lock is not None and all(_is_of_hardware(fix) for fix in fault.conflict.fixes):
+                yield self._run(of.SolveAnew(str(self._question.spec_file), self._patient.file))
             yield from map(self._of_fix, fault.conflict.fixes)
         else:
             yield from self._of_driver(fault)
@@ -168,7 +170,7 @@ class RemedyFinder:
         return {}
 
     def _build(self, component: str, version: str, accelerator: str) -> Iterator[Remedy]:
-        """Yield the remedy that installs the build of an installed release that uses the GPUs of the machine, if there is one."""
+        """Yield the remedy that installs the build of an installed release for the GPUs of the machine, if there is one."""
         spec = spec_asking(name="build", accelerator=accelerator, runs="host", requires={component: f"=={version}"})
         try:
             stack = solve_system(join(self._matrix, replace(self._request, spec=spec)), finds_all=False)
@@ -176,6 +178,10 @@ class RemedyFinder:
             return
         if component == "pytorch" and "pytorch_build" in stack.components:
             yield self._run(_torch(version, stack.components["pytorch_build"]))
+
+
+def _is_of_hardware(fix: Fix) -> bool:
+    return any(edit.component == "gpu" for edit in fix.edits)
 
 
 def _torch(version: str, build: str) -> of.InstallBuild:

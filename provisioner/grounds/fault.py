@@ -237,6 +237,13 @@ class InstallLock(Struct, frozen=True):
     """The Python of the lock, for a new environment; "" to keep the one there is."""
 
 
+class SolveAnew(Struct, frozen=True):
+    """To solve the spec of a lock for this machine, whose profile is in the file `host`, "" if none is recorded."""
+
+    spec: str
+    host: str
+
+
 class InstallMissing(Struct, frozen=True):
     """To install what installed distributions require."""
 
@@ -256,6 +263,7 @@ Act = (
     | InstallBuild
     | InstallLock
     | InstallMissing
+    | SolveAnew
 )
 """What a remedy does."""
 

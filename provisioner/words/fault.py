@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from provisioner.components import COMPONENTS
 from provisioner.grounds import fault as of
 from provisioner.grounds.requirement import Ground
-from provisioner.words.conflict import clause_words, contradiction_words, fix_words, member_line
+from provisioner.words.conflict import NO_STACK, contradiction_words, fix_words, member_line
 from provisioner.words.doubt import doubt_words
 from provisioner.words.finding import finding_words
+from provisioner.words.ground import noun_words
 from provisioner.words.notation import counted, listed
 from provisioner.words.remark import remark_words
 from provisioner.words.step import action_words, detail_words
@@ -17,7 +18,7 @@ from provisioner.words.step import action_words, detail_words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.grounds.conflict import Conflict, Member
+    from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.fault import Act, Difference, Fault, Part
     from provisioner.grounds.step import Detail
 
@@ -27,7 +28,7 @@ LAYER_TITLES = {
     "kernel": "kernel",
     "driver": "driver",
     "cuda": "CUDA",
-    "container": "containers",
+    "container": "container",
     "libraries": "libraries",
     "python": "Python",
     "framework": "framework",
@@ -48,7 +49,7 @@ def fault_words(fault: Fault) -> str:
     """Return a fault as one sentence."""
     match fault:
         case of.Contradicts(conflict=conflict):
-            return contradiction_words(conflict) or listed([_short(one) for one in conflict.members if one.kind == "rule"][:1])
+            return _contradiction(conflict)
         case of.Doubted(doubt=doubt):
             return doubt_words(doubt)
         case of.Reported(finding=finding):
@@ -85,8 +86,13 @@ def fault_words(fault: Fault) -> str:
     raise TypeError(f"no words for {type(fault).__name__}")
 
 
-def _short(member: Member) -> str:
-    return "; ".join(clause_words(clause) for clause in member.clauses)
+def _contradiction(conflict: Conflict) -> str:
+    """Return the facts of a conflict as a sentence: they exclude each other, or the only one does not fit what is wanted."""
+    grounds = [clause for member in conflict.members for clause in member.clauses if isinstance(clause, Ground)]
+    facts = list(dict.fromkeys(filter(None, (noun_words(one) for one in grounds if one.kind == "fact"))))
+    if len(facts) == 1:
+        return f"{facts[0]} does not fit what is wanted"
+    return f"{listed(facts)} do not go together" if facts else contradiction_words(conflict) or NO_STACK
 
 
 def _differences(differences: Sequence[Difference]) -> str:
@@ -142,6 +148,8 @@ def act_words(act: Act) -> str:
             return f"install {distribution} {version}, which uses the GPU"
         case of.InstallLock(python=python):
             return f"install the lock into an environment of Python {python}" if python else "install the lock"
+        case of.SolveAnew():
+            return "no change of this machine's software makes the lock run: solve its spec for this machine"
         case of.InstallMissing():
             return "install what is required"
     raise TypeError(f"no words for {type(act).__name__}")
@@ -156,9 +164,10 @@ def _detail(detail: Detail) -> str:
     return detail_words(detail)
 
 
-def follows_words(layer: str, accelerator: str) -> str:
-    """Return that a layer waits for another one, which is to be mended first."""
-    return f"follows from the {layer_title(layer, accelerator)} layer: mend that first"
+def follows_words(layers: Sequence[str], cause: str, accelerator: str) -> str:
+    """Return that some layers wait for another one, which is to be mended first."""
+    titles = [layer_title(layer, accelerator) for layer in layers]
+    return f"{listed(titles)} {'follows' if len(titles) == 1 else 'follow'} from the {layer_title(cause, accelerator)} layer"
 
 
 _UNNAMED = frozenset(
