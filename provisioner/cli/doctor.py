@@ -74,9 +74,9 @@ def doctor(
         question = _question(wanted, patient, known, is_strict=strict)
         examination = examine(known, patient, question)
     if format is OutputFormat.JSON:
-        json_data(examination_data(examination, question, patient, known))
+        json_data(examination_data(examination, question, patient, matrix=known))
     else:
-        tell(examination, question, patient, known)
+        tell(examination, question, patient, matrix=known)
     return EXIT_CODES[examination.verdict]
 
 

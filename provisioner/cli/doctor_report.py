@@ -11,6 +11,7 @@ from provisioner.grounds.fault import Contradicts
 from provisioner.words.doubt import assumption_words
 from provisioner.words.fault import (
     IN_IMAGE,
+    PROVEN,
     act_details,
     act_words,
     advice_words,
@@ -44,7 +45,7 @@ _MOST_TARGETS = 4
 _MOST_PARTS = 5
 
 
-def tell(examination: Examination, question: Question, patient: Patient, matrix: Matrix) -> None:
+def tell(examination: Examination, question: Question, patient: Patient, *, matrix: Matrix) -> None:
     """Print an examination: the answer, a row for each layer, and the command to run first."""
     first = examination.first
     subject = subject_words(question.lock_file, question.spec.name if question.spec is not None else "")
@@ -60,12 +61,13 @@ def _row(layer: Layer, examination: Examination, matrix: Matrix) -> MarkedRow:
     if layer.follows and not layer.is_broken:
         paint = Paint.PLAIN
     title = layer_title(layer.name, examination.accelerator)
-    found = _joined(layer.found) or ("" if layer.verdict == "not-needed" else "?")
+    found = _joined(layer.found) or {"not-needed": "", "yes": PROVEN}.get(layer.verdict, "?")
     return MarkedRow(mark, paint, (title, found, _joined(layer.wanted)), tuple(_below(layer, matrix)))
 
 
 def _joined(parts: Sequence[Part]) -> str:
-    named = list(dict.fromkeys(IN_IMAGE if part.origin == "image" else part_words(part, most=_MOST_TARGETS) for part in parts))
+    told = [part for part in parts if wants_details() or not _is_quiet(part)]
+    named = list(dict.fromkeys(IN_IMAGE if part.origin == "image" else part_words(part, most=_MOST_TARGETS) for part in told))
     shown = named if wants_details() or len(named) <= _MOST_PARTS else [*named[:_MOST_PARTS], f"+{len(named) - _MOST_PARTS}"]
     return " · ".join(filter(None, shown))
 
@@ -119,7 +121,7 @@ def _ending(examination: Examination, question: Question, patient: Patient) -> I
         yield Line(command, "next:", Paint.NEXT)
 
 
-def examination_data(examination: Examination, question: Question, patient: Patient, matrix: Matrix) -> dict[str, object]:
+def examination_data(examination: Examination, question: Question, patient: Patient, *, matrix: Matrix) -> dict[str, object]:
     """Return an examination as JSON; its keys are a stable interface for programs."""
     first = examination.first
     environment = patient.environment

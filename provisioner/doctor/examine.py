@@ -11,8 +11,8 @@ from provisioner.components import ABSENT, COMPONENTS
 from provisioner.doctor.environment import candidates_of, differences_from, requires_of, unmet_requirements
 from provisioner.doctor.faults import machine_faults
 from provisioner.doctor.judge import Judgement, fact_to_doubt, judge, judge_lock, nearest_fix, spec_asking, without_followers
-from provisioner.doctor.layers import LAYERS, layer_of
-from provisioner.doctor.model import Examination, Layer
+from provisioner.doctor.layers import LAYERS, has_layer, layer_of
+from provisioner.doctor.model import Case, Examination, Layer
 from provisioner.doctor.readings import found_in, wanted_in
 from provisioner.doctor.remedies import RemedyFinder
 from provisioner.grounds.doubt import MissingToolkit, UnreachedLibraries, Unstated, UnstatedGpus
@@ -46,25 +46,27 @@ def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination
     no rule is about is added from what was seen of the machine.
     """
     request, faults = _request(matrix, patient, question)
-    judgements = tuple(_judgements(matrix, patient, question, request))
-    found = [*machine_faults(patient, request), *faults]
-    for judgement in judgements:
-        found.extend(_faults_of(judgement))
+    case = Case(matrix=matrix, patient=patient, question=question, request=request)
+    judgements = tuple(_judgements(case))
+    found = [fault for judgement in judgements for fault in _faults_of(judgement)]
+    found.extend(machine_faults(patient, request))
+    found.extend(faults)
     found.extend(_of_environment(patient, question, request))
     found = _once(found, patient)
-    finder = RemedyFinder(matrix, patient, question, request)
+    finder = RemedyFinder(replace(case, request=judgements[0].mended))
     layers: list[Layer] = []
     for row in LAYERS:
         own = tuple(fault for fault in found if fault.layer == row.name)
-        wanted = wanted_in(row, question, judgements, request)
-        seen = found_in(row, matrix, patient, question, request)
-        is_asked = _is_asked(row.name, patient, question, request)
+        wanted = wanted_in(row, case, judgements)
+        seen = found_in(row, case)
+        is_asked = _is_asked(row.name, case)
+        is_shown = row.name == "kernel" and has_running_driver(patient.target.host)  # a driver that runs proves its kernel
         layers.append(
             Layer(
                 name=row.name,
                 found=seen,
                 wanted=wanted,
-                verdict=_verdict(own, is_asked=is_asked, is_found=bool(seen), is_strict=question.is_strict),
+                verdict=_verdict(own, is_asked=is_asked, is_found=bool(seen) or is_shown, is_strict=question.is_strict),
                 faults=own,
                 remedies=finder.remedies(own),
             )
@@ -124,8 +126,9 @@ def _has_toolkit(patient: Patient) -> bool:
     return patient.target.host.container_toolkit not in {None, ABSENT}
 
 
-def _judgements(matrix: Matrix, patient: Patient, question: Question, request: Request) -> Iterator[Judgement]:
+def _judgements(case: Case) -> Iterator[Judgement]:
     """Yield the opinions of the resolver: on what shall run, and, if nothing is asked, on containers as well."""
+    matrix, patient, question, request = case.matrix, case.patient, case.question, case.request
     if question.lock is not None:
         yield judge_lock(matrix, request, question.lock, file=question.lock_file)
         return
@@ -155,16 +158,18 @@ def _faults_of(judgement: Judgement) -> Iterator[Fault]:
 
 
 def layer_to_mend(conflict: Conflict) -> LayerName:
-    """Return the layer of the nearest fix of a conflict; without one, that of the fact which is the least work to change."""
+    """Return the layer of the nearest fix of a conflict.
+
+    Without one, and where it changes a line of the spec that is of no layer, that of the fact that is the least work to change.
+    """
     fix = nearest_fix(conflict)
-    if fix is not None:
-        edits = sorted(fix.edits, key=lambda edit: not edit.host_label)
-        return layer_of(edits[0].component)
-    return layer_of(fact_to_doubt(conflict) or "packages")
+    edits = sorted(fix.edits, key=lambda edit: not edit.host_label) if fix is not None else []
+    named = next((edit.component for edit in edits if has_layer(edit.component)), "")
+    return layer_of(named or fact_to_doubt(conflict) or "packages")
 
 
 def _of_environment(patient: Patient, question: Question, request: Request) -> Iterator[Fault]:
-    """Yield how the environment differs from a lock that runs on the host, or which requirements it does not meet."""
+    """Yield how the environment differs from a lock of the host, or which requirements of its own it does not meet."""
     environment = patient.environment
     if environment is None or request.runs != "host":
         return
@@ -203,17 +208,18 @@ def _states(host: Host, component: str) -> bool:
     return host.gpus is not None if component == "gpu" else stated(host, component) is not None
 
 
-def _is_asked(name: LayerName, patient: Patient, question: Question, request: Request) -> bool:
+def _is_asked(name: LayerName, case: Case) -> bool:
     """Return whether anything depends on a layer: the GPUs, what shall run, or what is installed."""
+    patient, question, request = case.patient, case.question, case.request
     on_gpus = (request.accelerator in ON_GPUS and patient.target.host.gpus != ()) or (
         request.accelerator in ON_GPUS and (question.lock is not None or question.spec is not None)
     )
     has_content = question.lock is not None or question.spec is not None or patient.environment is not None
     match name:
-        case "gpu" | "kernel" | "driver":
+        case "gpu" | "driver" | "cuda":
             return on_gpus
-        case "cuda":
-            return on_gpus
+        case "kernel":
+            return on_gpus and request.system == "linux"
         case "container":
             return on_gpus and request.accelerator == "cuda" and (request.runs == "container" or _has_toolkit(patient))
         case "system":

@@ -45,9 +45,7 @@ LAYERS = (
         components=(*FRAMEWORKS, "pytorch_build", "triton", "arch_list"),
         needs=("system", "cuda", "container", "libraries", "python"),
     ),
-    LayerRow(
-        name="packages", components=("package", "packages", "policy", "accelerator", "runs", "target"), needs=("framework",)
-    ),
+    LayerRow(name="packages", components=("package",), needs=("framework",)),
 )  # fmt: skip
 """Every layer, from the hardware up to what a script imports."""
 
@@ -57,3 +55,8 @@ _LAYER_OF: dict[str, LayerName] = {component: row.name for row in LAYERS for com
 def layer_of(component: str) -> LayerName:
     """Return the layer of a component; that of packages for a distribution, and for a line of the spec."""
     return _LAYER_OF.get(component, "packages")
+
+
+def has_layer(component: str) -> bool:
+    """Return whether a name is a component of some layer, and no distribution or key of the spec."""
+    return component in _LAYER_OF

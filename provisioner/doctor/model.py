@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from provisioner.host.environment import PythonEnvironment
     from provisioner.host.remark import Remark
     from provisioner.lock.format.model import Lock
-    from provisioner.request import TargetHost
+    from provisioner.matrix.model import Matrix
+    from provisioner.request import Request, TargetHost
     from provisioner.spec.model import Spec
 
 LayerVerdict = Literal["yes", "no", "unverified", "assumed", "not-needed"]
@@ -52,6 +53,15 @@ class Question(Struct, frozen=True, kw_only=True):
     spec: Spec | None = None
     spec_file: str = ""
     is_strict: bool = False
+
+
+class Case(Struct, frozen=True, kw_only=True, eq=False):
+    """A machine and a question about it, with the matrix, and the request that they are put to the resolver as."""
+
+    matrix: Matrix
+    patient: Patient
+    question: Question
+    request: Request
 
 
 class Layer(Struct, frozen=True, kw_only=True):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from provisioner.doctor.judge import Judgement
     from provisioner.doctor.layers import LayerRow
-    from provisioner.doctor.model import Patient, Question
+    from provisioner.doctor.model import Case, Patient, Question
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
@@ -32,11 +32,13 @@ _ALWAYS = frozenset({"driver", "webdriver", "amdgpu", "driver_module", "kernel",
 PACKAGES = "packages"
 
 
-def found_in(row: LayerRow, matrix: Matrix, patient: Patient, question: Question, request: Request) -> tuple[Part, ...]:
-    return tuple(_found(row, matrix, patient, question, request))
+def found_in(row: LayerRow, case: Case) -> tuple[Part, ...]:
+    """Return what the machine has in a layer; for what it does not have itself, what the image or the environment has."""
+    return tuple(_found(row, case))
 
 
-def _found(row: LayerRow, matrix: Matrix, patient: Patient, question: Question, request: Request) -> Iterator[Part]:
+def _found(row: LayerRow, case: Case) -> Iterator[Part]:
+    patient, question, request = case.patient, case.question, case.request
     host = patient.target.host
     if row.name == "gpu":
         for gpu in host.gpus or ():
@@ -46,7 +48,7 @@ def _found(row: LayerRow, matrix: Matrix, patient: Patient, question: Question, 
     yield from _facts(row, host)
     match row.name:
         case "cuda":
-            yield from _level(matrix, host, request)
+            yield from _level(case.matrix, host, request)
         case "container" if patient.condition is not None and request.accelerator == "cuda":
             yield from (Part(name="engine", value=name) for name in patient.condition.engines)
         case "libraries":
@@ -118,9 +120,10 @@ def _installed(row: LayerRow, patient: Patient) -> Iterator[Part]:
         yield Part(name=PACKAGES, value=str(len(environment.distributions)), origin="environment")
 
 
-def wanted_in(row: LayerRow, question: Question, judgements: Sequence[Judgement], request: Request) -> tuple[Part, ...]:
+def wanted_in(row: LayerRow, case: Case, judgements: Sequence[Judgement]) -> tuple[Part, ...]:
     """Return what is wanted in a layer: by the lock, by the answer to the request, and by the nearest fixes of conflicts."""
     found: dict[str, Part] = {}
+    question, request = case.question, case.request
     if question.lock is not None:
         ranges = question.lock.stack.host_requirements
         found.update({name: Part(name=name, value=value) for name, value in ranges.items() if layer_of(name) == row.name})
@@ -139,7 +142,7 @@ def wanted_in(row: LayerRow, question: Question, judgements: Sequence[Judgement]
         for conflict in judgement.conflicts:
             fix = nearest_fix(conflict)
             for edit in fix.edits if fix is not None else ():
-                if layer_of(edit.component) == row.name and (isinstance(edit, SetFact) or edit.component not in found):
+                if edit.component in row.components and (isinstance(edit, SetFact) or edit.component not in found):
                     value = edit.change.removeprefix("==") if "," not in edit.change else edit.change
                     found[edit.component] = Part(name=edit.component, value=value)
     return tuple(found.values())

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from provisioner.components import COMPONENTS
+from provisioner.components import COMPONENTS, Move
 from provisioner.doctor import commands
 from provisioner.doctor.judge import spec_asking
 from provisioner.grounds import fault as of
@@ -26,25 +26,30 @@ from provisioner.resolver.problem import join
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.doctor.model import Patient, Question
+    from provisioner.doctor.model import Case
     from provisioner.grounds.conflict import Fix
     from provisioner.grounds.fault import Act, Fault
-    from provisioner.matrix.model import Matrix
-    from provisioner.request import Request
+
+_STEPS = (Move.LOADED_MODULES, Move.SECURE_BOOT, Move.CONTAINER_TOOLKIT)
+"""The changes of machines, besides that of a driver, that are told as a plan tells them."""
 
 MOST_REMEDIES = 3
 """The number of remedies that a layer has."""
 
 
 class RemedyFinder:
-    """Finds the remedies of the faults of one machine."""
+    """Finds the remedies of the faults of one machine.
 
-    def __init__(self, matrix: Matrix, patient: Patient, question: Question, request: Request) -> None:
-        self._matrix = matrix
-        self._patient = patient
-        self._question = question
-        self._request = request
-        (self._machine,) = machines_of((patient.target,), (1,))
+    The request of `case` is that of the question with the nearest fixes of all conflicts applied, so that a driver is chosen
+    for the machine as it will be then.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self._matrix = case.matrix
+        self._patient = case.patient
+        self._question = case.question
+        self._request = case.request
+        (self._machine,) = machines_of((case.patient.target,), (1,))
 
     def remedies(self, faults: Sequence[Fault]) -> tuple[Remedy, ...]:
         """Return the remedies of the faults of one layer, the nearest first."""
@@ -57,7 +62,8 @@ class RemedyFinder:
         if isinstance(fault, of.Contradicts):
             if self._question.lock is not None and all(_is_of_hardware(fix) for fix in fault.conflict.fixes):
                 yield self._run(of.SolveAnew(str(self._question.spec_file), self._patient.file))
-            yield from map(self._of_fix, fault.conflict.fixes)
+            for fix in fault.conflict.fixes:
+                yield from self._of_fix(fix)
         else:
             yield from self._of_driver(fault)
             yield from self._of_devices(fault)
@@ -73,7 +79,7 @@ class RemedyFinder:
             case of.NoDriver(component="amdgpu"):
                 yield self._run(of.LoadModule("amdgpu"))
             case of.NoDriver(component=component):
-                yield self._install(component, "")
+                yield from self._install(component, "")
 
     def _of_devices(self, fault: Fault) -> Iterator[Remedy]:
         match fault:
@@ -106,16 +112,17 @@ class RemedyFinder:
     def _run(self, act: Act) -> Remedy:
         return Remedy(act=act, command=commands.command(act, self._patient.target.host))
 
-    def _of_fix(self, fix: Fix) -> Remedy:
-        """Return a fix of the resolver as a remedy; the change of a machine by itself is the step of a plan."""
-        if len(fix.edits) != 1:
-            return Remedy(act=of.Mend(fix=fix))
-        (edit,) = fix.edits
-        if isinstance(edit, SetFact) and not edit.shown_by and edit.name == "driver":
-            return self._install("driver", edit.change)
-        if isinstance(edit, SetFact) and not edit.shown_by and COMPONENTS[edit.name].move is not None:
-            return self._change(edit)
-        return Remedy(act=of.Mend(fix=fix), command=self._command_of(fix, edit))
+    def _of_fix(self, fix: Fix) -> Iterator[Remedy]:
+        """Yield a fix of the resolver as a remedy; the change of one fact of a machine is the step of a plan."""
+        edit = fix.edits[0]
+        if len(fix.edits) == 1 and isinstance(edit, SetFact) and not edit.shown_by:
+            if edit.name == "driver":
+                yield from self._install("driver", edit.change)
+                return
+            if COMPONENTS[edit.name].move in _STEPS:
+                yield self._change(edit)
+                return
+        yield Remedy(act=of.Mend(fix=fix), command=self._command_of(fix, edit) if len(fix.edits) == 1 else "")
 
     def _command_of(self, fix: Fix, edit: object) -> str:
         if isinstance(edit, SetFact):
@@ -137,18 +144,18 @@ class RemedyFinder:
             act=of.Carry(action=found.action, details=found.details), command=commands.of_fact(edit, self._patient.target.host)
         )
 
-    def _install(self, component: str, change: str) -> Remedy:
-        """Return the remedy that installs the driver which the resolver would choose for the machine, within a range."""
+    def _install(self, component: str, change: str) -> Iterator[Remedy]:
+        """Yield the remedy that installs the driver which the resolver would choose for the machine, within a range."""
         chosen = self._chosen(component, change)
+        if not chosen:
+            return
         before = self._machine.facts
-        after = with_installed_together({**before, **chosen}, self._machine)
-        if component != "driver":
-            after = {**before, **chosen}
-        found = ActionFinder(self._matrix, self._machine, today=None).find(
-            "driver", before, after if component in after else {**after, component: ""}
-        )
+        after = {**before, **chosen}
+        if component == "driver":
+            after = with_installed_together(after, self._machine)
+        found = ActionFinder(self._matrix, self._machine, today=None).find("driver", before, after)
         command = commands.driver_command(chosen, self._patient.target.host) if component == "driver" else ""
-        return Remedy(act=of.Carry(action=found.action, details=found.details), command=command)
+        yield Remedy(act=of.Carry(action=found.action, details=found.details), command=command)
 
     def _chosen(self, component: str, change: str) -> dict[str, str]:
         """Return the driver, and the flavour of its modules, to install in place of what the machine has; {} if none fits."""

@@ -190,12 +190,16 @@ _UNNAMED = frozenset(
 )
 """Components whose values are told without their names, because the name of the layer says it or the value does."""
 
+PROVEN = "as the driver proves"
+"""What is told of a kernel that is not stated, on a machine whose driver runs."""
+
 _WAYS = {"minor-version": "by minor-version compatibility", "forward-compat": "by the image's cuda-compat"}
 
 IN_IMAGE = "in the image"
 """What is told in place of values that the machine does not have, because the image of a lock has them."""
 
 _TITLES = {
+    "pytorch_build": "build",
     "userspace_driver": "libcuda",
     "loaded_modules": "held by",
     "fabric_manager": "Fabric Manager",
@@ -232,6 +236,8 @@ def part_words(part: Part, *, most: int) -> str:
         return f"{value} {_WAYS[part.title]}"
     if part.origin == "driver":
         return f"driver runs up to {value}"
+    if part.name == "loaded_modules" and value == "free":
+        return "no other module on the GPU"
     if part.name in _UNNAMED:
         return value
     return f"{_TITLES.get(part.name, part.name)} {value}".rstrip()

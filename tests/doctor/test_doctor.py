@@ -56,7 +56,10 @@ def planted(scenario: Mapping[str, Any], root: Path) -> None:
     for path, content in scenario.get("files", {}).items():
         place = root / path
         if content is None:
-            shutil.rmtree(place) if place.is_dir() and not place.is_symlink() else place.unlink()
+            if place.is_dir() and not place.is_symlink():
+                shutil.rmtree(place)
+            else:
+                place.unlink()
             continue
         if place.is_symlink():
             place.unlink()
