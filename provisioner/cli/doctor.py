@@ -57,10 +57,11 @@ def doctor(
 
     Works offline and needs no root. Without LOCK it judges whether what is installed goes together.
     """
-    from provisioner.cli.display import json_data, step
+    from provisioner.cli.display import json_data, step, warn
     from provisioner.cli.doctor_report import examination_data, tell
-    from provisioner.doctor.examine import examine
+    from provisioner.doctor.examine import examine, untold
     from provisioner.matrix.cache import cached_matrix
+    from provisioner.words.remark import remark_words
 
     if host is not None and (root is not None or python is not None):
         other = "--root" if root is not None else "--python"
@@ -73,6 +74,8 @@ def doctor(
         patient = _recorded(known, host) if host is not None else _read(known, root or Path("/"), python)
         question = _question(wanted, patient, known, is_strict=strict)
         examination = examine(known, patient, question)
+    for remark in untold(patient, examination):
+        warn(remark_words(remark))
     if format is OutputFormat.JSON:
         json_data(examination_data(examination, question, patient, matrix=known))
     else:

@@ -61,7 +61,7 @@ def _row(layer: Layer, examination: Examination, matrix: Matrix) -> MarkedRow:
     if layer.follows and not layer.is_broken:
         paint = Paint.PLAIN
     title = layer_title(layer.name, examination.accelerator)
-    found = _joined(layer.found) or {"not-needed": "", "yes": PROVEN}.get(layer.verdict, "?")
+    found = _joined(layer.found) or {"not-needed": "", "yes": PROVEN if layer.name == "kernel" else "?"}.get(layer.verdict, "?")
     return MarkedRow(mark, paint, (title, found, _joined(layer.wanted)), tuple(_below(layer, matrix)))
 
 

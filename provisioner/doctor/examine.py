@@ -16,10 +16,11 @@ from provisioner.doctor.model import Case, Examination, Layer
 from provisioner.doctor.readings import found_in, wanted_in
 from provisioner.doctor.remedies import RemedyFinder
 from provisioner.grounds.doubt import MissingToolkit, UnreachedLibraries, Unstated, UnstatedGpus
-from provisioner.grounds.fault import Contradicts, Doubted, NoContainerToolkit, Reported, UnmetRequirements
+from provisioner.grounds.fault import Contradicts, Doubted, NoContainerToolkit, Reported, Seen, UnmetRequirements, Unseen
 from provisioner.grounds.fault import Unlisted as UnlistedFault
 from provisioner.grounds.finding import NewerGlibc, NotInstallable, UnknownGlibc, UnlistedRelease, Unverified
 from provisioner.host.facts import stated
+from provisioner.host.remark import DriverMismatch
 from provisioner.platforms import DEFAULT_PLATFORM
 from provisioner.request import Request
 from provisioner.resolver.rules.facts import has_running_driver
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.fault import Fault, LayerName
     from provisioner.host.model import Host
+    from provisioner.host.remark import Remark
     from provisioner.lock.format.model import LockedStack
     from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec
@@ -77,6 +79,12 @@ def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination
         runs=request.runs,
         assumes=tuple(dict.fromkeys(one for judgement in judgements if judgement.stack for one in judgement.stack.assumes)),
     )
+
+
+def untold(patient: Patient, examination: Examination) -> tuple[Remark, ...]:
+    """Return the remarks of the inspection that are no fault of any layer, because they are about what is left out."""
+    told = [fault.remark for layer in examination.layers for fault in layer.faults if isinstance(fault, Seen | Unseen)]
+    return tuple(one for one in patient.remarks if one not in told and not isinstance(one, DriverMismatch))
 
 
 def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Request, list[Fault]]:

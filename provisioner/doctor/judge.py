@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, convert
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from provisioner.grounds.conflict import Conflict, Fix
     from provisioner.grounds.finding import Finding
@@ -52,56 +52,82 @@ class Judgement(Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...] = ()
 
 
+class _Outcome(NamedTuple):
+    """What the resolver says to one request: a conflict, else its answer or the findings about a lock."""
+
+    conflict: Conflict | None = None
+    stack: Stack | None = None
+    findings: tuple[Finding, ...] = ()
+
+
 def judge(matrix: Matrix, request: Request, *, beside: Mapping[Key, Candidate] | None = None) -> Judgement:
     """Return the opinion on a request without a lock; `beside` are installed distributions, by key."""
-    conflicts: list[Conflict] = []
-    while True:
+
+    def ask(asked: Request) -> _Outcome:
         try:
-            stack = solve_system(join(matrix, request), beside=beside, finds_all=False)
+            return _Outcome(stack=solve_system(join(matrix, asked), beside=beside, finds_all=False))
         except NoStackError as error:
-            conflicts.append(error.conflict)
-            mended = _mended(error.conflict, request)
-            if mended is None or len(conflicts) == MOST_CONFLICTS:
-                return Judgement(mended=request, conflicts=tuple(conflicts))
-            request = mended
-            continue
-        return Judgement(mended=request, conflicts=tuple(conflicts), stack=stack)
+            return _Outcome(conflict=error.conflict)
+
+    return _judged(request, ask)
 
 
 def judge_lock(matrix: Matrix, request: Request, lock: Lock, *, file: str) -> Judgement:
     """Return the opinion on a lock of one platform on the hosts of a request, as `check` has it; `file` is the lock's name."""
-    conflicts: list[Conflict] = []
-    while True:
-        findings = tuple(stack_findings(lock, join(matrix, request), file=file, has_other_hosts=True))
+
+    def ask(asked: Request) -> _Outcome:
+        findings = tuple(stack_findings(lock, join(matrix, asked), file=file, has_other_hosts=True))
         stale = next((one for one in findings if isinstance(one, StaleStack)), None)
-        if stale is None:
-            return Judgement(mended=request, conflicts=tuple(conflicts), findings=findings)
-        conflicts.append(stale.conflict)
-        mended = _mended(stale.conflict, request)
-        if mended is None or len(conflicts) == MOST_CONFLICTS:
-            return Judgement(mended=request, conflicts=tuple(conflicts))
-        request = mended
+        return _Outcome(findings=findings) if stale is None else _Outcome(conflict=stale.conflict)
+
+    return _judged(request, ask)
+
+
+def _judged(request: Request, ask: Callable[[Request], _Outcome]) -> Judgement:
+    """Return all conflicts of a request, and the outcome once each is mended, or a fact of it left out.
+
+    A conflict has no fix while there is another one beside it. It is looked for again when that is mended, with its fact alone
+    put back.
+    """
+    conflicts: list[Conflict] = []
+    left_out: dict[int, str] = {}
+    mended = request
+    while (outcome := ask(mended)).conflict is not None and len(conflicts) < MOST_CONFLICTS:
+        conflicts.append(outcome.conflict)
+        fix = nearest_fix(outcome.conflict)
+        if fix is not None:
+            mended = applied(fix, mended)
+            continue
+        fact = fact_to_doubt(outcome.conflict)
+        if fact is None or fact in left_out.values():
+            break
+        left_out[len(conflicts) - 1] = fact
+        mended = _with_host(mended, _without_fact(mended.hosts[0].host, fact))
+    if outcome.conflict is None:
+        for index, fact in left_out.items():
+            alone = _with_host(mended, _with_fact_of(mended.hosts[0].host, request.hosts[0].host, fact))
+            again = ask(alone).conflict
+            if again is not None:
+                conflicts[index] = again
+    return Judgement(mended=mended, conflicts=tuple(conflicts), stack=outcome.stack, findings=outcome.findings)
+
+
+def _with_host(request: Request, host: Host) -> Request:
+    """Return the request of one machine with other facts of it."""
+    return replace(request, hosts=(replace(request.hosts[0], host=host),))
+
+
+def _with_fact_of(host: Host, other: Host, component: str) -> Host:
+    """Return a host with the fact of `other` about a component; a driver's with its flavour."""
+    if component == "gpu":
+        return replace(host, gpus=other.gpus)
+    return replace(host, driver=other.driver) if component == "driver" else with_fact(host, component, stated(other, component))
 
 
 def nearest_fix(conflict: Conflict) -> Fix | None:
     """Return the nearest fix that gives up nothing and changes no hardware, else the nearest of all; None without fixes."""
     kept = (fix for fix in conflict.fixes if not fix.gives_up and all(edit.component != "gpu" for edit in fix.edits))
     return next(kept, None) or next(iter(conflict.fixes), None)
-
-
-def _mended(conflict: Conflict, request: Request) -> Request | None:
-    """Return a request without a conflict, so that the next one is found: with the nearest fix, else without a fact of it.
-
-    None if the conflict has neither.
-    """
-    fix = nearest_fix(conflict)
-    if fix is not None:
-        return applied(fix, request)
-    fact = fact_to_doubt(conflict)
-    if fact is None:
-        return None
-    hosts = tuple(replace(one, host=_without_fact(one.host, fact)) for one in request.hosts)
-    return replace(request, hosts=hosts)
 
 
 def fact_to_doubt(conflict: Conflict) -> str | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import RUNTIMES
 from provisioner.components import ABSENT
 from provisioner.doctor.environment import layer_of_distribution, locked_version
 from provisioner.doctor.judge import nearest_fix
-from provisioner.doctor.layers import layer_of
+from provisioner.doctor.layers import LAYERS, layer_of
 from provisioner.grounds.edit import SetFact
 from provisioner.grounds.fault import Part
 from provisioner.host.facts import stated
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
+    from provisioner.resolver.stack import Stack
 
 _HIDDEN = frozenset({"pytorch_build", "platform", "image", "glibc"})
 _UNINTERESTING = {"loaded_modules": "free", "virtualization": "none", "nvswitch": ABSENT, "fabric_manager": ABSENT}
@@ -131,10 +133,8 @@ def wanted_in(row: LayerRow, case: Case, judgements: Sequence[Judgement]) -> tup
     for judgement in judgements:
         if judgement.stack is not None:
             stack = judgement.stack
-            ranges = {
-                **stack.host_requirements,
-                **{name: stack.components[name] for name in ("cuda", "rocm") if name in stack.components},
-            }
+            chosen = _chosen(stack, is_asked=question.spec is not None)
+            ranges = {**stack.host_requirements, **chosen}
             for name, value in ranges.items():
                 if layer_of(name) == row.name:
                     found.setdefault(name, Part(name=name, value=value, title=stack.basis if name == "cuda" else ""))
@@ -146,6 +146,15 @@ def wanted_in(row: LayerRow, case: Case, judgements: Sequence[Judgement]) -> tup
                     value = edit.change.removeprefix("==") if "," not in edit.change else edit.change
                     found[edit.component] = Part(name=edit.component, value=value)
     return tuple(found.values())
+
+
+def _chosen(stack: Stack, *, is_asked: bool) -> dict[str, str]:
+    """Return the runtime of an answer, and, if a spec asked for it, what an installer would bring."""
+    named = [name for row in LAYERS if is_asked and row.name in {"libraries", "python", "framework"} for name in row.components]
+    found = {name: stack.components[name] for name in (*RUNTIMES, *named) if name in stack.components and name not in _HIDDEN}
+    if "pytorch" in found:
+        found["pytorch"] = f"{found['pytorch']}+{stack.components.get('pytorch_build', '')}".rstrip("+")
+    return found
 
 
 def _wanted_of_lock(row: LayerRow, question: Question, request: Request) -> Iterator[Part]:

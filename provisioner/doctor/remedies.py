@@ -60,7 +60,8 @@ class RemedyFinder:
 
     def _of(self, fault: Fault) -> Iterator[Remedy]:
         if isinstance(fault, of.Contradicts):
-            if self._question.lock is not None and all(_is_of_hardware(fix) for fix in fault.conflict.fixes):
+            is_of_lock = self._question.lock is not None and any(one.component == "gpu" for one in fault.conflict.members)
+            if is_of_lock and all(_is_of_hardware(fix) for fix in fault.conflict.fixes):
                 yield self._run(of.SolveAnew(str(self._question.spec_file), self._patient.file))
             for fix in fault.conflict.fixes:
                 yield from self._of_fix(fix)
@@ -162,7 +163,7 @@ class RemedyFinder:
         host = self._request.hosts[0].host
         for name in ("driver", *INSTALLED_WITH_DRIVER):
             host = with_fact(host, name, None)
-        hosts = (replace(self._request.hosts[0], host=replace(host, loaded_modules=None)),)
+        hosts = (replace(self._request.hosts[0], host=replace(host, gpus=self._patient.target.host.gpus)),)
         for strategy in ("stable", "newest"):
             spec = spec_asking(
                 name="driver",

@@ -65,10 +65,12 @@ def active_environment(machine: Machine, python: Path | None) -> PythonEnvironme
         # `bin/python` is a link to the interpreter that the environment was made with: its own place counts.
         path = Path(os.path.abspath(python)) if machine.is_live else python  # noqa: PTH100 - does not resolve symbolic links
         place = str(path.parent.parent).lstrip("/")
-        found = read_environment(machine, place, found_by="--python")
+        is_there = not machine.is_live or path.exists()
+        found = read_environment(machine, place, found_by="--python") if is_there else None
         if found is None:
             raise UsageError(
-                f"--python `{python}` is in no environment: no lib/python3.*/site-packages stands beside its folder",
+                f"--python `{python}` is no interpreter of an environment: "
+                + ("no lib/python3.*/site-packages is beside its folder" if is_there else "it is not there"),
                 hints=("name the interpreter in the `bin` folder of an environment, such as .venv/bin/python",),
             )
         return found

@@ -186,6 +186,7 @@ _UNNAMED = frozenset(
         "engine",
         "platform",
         "python_arch",
+        "virtualization",
     }
 )
 """Components whose values are told without their names, because the name of the layer says it or the value does."""
