@@ -53,7 +53,7 @@ def doctor(
     matrix: MatrixOption = None,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
-    """Say layer by layer, from GPU and kernel to framework, what is found, what is wanted, and what to do.
+    """Say layer by layer what is found, what is wanted, and what to do, from GPU and kernel to framework and packages.
 
     Works offline and needs no root. Without LOCK it judges whether what is installed goes together.
     """
