@@ -72,7 +72,7 @@ def doctor(
     known = cached_matrix(matrix)
     with step("Examining"):
         patient = _recorded(known, host) if host is not None else _read(known, root or Path("/"), python)
-        question = _question(wanted, patient, known, is_strict=strict)
+        question = _question(wanted, patient, matrix, is_strict=strict)
         examination = examine(known, patient, question)
     for remark in untold(patient, examination):
         warn(remark_words(remark))
@@ -115,7 +115,7 @@ def _read(matrix: Matrix, root: Path, python: Path | None) -> Patient:
     )
 
 
-def _question(wanted: Path | None, patient: Patient, matrix: Matrix, *, is_strict: bool) -> Question:
+def _question(wanted: Path | None, patient: Patient, matrix: Path | None, *, is_strict: bool) -> Question:
     """Return the question that the argument asks; raises `UsageError` for a folder without, or with several, locks."""
     from provisioner.doctor.model import Question
     from provisioner.lock.format.file import lock_path, read_lock
@@ -131,9 +131,9 @@ def _question(wanted: Path | None, patient: Patient, matrix: Matrix, *, is_stric
         spec_path = path.parent / one.spec_file
         spec = None
         if spec_path.is_file():
-            spec = read_without_hosts(spec_path, target=one.target or None).spec
+            spec = read_without_hosts(spec_path, matrix=matrix, target=one.target or None).spec
         return Question(lock=one, lock_file=str(path), spec=spec, spec_file=str(spec_path), is_strict=is_strict)
-    inputs = read_without_hosts(path)
+    inputs = read_without_hosts(path, matrix=matrix)
     beside = path.parent / lock_path(inputs.spec.name)
     if beside.is_file():
         return replace(_question(beside, patient, matrix, is_strict=is_strict), spec=inputs.spec)

@@ -112,6 +112,7 @@ def _ending(examination: Examination, question: Question, patient: Patient) -> I
         has_judged=examination.has_judged,
         is_asked=question.lock is not None or question.spec is not None,
         is_recorded=not patient.is_seen,
+        is_container=patient.is_seen and patient.target.host.virtualization == "container",
         lacks_environment=patient.environment is None and (question.lock is None or examination.runs == "host"),
     )
     yield from (Line(text, "note:", Paint.STRONG) for text in advice)

@@ -29,6 +29,10 @@ _CONFIGURED = ("docker", "containerd", "crio")
 _MOK = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der", "debian": "/var/lib/dkms/mok.pub"}
 
 
+_OF_THE_HOST = (of.LoadModule, of.BuildModule, of.ProvideDevices, of.InstallToolkit, of.WriteCdi)
+"""What is done on the host of a container, and never in the container."""
+
+
 def family(host: Host) -> str:
     """Return the package manager of a host: `apt`, `dnf` or `zypper`; "" if it is unknown."""
     if host.os is None:
@@ -44,6 +48,8 @@ def configured_engine(engines: Sequence[str]) -> str:
 
 def command(act: Act, host: Host) -> str:
     """Return the command that carries out a remedy on a host; "" if no single command does."""
+    if host.virtualization == "container" and isinstance(act, _OF_THE_HOST):
+        return ""
     tool = family(host)
     match act:
         case of.LoadModule(name=name):
@@ -67,8 +73,8 @@ def command(act: Act, host: Host) -> str:
 def _installation(act: Act) -> str:
     """Return the command of a remedy that installs distributions into the environment that is active; "" for others."""
     match act:
-        case of.InstallBuild(distribution=distribution, version=version, index=index):
-            return f"uv pip install '{distribution}=={version}' --index {index}"
+        case of.InstallBuild(requirement=requirement, index=index):
+            return f"uv pip install {quote(requirement)}{f' --index {index}' if index else ''}"
         case of.InstallLock(file=file, python=python):
             return f"{f'uv venv --python {python} && ' if python else ''}uv pip install -r {file}"
         case of.SolveAnew(spec=spec, host=host):
@@ -82,6 +88,8 @@ def _installation(act: Act) -> str:
 
 def of_fact(edit: SetFact, host: Host) -> str:
     """Return the command that changes a fact of a host; "" if no single command does."""
+    if host.virtualization == "container":
+        return ""
     tool = family(host)
     if edit.shown_by:
         return "sudo reboot"

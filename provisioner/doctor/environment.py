@@ -9,6 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
+from provisioner.accelerators import ON_GPUS
 from provisioner.doctor.layers import layer_of
 from provisioner.grounds.fault import CpuBuild, Difference, NotAsLocked, OtherPython, Unlisted
 from provisioner.grounds.requirement import Subject
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.fault import Fault, LayerName
     from provisioner.host.environment import PythonEnvironment
+    from provisioner.host.model import Host
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.resolver.requirement import Candidate, Key
@@ -38,10 +40,25 @@ def layer_of_distribution(name: str) -> LayerName:
     return "libraries" if name.startswith(_LIBRARIES) else "packages"
 
 
-def requires_of(environment: PythonEnvironment, matrix: Matrix, *, on_gpus: bool) -> tuple[dict[str, str], list[Fault]]:
+_PLUGINS = {
+    ("jax", "cuda"): ("jax-cuda",),
+    ("jax", "rocm"): ("jax-rocm",),
+    ("tensorflow", "cuda"): ("nvidia-cudnn-",),
+}
+"""The beginnings of the names of distributions without which a framework computes on the CPU, and says so in its log alone.
+
+Sources: "Installing JAX" (jax[cuda12] brings jax-cuda12-plugin); "Install TensorFlow with pip" (tensorflow[and-cuda] brings
+cuDNN, which otherwise must be the system's).
+"""
+
+
+def requires_of(
+    environment: PythonEnvironment, matrix: Matrix, *, host: Host, accelerator: str
+) -> tuple[dict[str, str], list[Fault]]:
     """Return what an environment holds as the `requires` of a spec, and faults of what cannot be required.
 
-    These are releases that the matrix does not list, and, if the machine has GPUs, builds that use none.
+    These are releases that the matrix does not list, and, on a `host` whose GPUs call for an accelerator, frameworks that are
+    installed for the CPU alone.
     """
     requires: dict[str, str] = {}
     faults: list[Fault] = []
@@ -52,13 +69,12 @@ def requires_of(environment: PythonEnvironment, matrix: Matrix, *, on_gpus: bool
         build = environment.torch.build if component == "pytorch" and environment.torch is not None else ""
         version = installed.version.partition("+")[0]
         subject = Subject(component, f"{version}+{build}" if build else version)
-        known = [one for one in matrix.components[component].releases if str(one.version) == version]
-        if build and not any(one.name == build for release in known for one in release.builds):
-            known = []
-        if build == "cpu" and on_gpus:
-            accelerator = "cuda"
-            faults.append(CpuBuild(layer="framework", subject=subject, accelerator=accelerator))
-        elif not known:
+        releases = [one for one in matrix.components[component].releases if str(one.version) == version]
+        is_listed = any(not build or any(one.name == build for one in release.builds) for release in releases)
+        lacks = _lacking(component, environment, host, accelerator)
+        if accelerator in ON_GPUS and host.gpus != () and (build == "cpu" or lacks):
+            faults.append(CpuBuild(layer="framework", subject=subject, accelerator=accelerator, lacks=lacks))
+        elif not is_listed:
             faults.append(Unlisted(layer=layer_of(component), subject=subject))
         else:
             requires[component] = f"=={version}"
@@ -66,8 +82,17 @@ def requires_of(environment: PythonEnvironment, matrix: Matrix, *, on_gpus: bool
                 requires["pytorch_build"] = build
     series = environment.python_series
     if requires and any(str(one.version) == series for one in matrix.components["python"].releases):
-        requires["python"] = f"=={series}.*" if "." not in series else f"=={series}"
+        requires["python"] = f"=={series}"
     return requires, faults
+
+
+def _lacking(component: str, environment: PythonEnvironment, host: Host, accelerator: str) -> str:
+    """Return the beginning of the name of the distribution that a framework lacks to use GPUs; "" if it lacks none."""
+    beginnings = _PLUGINS.get((component, accelerator), ())
+    has_cudnn_of_system = component == "tensorflow" and host.libraries is not None and host.libraries.cudnn is not None
+    if not beginnings or has_cudnn_of_system or any(name.startswith(beginnings) for name in environment.distributions):
+        return ""
+    return beginnings[0]
 
 
 def candidates_of(environment: PythonEnvironment) -> dict[Key, Candidate]:

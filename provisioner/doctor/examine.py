@@ -61,7 +61,9 @@ def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination
         own = tuple(fault for fault in found if fault.layer == row.name)
         wanted = wanted_in(row, case, judgements)
         seen = found_in(row, case)
-        is_asked = _is_asked(row.name, case)
+        # A lock, or an environment, without framework and libraries of CUDA asks nothing of these layers.
+        is_empty = row.name in {"framework", "libraries"} and not (seen or wanted)
+        is_asked = _is_asked(row.name, case) and not is_empty
         is_shown = row.name == "kernel" and has_running_driver(patient.target.host)  # a driver that runs proves its kernel
         layers.append(
             Layer(
@@ -101,9 +103,9 @@ def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Requ
     else:
         runs = "container" if patient.environment is None and _has_toolkit(patient) else "host"
         spec = spec_asking(name="this-machine", runs=runs)
-        on_gpus = Request(spec=spec, hosts=(target,), platform=platform).accelerator in ON_GPUS and target.host.gpus != ()
+        accelerator = Request(spec=spec, hosts=(target,), platform=platform).accelerator
         if patient.environment is not None:
-            requires, faults = requires_of(patient.environment, matrix, on_gpus=on_gpus)
+            requires, faults = requires_of(patient.environment, matrix, host=target.host, accelerator=accelerator)
             spec = replace(spec, requires=requires)
     request = Request(spec=spec, hosts=(target,), platform=platform, has_strict_option=question.is_strict)
     return request, faults
@@ -195,7 +197,7 @@ def _once(faults: Sequence[Fault], patient: Patient) -> list[Fault]:
     host = patient.target.host
     lacks_toolkit = any(isinstance(fault, NoContainerToolkit) for fault in faults)
     lacks_gpus = {fault.layer for fault in faults if not isinstance(fault, Doubted) and fault.verdict == "unverified"}
-    kept: dict[str, Fault] = {}
+    kept: list[Fault] = []
     for fault in faults:
         if isinstance(fault, Doubted):
             doubt = fault.doubt
@@ -208,8 +210,9 @@ def _once(faults: Sequence[Fault], patient: Patient) -> list[Fault]:
                 continue  # a fact that was left out to look for the next conflict
             if isinstance(doubt, UnreachedLibraries) or (doubt.component == "gpu" and "gpu" in lacks_gpus):
                 continue
-        kept.setdefault(repr(fault), fault)
-    return list(kept.values())
+        if fault not in kept:
+            kept.append(fault)
+    return kept
 
 
 def _states(host: Host, component: str) -> bool:
@@ -219,10 +222,9 @@ def _states(host: Host, component: str) -> bool:
 def _is_asked(name: LayerName, case: Case) -> bool:
     """Return whether anything depends on a layer: the GPUs, what shall run, or what is installed."""
     patient, question, request = case.patient, case.question, case.request
-    on_gpus = (request.accelerator in ON_GPUS and patient.target.host.gpus != ()) or (
-        request.accelerator in ON_GPUS and (question.lock is not None or question.spec is not None)
-    )
-    has_content = question.lock is not None or question.spec is not None or patient.environment is not None
+    is_question = question.lock is not None or question.spec is not None
+    on_gpus = request.accelerator in ON_GPUS and (is_question or patient.target.host.gpus != ())
+    has_content = is_question or patient.environment is not None
     match name:
         case "gpu" | "driver" | "cuda":
             return on_gpus

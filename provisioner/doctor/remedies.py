@@ -184,8 +184,14 @@ class RemedyFinder:
             stack = solve_system(join(self._matrix, replace(self._request, spec=spec)), finds_all=False)
         except NoStackError:
             return
+        pin = next((one for one in stack.pins if one.component == component), None)
         if component == "pytorch" and "pytorch_build" in stack.components:
             yield self._run(_torch(version, stack.components["pytorch_build"]))
+        elif pin is not None:
+            releases = (one for one in self._matrix.components[component].releases if str(one.version) == version)
+            install = next((one.install for release in releases for one in release.builds if one.name == pin.build), "")
+            if install:
+                yield self._run(of.InstallBuild(requirement=f"{install}=={version}"))
 
 
 def _is_of_hardware(fix: Fix) -> bool:
@@ -193,6 +199,5 @@ def _is_of_hardware(fix: Fix) -> bool:
 
 
 def _torch(version: str, build: str) -> of.InstallBuild:
-    return of.InstallBuild(
-        distribution=DISTRIBUTION_OF_COMPONENT["pytorch"], version=f"{version}+{build}", index=PYTORCH.format(variant=build)
-    )
+    distribution = DISTRIBUTION_OF_COMPONENT["pytorch"]
+    return of.InstallBuild(requirement=f"{distribution}=={version}+{build}", index=PYTORCH.format(variant=build))

@@ -131,10 +131,14 @@ class StaleCdi(Fault, frozen=True, kw_only=True):
 
 
 class CpuBuild(Fault, frozen=True, kw_only=True):
-    """An installed build of a framework that uses no GPU, on a machine that has some."""
+    """An installed framework that uses no GPU, on a machine that has some.
+
+    `lacks` is the beginning of the name of the distribution that is missing for it, "" for a build without code for GPUs.
+    """
 
     subject: Subject
     accelerator: str
+    lacks: str = ""
 
 
 class OtherPython(Fault, frozen=True, kw_only=True):
@@ -222,11 +226,10 @@ class ProvideDevices(Struct, frozen=True):
 
 
 class InstallBuild(Struct, frozen=True, kw_only=True):
-    """To install a build of a framework's distribution; `index` is the address of the index that has the build."""
+    """To install a build of a framework; `requirement` is PEP 508, `index` the address of the build's index, "" for none."""
 
-    distribution: str
-    version: str
-    index: str
+    requirement: str
+    index: str = ""
 
 
 class InstallLock(Struct, frozen=True):

@@ -75,6 +75,8 @@ def fault_words(fault: Fault) -> str:
             return "no NVIDIA Container Toolkit is installed, without which no container is given a GPU"
         case of.StaleCdi(file=file, mounts=mounts, driver=driver):
             return f"{file} mounts the files of driver {mounts}, and driver {driver} is installed"
+        case of.CpuBuild(subject=subject, lacks=lacks) if lacks:
+            return f"{subject} is installed without {lacks}…, and so computes on the CPU, although this machine has a GPU"
         case of.CpuBuild(subject=subject):
             return f"{subject} is a build for the CPU alone, and this machine has a GPU"
         case of.OtherPython(locked=locked, installed=installed):
@@ -144,8 +146,8 @@ def act_words(act: Act) -> str:
             return f"load the driver; a container is given {listed(files)} with --device"
         case of.RestartWsl():
             return "update the NVIDIA driver on Windows, then restart WSL; inside WSL no driver is installed"
-        case of.InstallBuild(distribution=distribution, version=version):
-            return f"install {distribution} {version}, which uses the GPU"
+        case of.InstallBuild(requirement=requirement):
+            return f"install {requirement}, which uses the GPU"
         case of.InstallLock(python=python):
             return f"install the lock into an environment of Python {python}" if python else "install the lock"
         case of.SolveAnew():
@@ -262,9 +264,15 @@ def answer_words(verdict: str, host: str, subject: str, *, first: str, has_judge
     return f"whether {what} cannot be told" if has_judged else f"there is nothing to judge on {host}"
 
 
-def advice_words(*, has_judged: bool, is_asked: bool, is_recorded: bool, lacks_environment: bool) -> tuple[str, ...]:
+def advice_words(
+    *, has_judged: bool, is_asked: bool, is_recorded: bool, lacks_environment: bool, is_container: bool
+) -> tuple[str, ...]:
     """Return what would tell more: a lock, an environment, the machine itself."""
     found = []
+    if is_container:
+        found.append(
+            "this is a container: kernel, driver and devices are those of its host; `provision doctor` there sees more"
+        )
     if not has_judged and not is_asked:
         found.append("nothing here computes on a GPU and no framework is installed; `provision doctor LOCK` asks about a lock")
     if lacks_environment and not is_recorded:
