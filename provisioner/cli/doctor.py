@@ -9,7 +9,7 @@ import typer
 from msgspec.structs import replace
 
 from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat, StrictOption
-from provisioner.errors import UsageError
+from provisioner.errors import RefusedError, UsageError
 
 if TYPE_CHECKING:
     from provisioner.doctor.model import Patient, Question
@@ -127,6 +127,11 @@ def _question(wanted: Path | None, patient: Patient, matrix: Path | None, *, is_
     if path.suffix == ".toml" and path.name != "pyproject.toml":
         lock = read_lock(path)
         platform = patient.target.host.platform or lock.platforms[0]
+        if platform not in lock.platforms:
+            raise RefusedError(
+                f"`{path}` is for {', '.join(lock.platforms)}, and {patient.target.label} is {platform}",
+                hints=(f"add {platform} under `target.platform` of its spec, and solve again",),
+            )
         one = lock.on(platform)
         spec_path = path.parent / one.spec_file
         spec = None

@@ -77,7 +77,7 @@ def _installation(act: Act) -> str:
             return f"uv pip install {quote(requirement)}{f' --index {index}' if index else ''}"
         case of.InstallLock(file=file, python=python):
             return f"{f'uv venv --python {python} && ' if python else ''}uv pip install -r {file}"
-        case of.SolveAnew(spec=spec, host=host):
+        case of.SolveAnew(spec=spec, host=host) if spec:
             profile = host or "this.yaml"
             inspected = "" if host else f"provision inspect > {profile} && "
             return f"{inspected}provision solve {quote(spec)} --host {quote(profile)}"

@@ -62,7 +62,9 @@ class RemedyFinder:
         if isinstance(fault, of.Contradicts):
             is_of_lock = self._question.lock is not None and any(one.component == "gpu" for one in fault.conflict.members)
             if is_of_lock and all(_is_of_hardware(fix) for fix in fault.conflict.fixes):
-                yield self._run(of.SolveAnew(str(self._question.spec_file), self._patient.file))
+                yield self._run(
+                    of.SolveAnew(self._question.spec_file if self._question.spec is not None else "", self._patient.file)
+                )
             for fix in fault.conflict.fixes:
                 yield from self._of_fix(fix)
         else:

@@ -241,7 +241,10 @@ class InstallLock(Struct, frozen=True):
 
 
 class SolveAnew(Struct, frozen=True):
-    """To solve the spec of a lock for this machine, whose profile is in the file `host`, "" if none is recorded."""
+    """To solve the spec of a lock for this machine.
+
+    `spec` is the file of the spec, "" if it is not there, and `host` that of the machine's profile, "" if none is recorded.
+    """
 
     spec: str
     host: str

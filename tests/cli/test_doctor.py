@@ -114,6 +114,23 @@ def test_a_folder_with_one_lock_stands_for_it(capsys: pytest.CaptureFixture[str]
     assert "has 2 locks, and one is examined at a time" in capsys.readouterr().err
 
 
+def test_a_lock_of_another_platform_does_not_run(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    profile = tmp_path / "arm.yaml"
+    profile.write_text("platform: linux/arm64\n")
+    assert leave("doctor", str(LOCK), "--host", str(profile)) == 1
+    assert f"`{LOCK}` is for linux/amd64, and arm.yaml is linux/arm64" in capsys.readouterr().err
+
+
+def test_in_a_container_no_command_of_its_host_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    machine = tmp_path / "machine"
+    shutil.copytree(HOSTS / "nouveau", machine, symlinks=True)
+    (machine / ".dockerenv").touch()
+    assert leave("doctor", "--root", str(machine)) == 1
+    printed = capsys.readouterr().out
+    assert "$ " not in printed
+    assert "note: this is a container: kernel, driver and devices are those of its host" in printed
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
