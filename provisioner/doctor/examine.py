@@ -15,8 +15,17 @@ from provisioner.doctor.layers import LAYERS, has_layer, layer_of
 from provisioner.doctor.model import Case, Examination, Layer
 from provisioner.doctor.readings import found_in, wanted_in
 from provisioner.doctor.remedies import RemedyFinder
-from provisioner.grounds.doubt import MissingToolkit, UnreachedLibraries, Unstated, UnstatedGpus
-from provisioner.grounds.fault import Contradicts, Doubted, NoContainerToolkit, Reported, Seen, UnmetRequirements, Unseen
+from provisioner.grounds.doubt import MissingToolkit, Unstated, UnstatedGpus
+from provisioner.grounds.fault import (
+    Contradicts,
+    Doubted,
+    NoContainerToolkit,
+    Reported,
+    Seen,
+    UnmetRequirements,
+    Unseen,
+    Unsettled,
+)
 from provisioner.grounds.fault import Unlisted as UnlistedFault
 from provisioner.grounds.finding import NewerGlibc, NotInstallable, UnknownGlibc, UnlistedRelease, Unverified
 from provisioner.host.facts import stated
@@ -30,7 +39,7 @@ if TYPE_CHECKING:
 
     from provisioner.doctor.model import LayerVerdict, Patient, Question
     from provisioner.grounds.conflict import Conflict
-    from provisioner.grounds.fault import Fault, LayerName
+    from provisioner.grounds.fault import Fault, LayerName, Part
     from provisioner.host.model import Host
     from provisioner.host.remark import Remark
     from provisioner.lock.format.model import LockedStack
@@ -65,12 +74,13 @@ def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination
         is_empty = row.name in {"framework", "libraries"} and not (seen or wanted)
         is_asked = _is_asked(row.name, case) and not is_empty
         is_shown = row.name == "kernel" and has_running_driver(patient.target.host)  # a driver that runs proves its kernel
+        is_known = is_shown or (bool(seen) and not _unknown(row.name, seen, wanted))
         layers.append(
             Layer(
                 name=row.name,
                 found=seen,
                 wanted=wanted,
-                verdict=_verdict(own, is_asked=is_asked, is_found=bool(seen) or is_shown, is_strict=question.is_strict),
+                verdict=_verdict(own, is_asked=is_asked, is_found=is_known, is_strict=question.is_strict),
                 faults=own,
                 remedies=finder.remedies(own),
             )
@@ -164,7 +174,7 @@ def _faults_of(judgement: Judgement) -> Iterator[Fault]:
             case NewerGlibc() | NotInstallable():
                 yield Reported(layer="system" if isinstance(finding, NewerGlibc) else "packages", finding=finding)
             case UnknownGlibc():
-                pass  # `glibc` of the host is doubted already
+                yield Unsettled(layer="system", finding=finding)
 
 
 def layer_to_mend(conflict: Conflict) -> LayerName:
@@ -196,7 +206,7 @@ def _once(faults: Sequence[Fault], patient: Patient) -> list[Fault]:
     """
     host = patient.target.host
     lacks_toolkit = any(isinstance(fault, NoContainerToolkit) for fault in faults)
-    lacks_gpus = {fault.layer for fault in faults if not isinstance(fault, Doubted) and fault.verdict == "unverified"}
+    are_gpus_unknown = any(isinstance(fault, Unseen) and fault.layer == "gpu" for fault in faults)
     kept: list[Fault] = []
     for fault in faults:
         if isinstance(fault, Doubted):
@@ -208,7 +218,7 @@ def _once(faults: Sequence[Fault], patient: Patient) -> list[Fault]:
                 continue
             if isinstance(doubt, Unstated | UnstatedGpus) and _states(host, doubt.component):
                 continue  # a fact that was left out to look for the next conflict
-            if isinstance(doubt, UnreachedLibraries) or (doubt.component == "gpu" and "gpu" in lacks_gpus):
+            if doubt.component == "gpu" and are_gpus_unknown:
                 continue
         if fault not in kept:
             kept.append(fault)
@@ -239,6 +249,16 @@ def _is_asked(name: LayerName, case: Case) -> bool:
         case "framework" | "libraries":
             return bool(request.spec.requires) or question.lock is not None
     return False
+
+
+def _unknown(name: LayerName, seen: Sequence[Part], wanted: Sequence[Part]) -> set[str]:
+    """Return the components that are wanted in a layer and of which nothing was found, so that the layer is no yes.
+
+    What a wheel brings of CUDA's libraries is found under the name of its distribution, and is compared with the lock.
+    """
+    if name in {"libraries", "framework", "packages"}:
+        return set()
+    return {part.name for part in wanted} - {part.name for part in seen}
 
 
 def _verdict(faults: Iterable[Fault], *, is_asked: bool, is_found: bool, is_strict: bool) -> LayerVerdict:

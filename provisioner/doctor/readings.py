@@ -58,7 +58,7 @@ def _found(row: LayerRow, case: Case) -> Iterator[Part]:
                 Part(name=name, value=value) for name, value in (host.libraries.versions if host.libraries else {}).items()
             )
     if question.lock is not None and request.runs == "container":
-        yield from _locked(row, question, origin="image")
+        yield from _in_image(row, question)
     elif patient.environment is not None and request.runs == "host":
         yield from _installed(row, patient)
 
@@ -87,15 +87,16 @@ def _level(matrix: Matrix, host: Host, request: Request) -> Iterator[Part]:
         yield Part(name="rocm", value=host.libraries.rocm)
 
 
-def _locked(row: LayerRow, question: Question, *, origin: str) -> Iterator[Part]:
+def _in_image(row: LayerRow, question: Question) -> Iterator[Part]:
+    """Yield what the image of a lock has, which the lock says and nobody looked at."""
     assert question.lock is not None, "only a lock has a locked stack"
     if row.name in {"cuda", "gpu", "kernel", "driver", "system"}:
         return
     for name, value in _components(question).items():
         if layer_of(name) == row.name:
-            yield Part(name=name, value=value, origin=origin)  # type: ignore[arg-type]
+            yield Part(name=name, value=value, origin="image")
     if row.name == PACKAGES:
-        yield Part(name=PACKAGES, value=str(len(question.lock.packages)), origin=origin)  # type: ignore[arg-type]
+        yield Part(name=PACKAGES, value=str(len(question.lock.packages)), origin="image")
 
 
 def _components(question: Question) -> Mapping[str, str]:

@@ -61,6 +61,13 @@ class Reported(Fault, frozen=True, kw_only=True):
     finding: Finding
 
 
+class Unsettled(Fault, frozen=True, kw_only=True):
+    """A finding of the check of the lock that depends on an unknown fact: a wheel for a C library that nobody stated."""
+
+    verdict: ClassVar[str] = "unverified"
+    finding: Finding
+
+
 class Unlisted(Fault, frozen=True, kw_only=True):
     """A locked or installed release that the matrix does not list, so that nothing is known about it."""
 

@@ -52,7 +52,7 @@ def fault_words(fault: Fault) -> str:
             return _contradiction(conflict)
         case of.Doubted(doubt=doubt):
             return doubt_words(doubt)
-        case of.Reported(finding=finding):
+        case of.Reported(finding=finding) | of.Unsettled(finding=finding):
             return finding_words(finding)
         case of.Unlisted(subject=subject):
             return f"the matrix does not list {subject}, so nothing is known about it"
