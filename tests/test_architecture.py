@@ -61,7 +61,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "browse": BASE | INPUTS | REASONS | {"resolver", "evidence"},
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
-    "doctor": DOWN_TO_RENDER,
+    "doctor": DOWN_TO_RENDER | {"plan"},
     "workflow": DOWN_TO_RENDER | {"curate", "evidence"},
     "cli": DOWN_TO_RENDER
     | {"evidence", "validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},

@@ -70,6 +70,13 @@ def test_the_readme_shows_what_its_commands_print(
     golden(ROOT / "README.md", commands_again(README))
 
 
+def test_the_screen_of_doctor_is_the_one_that_is_shown(
+    golden: Callable[[Path, str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    golden(ROOT / "docs/doctor.md", commands_again(text_of("docs/doctor.md")))
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.parent.name)
 def test_the_examples_are_valid_and_named_after_their_folders(path: Path) -> None:
     spec = parse_model(load_document(path, kind="spec"), Spec, kind="spec")

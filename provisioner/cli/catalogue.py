@@ -51,6 +51,10 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Describe this machine as a host profile",
         ("provision inspect > hosts/this.yaml", "provision inspect --nodes nodes.json --node gpu-7"),
     ),
+    "doctor": (
+        "Say layer by layer what is found, what is wanted, and what to do",
+        ("provision doctor", "provision doctor pylock.trainer.toml", "provision doctor --host hosts/a100.yaml --format json"),
+    ),
     "plan": (
         "Say in which order hosts get from today's stack to the wanted one",
         (

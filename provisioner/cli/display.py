@@ -222,6 +222,36 @@ def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width:
     return lines if width is None else [_shifted(line, width) for line in lines]
 
 
+class MarkedRow(NamedTuple):
+    """A row of a table behind a painted mark, and the paragraphs below it, which take the whole width."""
+
+    mark: str
+    paint: Paint
+    cells: Sequence[str]
+    below: Sequence[Line] = ()
+
+
+def marked_table(columns: Sequence[str], rows: Sequence[MarkedRow]) -> None:
+    """Print a table to stdout whose rows begin with a mark, each with its paragraphs below it.
+
+    On a terminal the columns are wrapped between words to fit its width; elsewhere a row is one line.
+    """
+    stream = sys.stdout
+    width = _terminal_width() if stream.isatty() else None
+    lead = len(_GAP) + 2  # the indent, the mark and a blank
+    texts = [tuple(columns), *(tuple(map(shown, row.cells)) for row in rows)]
+    widths = _column_widths(list(zip(*texts, strict=True)), width - lead if width is not None else None)
+    marks = [("", Paint.PLAIN, ()), *((row.mark, row.paint, row.below) for row in rows)]
+    printed: list[str] = []
+    for cells, (mark, paint, below) in zip(texts, marks, strict=True):
+        wrapped = [_wrapped(text, at) for text, at in zip(cells, widths, strict=True)]
+        for index, line in enumerate(_row_lines(wrapped, widths, [False] * len(cells))):
+            shown_mark = _paint(mark, paint, stream) if mark and not index else " "
+            printed.append(f"{_GAP}{shown_mark} {_paint(line, Paint.STRONG, stream) if not printed else line}".rstrip())
+        printed.extend(row for line in below for row in _rows(line, width, stream))
+    data(_spelled("\n".join(printed), stream))
+
+
 def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> list[int]:
     """Return the width of each column in cells: that of its longest text, reduced for the widest columns until all fit.
 

@@ -14,6 +14,7 @@ from provisioner.errors import UsageError
 if TYPE_CHECKING:
     from provisioner.host.inspect import Inspection
     from provisioner.host.inventory import InventoryHost
+    from provisioner.matrix.model import Matrix
 
 
 class ProfileFormat(StrEnum):
@@ -71,15 +72,17 @@ def inspected(root: Path = Path("/")) -> Inspection:
     from provisioner.workflow.inputs import catalogue_of
 
     matrix = cached_matrix(None)
-    names = {
-        identity: (gpu.name, gpu.compute_capability) for gpu in matrix.gpus for identity in (*gpu.pci_device_ids, gpu.name)
-    }
-    found = inspect_host(root, gpu_names=names)
+    found = inspect_host(root, gpu_names=gpu_names_of(matrix))
     # What the machine says of itself is printed as it is, and a system that the matrix knows needs no system it is like.
     inspection = replace(found, host=replace(found.host, os=catalogue_of(matrix).identify(found.host).os))
     for remark in inspection.remarks:
         warn(remark_words(remark))
     return inspection
+
+
+def gpu_names_of(matrix: Matrix) -> dict[str, tuple[str, str]]:
+    """Return product and compute capability by PCI device id, and by name for GPUs without one, for `inspect_host`."""
+    return {identity: (gpu.name, gpu.compute_capability) for gpu in matrix.gpus for identity in (*gpu.pci_device_ids, gpu.name)}
 
 
 def _chosen(path: Path, name: str | None) -> tuple[InventoryHost, ...]:

@@ -125,11 +125,12 @@ def no_stack(conflicts: Sequence[Conflict]) -> dict[str, object]:
 
     `conflict` is the first of them; `conflicts` are all, if there are several.
     """
-    found = [_conflict(conflict) for conflict in conflicts]
+    found = [conflict_data(conflict) for conflict in conflicts]
     return {"status": "no-stack", "conflict": found[0], **({"conflicts": found} if len(found) > 1 else {})}
 
 
-def _conflict(conflict: Conflict) -> dict[str, object]:
+def conflict_data(conflict: Conflict) -> dict[str, object]:
+    """Return a conflict as JSON: its members, its conclusion, and the fixes as hints."""
     members = [_member(member) for member in conflict.members]
     hints = [_fix(fix) for fix in conflict.fixes]
     conclusion = conclusion_words(conflict.conclusion) if conflict.conclusion is not None else ""

@@ -64,14 +64,19 @@ def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, s
     `gpu_names` maps a PCI device id (`2330`), or the name of a GPU without one (Jetson), to product and compute capability; it
     is used if the driver cannot be queried. Raises `UsageError` when `root` is not a directory.
     """
+    machine = machine_at(root)
+    if machine.exists(_MACOS_RELEASE):
+        return Inspection(host=_inspect_mac(machine), remarks=(GpusUnknown("macos"),))
+    return _Linux(machine).inspection(gpu_names or {})
+
+
+def machine_at(root: Path) -> Machine:
+    """Return the machine whose files are below `root`; raises `UsageError` when it is not a directory."""
     if not root.is_dir():
         raise UsageError(
             f"`{root}` is not a directory", hints=("give --root the folder that holds the machine's proc, sys and etc",)
         )
-    machine = Machine(Path("/") if root.resolve() == Path("/") else root)
-    if machine.exists(_MACOS_RELEASE):
-        return Inspection(host=_inspect_mac(machine), remarks=(GpusUnknown("macos"),))
-    return _Linux(machine).inspection(gpu_names or {})
+    return Machine(Path("/") if root.resolve() == Path("/") else root)
 
 
 def _inspect_mac(machine: Machine) -> Host:

@@ -444,3 +444,52 @@ def _whole(pattern: str, text: str) -> str | None:
     """Return the first group of a pattern that must match the whole text, ignoring surrounding white space; else None."""
     match = re.fullmatch(pattern, text.strip())
     return match[1] if match else None
+
+
+def cdi_driver(text: str, kind: str) -> tuple[bool, str | None]:
+    """Read a CDI specification: whether it is for devices of `kind`, and the driver in the names of the files it mounts.
+
+    `kind: nvidia.com/gpu` and `hostPath: /usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05`, in YAML or JSON (Container Device
+    Interface, SPEC.md). The driver is None if no mounted libcuda has a version in its name.
+    """
+    is_of_kind = re.search(rf"""(?m)^[\s{{]*["']?kind["']?\s*:\s*["']?{re.escape(kind)}["']?\s*,?\s*$""", text) is not None
+    return is_of_kind, _found(rf"/libcuda\.so\.({_VERSION})", text)
+
+
+def groups_numbered(text: str, number: int) -> tuple[str, ...]:
+    """Return the names of the groups with a number, from /etc/group: `render:x:993:ann,bob`."""
+    return tuple(re.findall(rf"(?m)^([^:\n]+):[^:\n]*:{number}:", text))
+
+
+def environment_python(text: str) -> str | None:
+    """Return the Python in a pyvenv.cfg: `version = 3.11.9`, or `version_info = 3.11.9.final.0`."""
+    return _found(r"(?m)^version(?:_info)?\s*=\s*(\d+\.\d+(?:\.\d+)?)", text)
+
+
+def conda_python(name: str) -> str | None:
+    """Return the Python of a conda environment from the name of a file in conda-meta: `python-3.11.9-h955ad1f_0.json`."""
+    return _whole(r"python-(\d+\.\d+\.\d+)-[^-]+\.json", name)
+
+
+class TorchBuild(Struct, frozen=True, kw_only=True):
+    """The release and the build of an installed PyTorch; `cuda` and `hip` are what it was built with, "" for neither."""
+
+    version: str
+    cuda: str = ""
+    hip: str = ""
+
+    @property
+    def build(self) -> str:
+        """The name of the build, as in the matrix: `cu126`, `rocm6.2`, `cpu`."""
+        if self.cuda:
+            return f"cu{self.cuda.replace('.', '')}"
+        return f"rocm{'.'.join(self.hip.split('.')[:2])}" if self.hip else "cpu"
+
+
+def torch_version(text: str) -> TorchBuild | None:
+    """Read torch/version.py: `__version__ = '2.7.1+cu126'`, `cuda: Optional[str] = '12.6'`, `hip: Optional[str] = None`."""
+    version = _found(r"""(?m)^__version__\s*=\s*["']([^"']+)["']""", text)
+    if version is None:
+        return None
+    built = {name: _found(rf"""(?m)^{name}\s*(?::[^=\n]*)?=\s*["'](\d[^"']*)["']""", text) or "" for name in ("cuda", "hip")}
+    return TorchBuild(version=version, **built)

@@ -1,0 +1,164 @@
+"""The condition of a machine: what is installed and reachable beside the facts of its profile, for whoever looks for a fault.
+
+No rule of the matrix reads any of it, so that none of it is a key of a host profile. Files are read, no program is run, and
+nothing needs root.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from provisioner.accelerators import ACCELERATORS
+from provisioner.host import parse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from provisioner.host.machine import Machine
+    from provisioner.host.model import Host
+
+_CDI_DIRECTORIES = ("etc/cdi", "run/cdi")
+"""Where CDI specifications are by default. Source: Container Device Interface, SPEC.md, and docs of nvidia-ctk cdi."""
+
+_DKMS = "var/lib/dkms"
+_DKMS_MODULES = re.compile(r"nvidia(-srv|-open|-current.*|-tesla.*|-legacy.*)?|amdgpu")
+"""The names under which packages register the GPU's driver with DKMS; nvidia-fs and nvidia-peermem are modules beside it."""
+
+_WSL_LIBRARY = "usr/lib/wsl/lib/libcuda.so.1"
+_WSL_DEVICE = "dev/dxg"
+"""The device through which Linux in WSL 2 reaches the GPU. Source: CUDA on WSL User Guide."""
+
+_CUDA_DEVICES = ("dev/nvidiactl", "dev/nvidia-uvm")
+_ENGINES = ("docker", "podman", "nerdctl", "containerd", "crio", "apptainer", "singularity", "enroot")
+_PROGRAM_DIRECTORIES = ("usr/bin", "usr/local/bin", "usr/sbin")
+
+
+class DkmsModule(Struct, frozen=True, kw_only=True):
+    """A driver that is registered with DKMS under `name`, and the kernels that it has been built for."""
+
+    name: str
+    version: str
+    kernels: tuple[str, ...] = ()
+
+
+class CdiSpec(Struct, frozen=True, kw_only=True):
+    """A CDI specification of NVIDIA's GPUs; `driver` is the release whose files it mounts, None if their names do not tell."""
+
+    file: str
+    driver: str | None = None
+
+
+class Condition(Struct, frozen=True, kw_only=True):
+    """What is installed and reachable on a machine beside its facts; None is unknown, () is none.
+
+    `kernels` are the kernels whose modules are installed. `missing_devices` are device files of the accelerator that are not
+    there, `forbidden_devices` those that this user may not open, and `device_groups` the groups that may. `wsl_library` is
+    whether the libcuda of Windows is there, None outside of WSL.
+    """
+
+    kernels: tuple[str, ...] | None = None
+    dkms: tuple[DkmsModule, ...] = ()
+    cdi: tuple[CdiSpec, ...] = ()
+    engines: tuple[str, ...] = ()
+    missing_devices: tuple[str, ...] = ()
+    forbidden_devices: tuple[str, ...] = ()
+    device_groups: tuple[str, ...] = ()
+    wsl_library: bool | None = None
+
+
+def read_condition(machine: Machine, host: Host) -> Condition:
+    """Return the condition of a machine whose facts are `host`."""
+    is_wsl = host.virtualization == "wsl2"
+    devices = _devices(host)
+    is_listed = machine.names("dev") is not None
+    forbidden = tuple(path for path in devices if machine.is_live and machine.exists(path) and not _may_open(path))
+    return Condition(
+        kernels=machine.names("lib/modules"),
+        dkms=tuple(_dkms(machine)),
+        cdi=tuple(_cdi(machine)),
+        engines=tuple(name for name in _ENGINES if any(machine.exists(f"{folder}/{name}") for folder in _PROGRAM_DIRECTORIES)),
+        missing_devices=tuple(f"/{path}" for path in _needed(host) if is_listed and not machine.exists(path)),
+        forbidden_devices=tuple(f"/{path}" for path in forbidden),
+        device_groups=_groups_of(machine, forbidden),
+        wsl_library=machine.exists(_WSL_LIBRARY) if is_wsl else None,
+    )
+
+
+def _needed(host: Host) -> tuple[str, ...]:
+    """Return the device files without which no GPU of the host computes.
+
+    NVIDIA's are left out: its driver makes them when they are needed (nvidia-modprobe).
+    """
+    if host.virtualization == "wsl2":
+        return (_WSL_DEVICE,)
+    names = {gpu.accelerator for gpu in host.gpus or ()} or {"rocm"} & _kind(host)
+    return tuple(path.lstrip("/") for name in sorted(names - {None}, key=str) for path in ACCELERATORS[str(name)].device_files)
+
+
+def _kind(host: Host) -> set[str]:
+    return {row.name for row in ACCELERATORS.values() if host.driver is not None and host.driver.kind in row.drivers}
+
+
+def _devices(host: Host) -> tuple[str, ...]:
+    return (*_needed(host), *_CUDA_DEVICES)
+
+
+def _may_open(path: str) -> bool:
+    """Return whether this user may read and write a device file; of a folder of device files, whether one for computing."""
+    place = Path("/") / path
+    try:
+        files = sorted(place.glob("render*")) if place.is_dir() else [place]
+    except OSError:
+        return False
+    return not files or any(os.access(file, os.R_OK | os.W_OK) for file in files)
+
+
+def _groups_of(machine: Machine, forbidden: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the groups to which `forbidden` device files of this machine belong, by name, without root's."""
+    text = machine.text("etc/group")
+    found: dict[str, None] = {}
+    for path in forbidden:
+        try:
+            number = (Path("/") / path).stat().st_gid
+        except OSError:
+            continue
+        if number:
+            found.update(dict.fromkeys(parse.groups_numbered(text, number)))
+    return tuple(found)
+
+
+def _dkms(machine: Machine) -> Iterator[DkmsModule]:
+    """Yield the GPU drivers that DKMS knows: /var/lib/dkms/NAME/VERSION/KERNEL/ARCHITECTURE/module is a module that was built.
+
+    Source: dkms(8), the tree under /var/lib/dkms.
+    """
+    for name in machine.names(_DKMS) or ():
+        if not _DKMS_MODULES.fullmatch(name):
+            continue
+        for version in machine.names(f"{_DKMS}/{name}") or ():
+            place = f"{_DKMS}/{name}/{version}"
+            if not version[:1].isdigit():
+                continue  # `kernel-6.8.0-60-generic-x86_64` is a link to what is installed
+            kernels = (kernel for kernel in machine.names(place) or () if kernel not in {"build", "source"})
+            built = tuple(kernel for kernel in kernels if _is_built(machine, f"{place}/{kernel}"))
+            yield DkmsModule(name=name, version=version, kernels=built)
+
+
+def _is_built(machine: Machine, place: str) -> bool:
+    return any(machine.names(f"{place}/{folder}/module") for folder in machine.names(place) or ())
+
+
+def _cdi(machine: Machine) -> Iterator[CdiSpec]:
+    kind = ACCELERATORS["cuda"].cdi_kind
+    for folder in _CDI_DIRECTORIES:
+        for name in machine.names(folder) or ():
+            if not name.endswith((".yaml", ".yml", ".json")):
+                continue
+            is_ours, driver = parse.cdi_driver(machine.text(f"{folder}/{name}"), kind)
+            if is_ours:
+                yield CdiSpec(file=f"/{folder}/{name}", driver=driver)
