@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.document import FileError, read_text
+from provisioner.document import FileError, Position, read_text
 from provisioner.errors import ProvisionError, UsageError
 from provisioner.grounds.finding import (
     EditedLock,
@@ -30,11 +30,13 @@ from provisioner.lock.check.hazards import hazard_findings
 from provisioner.lock.check.packages import package_findings, policy_findings
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.format.file import KIND, lock_path, parse_lock, verify_digest
+from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
 from provisioner.render import render
 from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
+from provisioner.spec.load import AUTO, host_paths
 from provisioner.workflow.inputs import in_place, read_inputs
 from provisioner.workflow.ownership import is_work_of_others
 
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.finding import Finding
     from provisioner.lock.format.model import Lock
+    from provisioner.matrix.model import Matrix
     from provisioner.outputs import OutputFile
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.progress import Progress
@@ -69,16 +72,21 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The result of checking one lock.
+    """The result of checking one lock, or a file that is a finding by itself, such as a spec without a lock.
 
     `error` is the error that ended the check, else None. `preview` are the changes that a new solve would make; None if no
     stack exists, or if changes were not requested and the lock is not stale (still satisfies its spec, matrix and hosts).
+    `spec` is the path of the spec, "" if it is unknown. `places` has the place of each finding, where its cause stands. `read`
+    are the files that decided the result, None if something else did, too, such as an index or this machine.
     """
 
     path: Path
     findings: tuple[Finding, ...]
     error: ProvisionError | None = None
     preview: Preview | None = None
+    spec: str = ""
+    places: tuple[Position, ...] = ()
+    read: tuple[Path, ...] | None = None
 
     @property
     def verdict(self) -> str:
@@ -116,24 +124,48 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") and part not in {".", ".."} for part in path.parts[:-1])
 
 
-def check_lock(path: Path, question: Question, progress: Progress | None = None) -> Report:
-    """Check one lock and return its findings.
+def check_lock(path: Path, question: Question, progress: Progress | None = None, *, matrix: Matrix | None = None) -> Report:
+    """Check one lock and return its findings; `matrix` is the one of the question, if it was read already.
 
     Without `asks_changes` no index is read, and a preview is computed only for a stale lock, and only of its system half. A
     `ProvisionError` about the lock or its spec is returned in the report, so that other locks are still checked.
     """
     found: list[Finding] = []
-    preview = None
+    preview, inputs, read = None, None, None
     try:
-        lock, inputs = _read(path, question, found)
+        lock, inputs = _read(path, question, found, matrix)
         if inputs is not None:
             found.extend(_findings(path, lock, inputs, question))
             preview = _preview(path, lock, inputs, question, is_stale=any(one.is_stale for one in found), progress=progress)
+            read = _files_read(path, lock, inputs, question)
     except ProvisionError as error:
-        return Report(path=path, findings=tuple(found), error=error)
+        return _placed(Report(path=path, findings=tuple(found), error=error), inputs)
     if preview is not None:
         found.extend(preview.findings)
-    return Report(path=path, findings=tuple(found), preview=preview)
+    return _placed(Report(path=path, findings=tuple(found), preview=preview, read=read), inputs)
+
+
+def _placed(report: Report, inputs: Inputs | None) -> Report:
+    """Return a report with the place of each finding, and with the path of the spec."""
+    spec = str(inputs.path) if inputs is not None else ""
+    if not report.findings:
+        return replace(report, spec=spec)
+    from provisioner.workflow.locating import places_of  # imported late: most locks have nothing to say
+
+    return replace(report, spec=spec, places=places_of(report.findings, report.path, inputs))
+
+
+def _files_read(path: Path, lock: Lock, inputs: Inputs, question: Question) -> tuple[Path, ...] | None:
+    """Return the files on which the result of a check depends, missing ones too; None if it depends on anything else."""
+    if question.asks_changes or question.reads_wheels or inputs.spec.target.host == AUTO:
+        return None
+    hosts = question.hosts or host_paths(inputs.spec, inputs.path)
+    rendered = [
+        path.parent / name for output in inputs.spec.files for name in (output.path, *OUTPUTS[output.format].helper_paths)
+    ]
+    local = [path.parent / file.path for file in lock.files if file.path]
+    beside = [file for _, file in _wanted_beside(path, inputs)]
+    return (path, inputs.path, *inputs.files, *hosts, *rendered, *local, *beside)
 
 
 def _preview(
@@ -148,7 +180,7 @@ def _preview(
     return preview_system(path, lock, inputs)
 
 
-def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, Inputs | None]:
+def _read(path: Path, question: Question, found: list[Finding], matrix: Matrix | None) -> tuple[Lock, Inputs | None]:
     """Read a lock and the inputs of its spec, None if that file is missing; add the mistakes of the lock itself to `found`."""
     text = read_text(path, kind=KIND)
     lock = parse_lock(text, file=str(path))
@@ -164,7 +196,7 @@ def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, I
         spec_path,
         hosts=question.hosts,
         exclude_newer=question.exclude_newer,
-        matrix=question.matrix,
+        matrix=question.matrix if matrix is None else matrix,
         target=lock.target or None,
     )
     inputs = in_place(inputs, "container" if any(stack.runs == "container" for stack in lock.stacks) else "host")
@@ -187,19 +219,24 @@ def _straight(path: Path) -> Path:
 
 
 def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
-    """Yield a finding for each target, and each place under `runs`, that has no lock beside this one.
+    """Yield a finding for each target, and each place under `runs`, that has no lock beside this one."""
+    for finding, file in _wanted_beside(path, inputs):
+        if not file.is_file():
+            yield finding
+
+
+def _wanted_beside(path: Path, inputs: Inputs) -> Iterator[tuple[Finding, Path]]:
+    """Yield the lock of each target, and of each place under `runs`, with the finding if it is missing.
 
     The lock of a target is in the folder of its name.
     """
     for name in inputs.targets:
         place = path.absolute().parent.parent / name / path.name
-        if not place.is_file():
-            yield MissingTarget(object=name, place=inputs.document.place(("targets", name)))
+        yield MissingTarget(object=name, place=inputs.document.place(("targets", name))), place
     own = inputs.spec.runs_in
     for index, name in enumerate(inputs.places):
         other = path.parent / lock_path(f"{inputs.spec.name.removesuffix(own)}{name}")
-        if not other.is_file():
-            yield MissingPlace(object=name, place=inputs.document.place(("runs", index)))
+        yield MissingPlace(object=name, place=inputs.document.place(("runs", index))), other
 
 
 def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:

@@ -339,7 +339,8 @@ def test_several_locks_are_told_one_by_one_and_the_worst_decides(project: Projec
     outcome = project.run("check", ".", f"a/{LOCK}")
     assert outcome.code == 1
     heads = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
-    assert heads == ["✗ 3 locks: 1 no, 2 yes", "", f"a/{LOCK}: yes", f"b/{LOCK}: no", f"{LOCK}: yes"]
+    assert heads[:2] == ["✗ 3 locks: 1 no, 2 yes", ""]
+    assert heads[2:] == [f"a/{LOCK}: yes", f"b/{LOCK}: no", f"{LOCK}: yes"], "the three share one name, which is a warning"
 
 
 def test_a_host_the_stack_cannot_run_on_is_no(project: Project) -> None:
@@ -358,12 +359,14 @@ def test_a_host_the_stack_cannot_run_on_is_no(project: Project) -> None:
 
 
 def test_nothing_to_check_is_a_mistake(project: Project) -> None:
-    (project.folder / LOCK).unlink()
+    for name in (LOCK, "provision.yaml", "Dockerfile"):
+        (project.folder / name).unlink()
     outcome = project.run("check")
     assert (outcome.code, outcome.out, outcome.err) == (
         2,
         "",
-        "error: no pylock.*.toml in `.`  [bad-usage]\n\nhint: `provision solve` writes one\n",
+        "error: there is no lock (pylock.NAME.toml) and no spec in `.`  [bad-usage]\n\n"
+        "hint: `provision init` writes a spec, `provision solve` locks it\n",
     )
 
 
@@ -387,7 +390,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
         f"c/{LOCK}: no\n"
         "  no: `c/Dockerfile` is missing  [missing-output]\n"
         f"    hint: `provision render c/{LOCK} --to dockerfile --out c/Dockerfile` writes it\n"
-        f"{LOCK}: yes\n"
+        f"{WARNING.format('b', 'c')}{LOCK}: yes\n"
     )
     report = project.run("check", "--format", "json")
     assert report.code == 2
