@@ -241,6 +241,8 @@ def _tell(reports: Sequence[Report]) -> None:
         are_locks = all(_kind(one) == "lock" for one in reports)
         noun = "locks" if are_locks else "environments"
         report([verdict_line("no" if overall == "error" else overall, f"{len(reports)} {noun}: {verdict_counts}")])
+    if not reports:
+        report([Line("nothing to check: none of these files belongs to an environment")])
     shown = [one for one in reports if len(reports) == 1 or one.verdict != "yes" or one.findings or one.preview is not None]
     if shown and len(reports) > 1:
         report([Line("")])

@@ -135,7 +135,7 @@ class TwinLock(Finding, frozen=True, kw_only=True):
 
 
 class SharedName(Finding, frozen=True, kw_only=True):
-    """A lock whose environment has the name `object`, as those of other specs do: their locks are `others`."""
+    """The first of the locks, of several specs, whose environments have the name `object`; the other locks are `others`."""
 
     code: ClassVar[str] = "shared-name"
     verdict: ClassVar[str] = "warning"
@@ -234,10 +234,14 @@ class MissingOutput(Finding, frozen=True, kw_only=True):
 
 
 class EditedOutput(MissingOutput, frozen=True, kw_only=True):
-    """A rendered file that differs from what its lock renders, first at `place`; `is_foreign`: provision did not render it."""
+    """A rendered file that differs from what its lock renders, first at `place` and `column`.
+
+    `is_foreign`: provision did not render it.
+    """
 
     code: ClassVar[str] = "edited-output"
     is_foreign: bool
+    column: int = 1
 
 
 class OverwrittenFile(Finding, frozen=True, kw_only=True):

@@ -294,18 +294,22 @@ def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
     except OSError as error:
         raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
     if found != wanted:
-        place = Place(str(file), _first_difference(found, wanted))
+        line, column = _first_difference(found, wanted)
         yield EditedOutput(
             lock=missing.lock,
             output=missing.output,
             file=missing.file,
             helped=missing.helped,
             is_foreign=is_work_of_others(file),
-            place=place,
+            place=Place(str(file), line),
+            column=column,
         )
 
 
-def _first_difference(found: bytes, wanted: bytes) -> int:
-    """Return the number of the first line that differs, counted from 1; line ends count too."""
-    lines = zip_longest(found.splitlines(keepends=True), wanted.splitlines(keepends=True))
-    return next(index for index, (one, other) in enumerate(lines, start=1) if one != other)
+def _first_difference(found: bytes, wanted: bytes) -> tuple[int, int]:
+    """Return the line and the column of the first character that differs, counted from 1; line ends count too."""
+    lines = zip_longest(found.splitlines(keepends=True), wanted.splitlines(keepends=True), fillvalue=b"")
+    line, one, other = next((index, one, other) for index, (one, other) in enumerate(lines, start=1) if one != other)
+    texts = (text.decode(errors="replace") for text in (one, other))
+    column = next(index for index, (here, there) in enumerate(zip_longest(*texts), start=1) if here != there)
+    return line, column

@@ -103,7 +103,7 @@ def scope_of(paths: Sequence[Path]) -> Scope:
 
 
 def name_findings(locks: Sequence[Path]) -> Iterator[tuple[Path, Finding]]:
-    """Yield each lock with a finding if another one is of the same spec and target, or of another spec with the same name."""
+    """Yield each lock beside which another one is of the same spec and target, and the first of those that share a name."""
     heads = {path: head for path in locks if (head := head_of(path)) is not None}
     by_name: dict[str, list[Path]] = {}
     by_spec: dict[tuple[Path, str, str], list[Path]] = {}
@@ -115,7 +115,7 @@ def name_findings(locks: Sequence[Path]) -> Iterator[tuple[Path, Finding]]:
         if twins and head.spec.is_file():
             yield path, TwinLock(object=head.spec_file, other=str(twins[0]))
         others = [one for one in by_name[head.name] if heads[one].spec != head.spec]
-        if others:
+        if others and path == by_name[head.name][0]:  # said once for all of them
             yield path, SharedName(object=head.name, others=tuple(map(str, others)))
 
 

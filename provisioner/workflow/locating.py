@@ -67,6 +67,8 @@ class _Finder:
 
     def position(self, finding: Finding) -> Position:
         """Return the place of a finding: the line that it names, that of its conflict, or the entry of the lock."""
+        if isinstance(finding, of.EditedOutput) and finding.place is not None:
+            return Position(finding.place.line, finding.column, finding.place.file)
         names = tuple(_names(finding))
         for place in _places(finding):
             found = self._of_place(place, names)
@@ -86,8 +88,6 @@ class _Finder:
             lines = self._text(file)
             if place.line <= len(lines):
                 return Position(place.line, _column(lines[place.line - 1], names), str(file))
-            if lines:  # a rendered file that ends before the line it should have
-                return Position(len(lines), 1, str(file))
         return None
 
     def _text(self, file: Path) -> list[str]:
