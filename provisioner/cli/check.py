@@ -136,7 +136,8 @@ def check(
                 reports = tuple(anew.get(report.path, report) for report in reports)
         if hosts:
             reports = with_stranded(reports, hosts, checked.matrix)
-    _raise_if_all_failed(reports)
+    if format in {CheckFormat.TEXT, CheckFormat.JSON}:  # other formats say at which line an error stands
+        _raise_if_all_failed(reports)
     for path in checked.skipped:
         talk(f"{path} belongs to no environment, so it is skipped")
     for notice in dict.fromkeys(notice for one in reports if one.preview is not None for notice in one.preview.notices):

@@ -77,5 +77,5 @@ def _conflict(lock: Lock, platform: str, inputs: Inputs, host: TargetHost) -> Co
     one = lock.on(platform)
     spec = replace(inputs.spec, requires={}, packages=(), constraints=(), overrides=(), accelerator=one.stack.accelerator)
     problem = join(inputs.matrix, replace(inputs, spec=spec, hosts=(host,)).request(platform))
-    found = stack_findings(one, problem, file=inputs.spec.name, has_other_hosts=True)
+    found = stack_findings(one, problem, file=f"pylock.{lock.name}.toml", has_other_hosts=True)
     return next((finding.conflict for finding in found if isinstance(finding, StaleStack)), None)

@@ -368,8 +368,10 @@ def test_nothing_to_check_is_a_mistake(project: Project) -> None:
     assert (outcome.code, outcome.out, outcome.err) == (
         2,
         "",
-        "error: there is no lock (pylock.NAME.toml) and no spec in `.`  [bad-usage]\n\n"
-        "hint: `provision init` writes a spec, `provision solve` locks it\n",
+        (
+            "error: there is no lock (pylock.NAME.toml) and no spec in `.`  [bad-usage]\n\n"
+            "hint: `provision init` writes a spec, `provision solve` locks it\n"
+        ),
     )
 
 

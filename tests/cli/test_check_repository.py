@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.lock.format.file import read_lock, write_lock
+from provisioner.workflow.checking import check_lock
 from tests.project import LOCK, changed
 
 if TYPE_CHECKING:
@@ -232,18 +233,15 @@ class TestRemembered:
 
     def decided(self, project: Project, monkeypatch: pytest.MonkeyPatch, *words: str) -> list[str]:
         """Run a check; the locks that were not remembered."""
-        from provisioner.workflow import repository
-
         found: list[str] = []
-        check_lock = repository.check_lock
 
         def counted(path: Path, *rest: object, **more: object) -> object:
             found.append(str(path))
             return check_lock(path, *rest, **more)  # type: ignore[arg-type]
 
-        monkeypatch.setattr(repository, "check_lock", counted)
-        project.run("check", *words)
-        monkeypatch.setattr(repository, "check_lock", check_lock)
+        with monkeypatch.context() as patched:
+            patched.setattr("provisioner.workflow.repository.check_lock", counted)
+            project.run("check", *words)
         return found
 
     def test_a_second_run_decides_nothing(self, repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,8 +318,8 @@ class TestFix:
 
 
 class TestHosts:
-    OLD = "platform: linux/amd64\ndriver: {version: 515.65.01}\ngpus: [{compute_capability: '9.0'}]\n"
-    NEW = "platform: linux/amd64\ndriver: {version: 560.35.03, module: open}\ngpus: [{compute_capability: '9.0'}]\n"
+    OLD = "platform: linux/amd64\ndriver: {version: 515.65.01}\ngpus: [{compute_capability: '8.0'}]\n"
+    NEW = "platform: linux/amd64\ndriver: {version: 560.35.03, module: open}\ngpus: [{compute_capability: '8.0'}]\n"
 
     @pytest.fixture(autouse=True)
     def stack(self, repository: Project) -> None:
