@@ -113,6 +113,7 @@ def check(
     matrix: Path | str | None = None,
     asks_changes: bool = False,
     reads_wheels: bool = False,
+    required_level: int | None = None,
     is_offline: bool = False,
     is_strict: bool = False,
 ) -> tuple[Report, ...]:
@@ -121,6 +122,7 @@ def check(
     `paths` are folders, by default the current one, of which every environment is checked, or files, which lead to the
     environments that they belong to. A spec without a lock has a report, too. With `asks_changes`
     the indexes are asked what solving again would change; with `reads_wheels` the list of files of each locked wheel is read;
+    with `required_level` there must be evidence beside each lock that this level of validation, or a higher one, was a yes;
     with `is_strict` nothing is assumed, and an image without a digest is an error.
     An error about one lock is in its report, so that the others are still checked. Raises `UsageError` when there
     is nothing to check.
@@ -131,6 +133,7 @@ def check(
         exclude_newer=exclude_newer,
         asks_changes=asks_changes,
         reads_wheels=reads_wheels,
+        required_level=required_level,
         is_offline=is_offline,
         is_strict=is_strict,
     )

@@ -16,7 +16,8 @@ class Output(NamedTuple):
 
     `file_name` is the default name of the rendered file. `is_for_containers` marks a format that builds or starts a container:
     if a spec lists one under `outputs` and does not set `runs`, the environment is for containers. `helpers` are the names of
-    files of `provisioner/render/scripts` that a rendered file may use; those it names are written with it.
+    files of `provisioner/render/scripts` that a rendered file may use; those it names are written with it. `sets_up_hosts`
+    marks a format that needs the setups of the hosts: the lock of a spec that lists one has them.
     """
 
     name: str
@@ -24,6 +25,7 @@ class Output(NamedTuple):
     summary: str
     is_for_containers: bool = False
     helpers: tuple[str, ...] = ()
+    sets_up_hosts: bool = False
 
     @property
     def helper_paths(self) -> tuple[str, ...]:
@@ -52,6 +54,7 @@ OUTPUTS = {
         Output("apptainer", "apptainer.def", "builds the environment as an Apptainer image", is_for_containers=True),
         Output("devcontainer", ".devcontainer.json", "opens the image as a development container", is_for_containers=True),
         Output("bake", "docker-bake.hcl", "builds the image with docker buildx bake", is_for_containers=True),
+        Output("host-script", "host.sh", "brings a host to the locked driver and toolkits, step by step", sets_up_hosts=True),
         Output("slurm", "job.slurm", "a batch script for Slurm, which checks its nodes before it starts the program"),
         Output("module", "modulefile", "an environment module, for Lmod and Environment Modules"),
         Output("environment", "environment.sh", "exports the stack's variables and versions, for POSIX shells to source"),

@@ -37,6 +37,7 @@ SLOW = (
     "cli/test_requirements_install.py",
     "cli/test_solve_credentials.py",
     "cli/test_unescaped_logins.py",
+    "cluster",
     "container",
     "property/test_check_changes_laws.py",
     "property/test_explanations.py",
@@ -51,7 +52,7 @@ LISTED = frozenset(
 )
 """Tests that take half a second or more, as measured; a name that no test has is a mistake where all tests are collected."""
 
-OUTSIDE = ("browser", "docker", "gpu", "network")
+OUTSIDE = ("browser", "docker", "gpu", "kubectl", "network", "slurm")
 """The markers of what a test needs from outside, which makes it slow."""
 
 

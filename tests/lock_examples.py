@@ -9,7 +9,9 @@ from msgspec.structs import replace
 from provisioner.grounds.source import Documents
 from provisioner.index.model import IndexFile
 from provisioner.lock.create import create_lock
+from provisioner.outputs import OUTPUTS
 from provisioner.resolver.stack import BaseImage, PackagePin, Pin, Stack
+from provisioner.setups import HostSetup, Repository, SetupStep
 from provisioner.versions import Version
 from tests.told import asks, needs, states
 
@@ -66,6 +68,37 @@ PACKAGES = (
 )
 SLIM = BaseImage(reference="python:3.12-slim", digest=IMAGE_DIGEST, glibc="2.41", python="3.12")
 UBUNTU = BaseImage(reference="nvidia/cuda:12.6.3-base-ubuntu24.04", glibc="2.39", apt_python="3.12")
+
+
+UBUNTU_HOST = HostSetup(
+    os="ubuntu 24.04",
+    driver_module="open",
+    repositories=(
+        Repository(
+            name="nvidia-container-toolkit",
+            kind="apt-line",
+            line="https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH) /",
+            key="https://nvidia.github.io/libnvidia-container/gpgkey",
+            sources=("NVIDIA Container Toolkit",),
+        ),
+    ),
+    steps=(
+        SetupStep(
+            component="driver",
+            version="580.95.05",
+            packages=("linux-modules-nvidia-580-open-generic-6.8", "nvidia-headless-no-dkms-580-open", "nvidia-utils-580"),
+            kind="precompiled",
+            kernel="6.8.*-generic",
+            sources=("Ubuntu 24.04 archive",),
+        ),
+        SetupStep(
+            component="container_toolkit",
+            repositories=("nvidia-container-toolkit",),
+            packages=("nvidia-container-toolkit",),
+            sources=("NVIDIA Container Toolkit",),
+        ),
+    ),
+)
 
 
 def torch_wheel(machine: str, *, variant: str = "cu126") -> IndexFile:
@@ -134,6 +167,17 @@ def lock_of(*stacks: Stack, name: str = "trainer", installers: Mapping[str, Inde
         spec_digest=SPEC_DIGEST,
         installer=INSTALLERS if installers is None else installers,
     )
+
+
+def with_setups(lock: Lock, *setups: HostSetup) -> Lock:
+    """The lock as a spec that lists `host-script` gets it: with these setups in its first stack."""
+    first, *rest = lock.stacks
+    return replace(lock, stacks=(replace(first, host_setups=setups or (UBUNTU_HOST,)), *rest))
+
+
+def for_output(lock: Lock, output: str) -> Lock:
+    """The lock with what a format needs beyond what every lock has."""
+    return with_setups(lock) if OUTPUTS[output].sets_up_hosts else lock
 
 
 def with_file(stack: Stack, name: str, file: IndexFile) -> Stack:

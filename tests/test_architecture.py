@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 BASE = frozenset(
     {
         "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "versions",
-        "strict_model", "document", "toml_document", "node_labels",
+        "strict_model", "setups", "document", "toml_document", "node_labels",
     }
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
@@ -39,6 +39,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "places": frozenset(),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset({"names"}),
+    "setups": frozenset({"strict_model"}),
     "document": BASE - {"toml_document"},
     "toml_document": BASE,
     "matrix": BASE,
@@ -52,16 +53,18 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "resolver": BASE | INPUTS | REASONS | {"gate"},
     "lock": BASE | INPUTS | REASONS | {"gate", "resolver"},
     "render": BASE | {"gate", "lock"},
-    "validate": BASE | {"gate", "host", "lock", "render"},
+    "evidence": BASE,
+    "validate": BASE | {"gate", "host", "lock", "render", "evidence"},
     "measure": BASE | {"index"},
     "compare": BASE | {"matrix"},
     "curate": BASE | INPUTS | {"measure"},
-    "browse": BASE | INPUTS | REASONS | {"resolver"},
+    "browse": BASE | INPUTS | REASONS | {"resolver", "evidence"},
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
-    "workflow": DOWN_TO_RENDER | {"curate"},
-    "cli": DOWN_TO_RENDER | {"validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
+    "workflow": DOWN_TO_RENDER | {"curate", "evidence"},
+    "cli": DOWN_TO_RENDER
+    | {"evidence", "validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
     "api": DOWN_TO_RENDER | {"workflow"},
     "__main__": frozenset({"cli"}),
 }
@@ -88,6 +91,7 @@ HOMES = {
     "requests": "index",
     "keyring": "index",
     "docker": "validate",
+    "junitparser": "evidence",
     "elftools": "measure",
     "jinja2": "browse",
     "typer": "cli",

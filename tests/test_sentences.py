@@ -57,6 +57,7 @@ FOREIGN: dict[tuple[str, str], str] = {
     ("compare/read_cuda_jl.py", "function "): "CUDA.jl's tables, which are Julia",
     ("compare/read_spack.py", "from spack"): "Spack's recipes, which are Python",
     ("compare/read_uv.py", "static "): "uv's tables, which are Rust",
+    ("validate/slurm_engine.py", "Invalid job id"): "what scontrol says of a job that Slurm has forgotten",
     ("host/nvml.py", "No such file"): "the dynamic loader of the C library",
     ("host/nvml.py", "cannot open shared object"): "the dynamic loader of the C library",
     ("host/parse.py", r"(?m)^NVRM version:\s*NVIDIA UNIX (.*?)\s+("): "/proc/driver/nvidia/version",

@@ -295,6 +295,9 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         matrix.driver_packages,
     ):
         yield from ((one.name, one.source) for one in rows)
+    yield from ((f"host repository {one.name}", one.source) for one in matrix.host_repositories)
+    yield from ((f"host packages {one.component}", one.source) for one in matrix.host_packages)
+    yield from ((f"build from source {one.component}", one.source) for one in matrix.source_builds)
     yield from ((f"GPU wheel {one.distribution} {one.versions}", one.source) for one in matrix.wheels)
     yield from ((f"system wheel {one.distribution} {one.versions}", one.source) for one in matrix.system_wheels)
     yield from ((f"library {one.soname}", one.source) for one in matrix.system_libraries)

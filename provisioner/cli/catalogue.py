@@ -26,7 +26,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "check": (
         "Say whether locks and rendered files still hold; works offline",
-        ("provision check", "provision check --changes", "provision check environments/ --format json"),
+        ("provision check", "provision check --changes", "provision check environments/ --require-evidence 3"),
     ),
     "render": (
         "Write a Dockerfile, or another output, from a lock alone",
@@ -41,7 +41,11 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "validate": (
         "Build and run an image, and compare what is in it with its lock",
-        ("provision validate pylock.trainer.toml", "provision validate pylock.trainer.toml --level 2"),
+        (
+            "provision validate pylock.trainer.toml",
+            "provision validate pylock.trainer.toml --junit junit.xml",
+            'provision validate pylock.trainer.toml --engine slurm --node-class "h100: partition=gpu constraint=sm_90"',
+        ),
     ),
     "inspect": (
         "Describe this machine as a host profile",

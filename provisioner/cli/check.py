@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from provisioner.cli.display import Line
-    from provisioner.document import Position
     from provisioner.grounds.finding import Finding
     from provisioner.workflow.checking import Report
     from provisioner.workflow.mending import Mended
@@ -83,6 +82,17 @@ FilesOption = Annotated[
     ),
 ]
 
+EvidenceOption = Annotated[
+    int | None,
+    typer.Option(
+        "--require-evidence",
+        metavar="LEVEL",
+        min=0,
+        max=5,
+        help="Refuse a lock without evidence beside it that this level of `provision validate`, or a higher one, was a yes.",
+    ),
+]
+
 EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
 
 PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "warning": Paint.UNSURE, "yes": Paint.GOOD}
@@ -100,6 +110,7 @@ def check(
     *,
     changes: ChangesOption = False,
     files: FilesOption = False,
+    require_evidence: EvidenceOption = None,
     offline: OfflineOption = False,
     exclude_newer: ExcludeNewerOption = None,
     strict: StrictOption = False,
@@ -122,6 +133,7 @@ def check(
         exclude_newer=exclude_newer,
         asks_changes=changes,
         reads_wheels=files,
+        required_level=require_evidence,
         is_offline=offline,
         is_strict=strict,
     )
@@ -193,7 +205,10 @@ def _raise_if_all_failed(reports: Sequence[Report]) -> None:
 def _as_json(result: Report) -> dict[str, object]:
     from provisioner.cli.display import failure_data
 
-    findings = [_finding_data(finding, place, result) for finding, place in zip(result.findings, result.places, strict=True)]
+    findings = [
+        {**finding_data(finding, result.path, spec=result.spec), "file": place.file, "line": place.line, "column": place.column}
+        for finding, place in zip(result.findings, result.places, strict=True)
+    ]
     report: dict[str, object] = {"verdict": result.verdict, "findings": findings}
     if result.error is not None:
         report["error"] = {key: value for key, value in failure_data(result.error).items() if key != "status"}
@@ -204,29 +219,31 @@ def _as_json(result: Report) -> dict[str, object]:
     return report
 
 
-def _finding_data(finding: Finding, place: Position, report: Report) -> dict[str, object]:
-    """Return a finding as JSON: its text and its fields, and file, line and column of its cause.
+def finding_data(finding: Finding, lock: Path, *, spec: str = "") -> dict[str, object]:
+    """Return a finding as JSON: its text and its fields; `where` is the file and line it is about, else the path `lock`.
 
-    `where` is the file and line that the finding itself is about, else the path of the lock.
+    `spec` is the file that a command solves.
     """
     from msgspec import to_builtins
 
-    from provisioner.grounds.finding import Contradiction, EditedOutput, finding_fields
+    from provisioner.grounds.finding import AboutEvidence, Contradiction, EditedOutput, evidence_fields, finding_fields
     from provisioner.words.finding import command_words, finding_details, finding_hints, finding_words
 
-    is_placed = isinstance(finding, Contradiction | EditedOutput) and finding.place is not None
+    if isinstance(finding, AboutEvidence):
+        where, more = finding.file, evidence_fields(finding)
+    else:
+        is_placed = isinstance(finding, Contradiction | EditedOutput) and finding.place is not None
+        where, more = str(finding.place if is_placed else lock), {}
     return {
         "code": finding.code,
         "verdict": finding.verdict,
         "text": finding_words(finding),
-        "where": str(finding.place if is_placed else report.path),
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
+        "where": where,
         "details": list(finding_details(finding)),
-        "hints": list(finding_hints(finding, spec=report.spec)),
+        "hints": list(finding_hints(finding, spec=spec)),
         **to_builtins(finding_fields(finding)),
-        "command": command_words(finding.command, spec=report.spec) if finding.command is not None else "",
+        **more,
+        "command": command_words(finding.command, spec=spec) if finding.command is not None else "",
     }
 
 

@@ -129,13 +129,21 @@ def _answer_joint(
 
 def _tell_stack(inputs: Inputs, stack: Stack, format: OutputFormat) -> int:  # noqa: A002
     from provisioner.cli import report as json_report
+    from provisioner.cli.check import PAINTS, finding_data
     from provisioner.cli.display import Line, json_data, report, table
     from provisioner.cli.stack_words import answer_lines, package_rows, stack_rows
+    from provisioner.lock.format.file import lock_path
+    from provisioner.words.finding import finding_words
+    from provisioner.workflow.evidence import evidence_of
 
+    lock = inputs.path.parent / inputs.target / lock_path(inputs.spec.name)
+    findings = evidence_of(lock, stack.platform)
     if format is OutputFormat.JSON:
-        json_data(json_report.solved([stack], []))
+        evidence = {"evidence": [finding_data(one, lock) for one in findings]} if findings else {}
+        json_data({**json_report.solved([stack], []), **evidence})
     else:
-        report([*answer_lines(stack, inputs.spec), Line("")])
+        told = [Line(finding_words(one), "evidence:", PAINTS[one.verdict], 2) for one in findings]
+        report([*answer_lines(stack, inputs.spec), *told, Line("")])
         table(("component", "chosen", "because"), [*stack_rows(stack), *package_rows(stack)])
     return 0
 

@@ -155,7 +155,7 @@ def _solve(spec: Path, run: Run, *, heading: str = "") -> tuple[int, dict[str, A
     answered: list[str] = []
     notices: dict[str, None] = {}
     try:
-        answers = _stacks(targets, run, answered) if run.is_stack_only else _locked(targets, run, answered, notices)
+        answers = _stacks(targets, run, answered, notices) if run.is_stack_only else _locked(targets, run, answered, notices)
     except ProvisionError as error:
         _warn(notices)
         if not isinstance(error, NoStackError):
@@ -186,15 +186,38 @@ def _warn(notices: Iterable[str]) -> None:
         warn(text)
 
 
-def _stacks(targets: Sequence[Inputs], run: Run, answered: list[str]) -> list[Answer]:
-    """Solve the system stack of every target, and append the label of each solved target to `answered`."""
+def _stacks(targets: Sequence[Inputs], run: Run, answered: list[str], notices: dict[str, None]) -> list[Answer]:
+    """Solve the system stack of every target, and append the label of each solved target to `answered`.
+
+    Where every output of a spec is made from the stack alone, its lock and outputs are written once all targets are solved.
+    """
+    from provisioner.outputs import OUTPUTS
     from provisioner.workflow.system import solve_stacks
 
-    answers = []
+    answers, solutions = [], []
     for inputs in targets:
-        answers.append(Answer(inputs.label, solve_stacks(inputs), _folder(inputs, run)))
+        folder, formats = _folder(inputs, run), [OUTPUTS[output.format] for output in inputs.spec.files]
+        if formats and all(one.sets_up_hosts for one in formats):
+            solutions.append(_system_solution(inputs, run, notices))
+            answers.append(Answer(inputs.label, solutions[-1].stacks, folder, solutions[-1].names))
+        else:
+            answers.append(Answer(inputs.label, solve_stacks(inputs), folder))
         answered.append(inputs.label)
+    if not run.is_dry_run:
+        for solution in solutions:
+            solution.write()
     return answers
+
+
+def _system_solution(inputs: Inputs, run: Run, notices: dict[str, None]) -> Solution:
+    """Return the solution of one target without packages, whose warnings for the user are added to `notices`."""
+    from provisioner.words.notice import notice_words
+    from provisioner.workflow.solving import job_of, require_place, solve_system_job
+
+    job = job_of(inputs, _folder(inputs, run), upgrades=run.upgrades, is_offline=run.is_offline)
+    notices.update(dict.fromkeys(map(notice_words, job.notices)))
+    notices.update(dict.fromkeys(map(notice_words, require_place(job, is_dry_run=run.is_dry_run))))
+    return solve_system_job(job)
 
 
 def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: dict[str, None]) -> list[Answer]:
@@ -304,7 +327,11 @@ def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
 
 
 def _next_command(answer: Answer, inputs: Inputs) -> str:
-    """Return a shell command that uses the files written: `docker build` with a Dockerfile, else an installation with uv."""
+    """Return a shell command that uses the files written.
+
+    That is `docker build` with a Dockerfile, the script that sets up the host where nothing else is asked for, else an
+    installation with uv.
+    """
     from shlex import quote
 
     from provisioner.lock.format.file import lock_path
@@ -315,6 +342,8 @@ def _next_command(answer: Answer, inputs: Inputs) -> str:
     if recipe:
         named = "" if recipe == OUTPUTS["dockerfile"].file_name else f"--file {quote(str(folder / recipe))} "
         return f"docker build {named}{quote(str(folder))}"
+    if inputs.spec.files and all(OUTPUTS[output.format].sets_up_hosts for output in inputs.spec.files):
+        return f"sh {quote(str(folder / inputs.spec.files[0].path))} --dry-run"
     lock = quote(str(folder / lock_path(inputs.spec.name)))
     python = answer.stacks[0].components.get("python")
     return f"uv venv{f' --python {python}' if python else ''} && uv pip install -r {lock}"

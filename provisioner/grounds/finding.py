@@ -6,7 +6,7 @@ value in the lock; `place` is the line that the user must change, if there is on
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 from packaging.requirements import Requirement
@@ -37,7 +37,16 @@ class CheckWithHosts(Struct, frozen=True):
     """A suggested command: `provision check --host` with the hosts for which the lock was solved."""
 
 
-Command = Solve | Render | CheckWithHosts
+class Validate(Struct, frozen=True, kw_only=True):
+    """The command `provision validate` for one lock. `platform` is "" for that of the engine, `level` None for the highest."""
+
+    lock: str
+    platform: str = ""
+    level: int | None = None
+    is_local: bool = False
+
+
+Command = Solve | Render | CheckWithHosts | Validate
 
 
 class RequiredBy(Struct, frozen=True):
@@ -334,11 +343,11 @@ class OtherVariable(Finding, frozen=True, kw_only=True):
 
 
 class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
-    """A different host requirement or variable (`finding`), which hosts on the command line may explain: the spec has none."""
+    """A different requirement, setup or variable of hosts, for which hosts on a command line may be why: the spec has none."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
-    finding: OtherHostRequirement | OtherVariable
+    finding: OtherHostRequirement | OtherVariable | OtherHostSetup
 
     @property
     def command(self) -> Command | None:
@@ -361,6 +370,16 @@ class OtherSystemPackages(Finding, frozen=True, kw_only=True):
     is_stale: ClassVar[bool] = True
     needed: tuple[str, ...]
     locked: tuple[str, ...]
+
+
+class OtherHostSetup(Finding, frozen=True, kw_only=True):
+    """A way to bring hosts with the system `object` to the stack that is not the one of the lock; either may be missing."""
+
+    code: ClassVar[str] = "stale-host-setup"
+    is_stale: ClassVar[bool] = True
+    object: str
+    is_locked: bool
+    is_needed: bool
 
 
 class MissingPackage(Finding, frozen=True, kw_only=True):
@@ -740,6 +759,107 @@ class OtherPin(Contradiction, frozen=True, kw_only=True):
     locked: str
 
 
+class EvidenceOf(Struct, frozen=True, kw_only=True):
+    """The file in which evidence of a lock on one platform belongs, and the command that writes it anew."""
+
+    platform: str
+    file: str
+    validate: Validate
+
+
+class AboutEvidence(Finding, frozen=True, kw_only=True):
+    """The base of findings on the evidence of a lock on one platform."""
+
+    verdict: ClassVar[str] = "unverified"
+    about: EvidenceOf
+
+    @property
+    def file(self) -> str:
+        """The file in which the evidence belongs."""
+        return self.about.file
+
+    @property
+    def platform(self) -> str:
+        """The platform of the lock that the evidence is about."""
+        return self.about.platform
+
+    @property
+    def command(self) -> Command | None:
+        return self.about.validate
+
+
+class ProvenEvidence(AboutEvidence, frozen=True, kw_only=True):
+    """Evidence of exactly this lock that proves the levels up to `level`, begun at `time` (UTC), with `engine`, "" for none."""
+
+    code: ClassVar[str] = "evidence"
+    verdict: ClassVar[str] = "yes"
+    level: int
+    name: str
+    engine: str
+    time: str
+
+    @property
+    def command(self) -> Command | None:
+        return None
+
+
+class MissingEvidence(AboutEvidence, frozen=True, kw_only=True):
+    """Evidence that does not exist."""
+
+    code: ClassVar[str] = "missing-evidence"
+
+
+class StaleEvidence(AboutEvidence, frozen=True, kw_only=True):
+    """Evidence of another lock file, Dockerfile or platform: `found` in place of `needed`; of files, these are hashes."""
+
+    code: ClassVar[str] = "stale-evidence"
+    difference: Literal["lock", "Dockerfile", "platform"]
+    needed: str
+    found: str
+
+
+class WeakEvidence(AboutEvidence, frozen=True, kw_only=True):
+    """Evidence that proves no more than the levels up to `proven`, None for no level, of `level`, whose name is `name`.
+
+    `unverified` are the facts that could not be measured; `idle` is the reason for which the level has nothing to do for the
+    lock, "" if it has.
+    """
+
+    code: ClassVar[str] = "weak-evidence"
+    level: int
+    name: str
+    proven: int | None
+    unverified: tuple[str, ...]
+    idle: str = ""
+
+    @property
+    def command(self) -> Command | None:
+        return None if self.idle else self.about.validate
+
+
+class FailedEvidence(AboutEvidence, frozen=True, kw_only=True):
+    """Evidence that the image is not as locked: the facts `wrong` are a no."""
+
+    code: ClassVar[str] = "failed-evidence"
+    verdict: ClassVar[str] = "no"
+    wrong: tuple[str, ...]
+
+
+class EditedEvidence(AboutEvidence, frozen=True, kw_only=True):
+    """Evidence whose parts, or whose hash, no longer agree with each other."""
+
+    code: ClassVar[str] = "edited-evidence"
+    verdict: ClassVar[str] = "no"
+
+
+class UnreadableEvidence(AboutEvidence, frozen=True, kw_only=True):
+    """A file in place of evidence that cannot be read as such; `mistakes` are the first of its mistakes, with their places."""
+
+    code: ClassVar[str] = "unreadable-evidence"
+    problem: str
+    mistakes: tuple[str, ...]
+
+
 def line_of(ground: Ground) -> Place | None:
     """Return the line of a file that a ground was read from; None when its source is not a file."""
     match ground.source:
@@ -748,6 +868,21 @@ def line_of(ground: Ground) -> Place | None:
         case HostPlace(place=place):
             return place
     return None
+
+
+def evidence_fields(finding: AboutEvidence) -> dict[str, object]:
+    """Return what a finding on evidence has beside the fields of other findings: platform, proven level, engine and time.
+
+    What does not apply is left out.
+    """
+    match finding:
+        case ProvenEvidence(level=level, engine=engine, time=time):
+            found = {"level": level, "engine": engine or None, "time": time}
+        case WeakEvidence(proven=proven):
+            found = {"level": proven}
+        case _:
+            found = {}
+    return {"platform": finding.platform, **{key: value for key, value in found.items() if value is not None}}
 
 
 def finding_fields(finding: Finding) -> GroundFields:

@@ -144,13 +144,15 @@ class UsePackage(Struct, frozen=True, kw_only=True):
     """A package of the operating system that contains the driver, as listed by the matrix.
 
     `kind` is that of the matrix row (`precompiled`, `dkms`). `is_signed`: the package's kernel modules are signed; None when
-    undocumented. `headers` is the package of kernel headers that the package needs, "" for none.
+    undocumented. `headers` is the package of kernel headers that the package needs, "" for none. `packages` are those that a
+    package manager installs for it, () when the matrix does not say.
     """
 
     name: str
     kind: str
     is_signed: bool | None
     headers: str
+    packages: tuple[str, ...] = ()
 
 
 class SolveAndValidate(Struct, frozen=True):

@@ -223,6 +223,7 @@ def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
         ),
         image=_locked_image(stack.image) if stack.image else None,
         installer=_locked_installer(stack.platform, installer),
+        host_setups=stack.host_setups,
         apt=tuple(_locked_system_package(one) for one in stack.system_packages),
         pins=_locked_pins(pin for pin in stack.pins if pin.component not in facts),
     )

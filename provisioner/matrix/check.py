@@ -8,7 +8,7 @@ from provisioner.matrix.check_distributions import check_distributions
 from provisioner.matrix.check_rows import RowChecker, twice, unknown
 from provisioner.matrix.need import OF_REQUESTS, Need, need_of, need_text, read_version
 from provisioner.strict_model import without_defaults
-from provisioner.versions import series
+from provisioner.versions import Range, series
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,6 +50,7 @@ class _Checker:
         yield from self._python_builds()
         yield from self._knowledge()
         yield from self._driver_packages()
+        yield from self._host_packages()
 
     def _order(self) -> Iterator[Mistake]:
         index = self.files.index
@@ -280,6 +281,46 @@ class _Checker:
             if known and package.os not in known and not any(one.startswith(f"{package.os} ") for one in known):
                 yield at.at("os").mistake(f"there is no operating system `{package.os}` in this matrix")
             yield from self.rows.cited(at, package.source, f"driver package `{package.name}`")
+
+    def _host_packages(self) -> Iterator[Mistake]:
+        """Yield the mistakes of the repositories and packages of hosts, and of builds from source."""
+        file = self.files.host_packages
+        top, content = file.at(), file.content
+        repositories = {one.name for one in content.repositories}
+        for at, repository in top.each("repositories", content.repositories):
+            yield from self._systems(at, repository.os)
+            if not (repository.urls or repository.line or repository.kind == "package"):
+                yield at.mistake(f"repository `{repository.name}` has no address; add `urls` or `line`")
+            yield from self.rows.cited(at, repository.source, f"repository `{repository.name}`")
+        for at, package in top.each("packages", content.packages):
+            yield from self._systems(at, package.os)
+            yield from self._installed(at, package.component, package.versions)
+            for below, name in at.each("repositories", package.repositories):
+                if name not in repositories:
+                    yield below.mistake(unknown(name, "repository", repositories))
+            if not (package.packages or package.url or package.file):
+                yield at.mistake(f"the row brings nothing of `{package.component}`; add `packages`, `url` or `file`")
+            yield from self.rows.cited(at, package.source, f"host packages of `{package.component}`")
+        for at, build in top.each("source_builds", content.source_builds):
+            yield from self._systems(at, build.os)
+            yield from self._installed(at, build.component, build.versions)
+            yield from self.rows.cited(at, build.source, f"build of `{build.component}`")
+
+    def _systems(self, at: KeyPosition, systems: tuple[str, ...]) -> Iterator[Mistake]:
+        known = {release.version.text for part in self.files.components.get("os", ()) for release in part.content.releases}
+        for below, system in at.each("os", systems):
+            is_known = system in known or any(one.startswith(f"{system} ") for one in known)
+            if known and system != "macos" and not is_known:
+                yield below.mistake(f"there is no operating system `{system}` in this matrix")
+
+    def _installed(self, at: KeyPosition, component: str, versions: str) -> Iterator[Mistake]:
+        components = self.files.index.content.components
+        if component not in components:
+            yield at.at("component").mistake(unknown(component, "component", components))
+        try:
+            Range.parse(versions)
+        except ValueError as error:
+            yield at.at("versions").mistake(str(error))
 
 
 def _duplicate(at: KeyPosition, build: Build, first: dict[tuple[str, str, str], KeyPosition]) -> Iterator[Mistake]:

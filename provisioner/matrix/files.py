@@ -22,6 +22,8 @@ from provisioner.matrix.model import (
     GfxOverride,
     Gpu,
     GpuWheel,
+    HostPackage,
+    HostRepository,
     ImageFacts,
     ImageSurvey,
     Kernels,
@@ -32,6 +34,7 @@ from provisioner.matrix.model import (
     SeenToRun,
     SharedFile,
     Sonames,
+    SourceBuild,
     SystemLibrary,
     SystemNeed,
     SystemSurvey,
@@ -92,6 +95,7 @@ class MatrixFile(SourcedFile, frozen=True, kw_only=True):
     hazards: str = ""
     knowledge: str = ""
     driver_packages: str = ""
+    host_packages: str = ""
     wheels: str = ""
     system_packages: str = ""
     system_wheels: str = ""
@@ -172,6 +176,14 @@ class DriverPackageFile(SourcedFile, frozen=True, kw_only=True):
     """The file of the packages with which operating systems ship the NVIDIA driver."""
 
     packages: tuple[DriverPackage, ...] = ()
+
+
+class HostPackageFile(SourcedFile, frozen=True, kw_only=True):
+    """The file of the repositories and packages that bring components to hosts, and of builds from source."""
+
+    repositories: tuple[HostRepository, ...] = ()
+    packages: tuple[HostPackage, ...] = ()
+    source_builds: tuple[SourceBuild, ...] = ()
 
 
 class WheelFile(SourcedFile, frozen=True, kw_only=True):
@@ -260,6 +272,7 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     hazards: Parsed[HazardFile]
     knowledge: Parsed[KnowledgeFile]
     driver_packages: Parsed[DriverPackageFile]
+    host_packages: Parsed[HostPackageFile]
     wheels: Parsed[WheelFile]
     system_packages: Parsed[SystemPackageFile]
     system_wheels: Parsed[SystemWheelFile]
@@ -273,7 +286,7 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     @property
     def all_files(self) -> tuple[Parsed[SourcedFile], ...]:
         """Every file, in a fixed order."""
-        rest = (self.distributions, self.hazards, self.knowledge, self.driver_packages, self.wheels)
+        rest = (self.distributions, self.hazards, self.knowledge, self.driver_packages, self.host_packages, self.wheels)
         system = (self.system_packages, self.system_wheels)
         return (self.index, *self.component_files, self.gpus, self.images, self.python_builds, *rest, *system)
 
@@ -312,6 +325,7 @@ def read_files(directory: Path) -> MatrixFiles:
         hazards=read_one(HazardFile, "hazards", content.hazards),
         knowledge=read_one(KnowledgeFile, "knowledge", content.knowledge),
         driver_packages=read_one(DriverPackageFile, "driver_packages", content.driver_packages),
+        host_packages=read_one(HostPackageFile, "host_packages", content.host_packages),
         wheels=read_one(WheelFile, "wheels", content.wheels),
         system_packages=read_one(SystemPackageFile, "system_packages", content.system_packages),
         system_wheels=read_one(SystemWheelFile, "system_wheels", content.system_wheels),

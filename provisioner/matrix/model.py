@@ -393,6 +393,71 @@ class DriverPackage(Row, frozen=True, kw_only=True):
         return not self.flavours or kernel_flavour(kernel) in self.flavours
 
 
+class HostRepository(Row, frozen=True, kw_only=True):
+    """A repository of packages for hosts that run one of the systems `os` (`ubuntu 24.04`, or `ubuntu` for all its releases).
+
+    `kind` says how it is registered: `keyring` by a package with its key and its line, from the address of the platform in
+    `urls`; `package` by a package, from such an address or, without one, from the system's own repositories; `repo-file` by a
+    file for dnf, from such an address; `apt-line` and `yum` by `line`, an address with, for apt, the suite and components.
+    `key` is the address or the path of the key of an `apt-line` or `yum`. `package` is the name of the package. `pin` is what
+    apt prefers the packages of, "" for no preference. `sha256` are the hashes of `urls`, where one was read.
+    """
+
+    name: str
+    os: tuple[str, ...]
+    kind: Literal["keyring", "package", "repo-file", "apt-line", "yum"]
+    package: str = ""
+    urls: dict[str, str] = field(default_factory=dict)
+    sha256: dict[str, Sha256] = field(default_factory=dict)
+    line: str = ""
+    key: str = ""
+    pin: str = ""
+    source: Cited = ()
+
+
+class HostPackage(Row, frozen=True, kw_only=True):
+    """The packages that bring a component to hosts that run one of the systems `os`.
+
+    `versions` are those of the component, and `cuda` those of the stack's CUDA, that the row is for; "" for all. For a driver,
+    `of` is how the name of the driver package (`DriverPackage.name`) begins, and `modules` are the flavours of kernel modules.
+    `repositories` are to be registered, the dnf module stream `stream` to be enabled, and the packages `first` to be installed
+    before `packages`. Of a component that is downloaded, `url` is the address, `file` the name where there is no address for
+    everybody, and `sha256` the hash, "" if none was read. Names and addresses have placeholders, such as `<branch>`.
+    """
+
+    component: str
+    os: tuple[str, ...]
+    versions: str = ""
+    cuda: str = ""
+    of: str = ""
+    modules: tuple[ModuleFlavour, ...] = ()
+    repositories: tuple[str, ...] = ()
+    stream: str = ""
+    first: tuple[str, ...] = ()
+    packages: tuple[str, ...] = ()
+    url: str = ""
+    file: str = ""
+    sha256: Sha256 = ""
+    source: Cited = ()
+
+
+class SourceBuild(Row, frozen=True, kw_only=True):
+    """How a component is compiled from source on the systems `os`: variables of its build (`set`), and patches of others.
+
+    `versions` are those of the component, "" for all; `builds` are the names of its builds, () for all.
+    """
+
+    component: str
+    os: tuple[str, ...]
+    versions: str = ""
+    builds: tuple[str, ...] = ()
+    repository: str
+    set: dict[str, str] = field(default_factory=dict)
+    patches: tuple[str, ...] = ()
+    because: str
+    source: Cited = ()
+
+
 class ImpliedNeed(Row, frozen=True, kw_only=True):
     """Requirements (one row) of some versions of a distribution that their metadata does not declare.
 
@@ -708,6 +773,9 @@ class Matrix(Struct, frozen=True, kw_only=True):
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()
     driver_packages: tuple[DriverPackage, ...] = ()
+    host_repositories: tuple[HostRepository, ...] = ()
+    host_packages: tuple[HostPackage, ...] = ()
+    source_builds: tuple[SourceBuild, ...] = ()
     wheels: tuple[GpuWheel, ...] = ()
     system_wheels: tuple[SystemWheel, ...] = ()
     system_libraries: tuple[SystemLibrary, ...] = ()

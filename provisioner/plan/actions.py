@@ -25,7 +25,7 @@ from provisioner.grounds.step import (
 )
 from provisioner.plan.machine import INSTALLED_WITH_DRIVER
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
-from provisioner.resolver.requirement import is_of_system
+from provisioner.resolver.rules.host_packages import Wanted, driver_packages_for, host_package_for, knows_gpus
 from provisioner.resolver.rules.lifecycle import has_ended
 from provisioner.versions import kernel_flavour
 
@@ -105,7 +105,7 @@ class ActionFinder:
 
     def _module(self, facts: Mapping[str, str]) -> str:
         """Return the flavour of the kernel modules in `facts`; "" if a GPU is unknown, because the GPUs decide the flavour."""
-        return facts.get("driver_module", "") if knows_gpus(self._matrix, self._machine) else ""
+        return facts.get("driver_module", "") if knows_gpus(self._matrix, self._machine.host) else ""
 
     def _support(self, driver: str) -> Iterator[BranchSupport]:
         branch = self._matrix.branch_of(driver)
@@ -117,34 +117,27 @@ class ActionFinder:
         flavour = kernel_flavour(after.get("kernel", "")) or "<flavour>"
         for row in self._rows(after)[:MOST_PACKAGES]:
             name = row.name.replace("<branch>", branch).replace("<flavour>", flavour)
-            yield UsePackage(name=name, kind=row.kind, is_signed=row.signed, headers=row.headers)
+            packages = self._installed(row, after)
+            yield UsePackage(name=name, kind=row.kind, is_signed=row.signed, headers=row.headers, packages=packages)
 
-    def _rows(self, after: Mapping[str, str]) -> list[DriverPackage]:
-        """Return the driver packages that fit the facts `after`, those with prebuilt modules first, then signed ones.
+    def _installed(self, row: DriverPackage, after: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the packages to install for a driver package; () if the matrix does not say, or the kernel is unknown."""
+        wanted = Wanted(
+            component="driver",
+            version=after["driver"],
+            os=after.get("os", ""),
+            kernel=after.get("kernel", ""),
+            module=self._module(after),
+            driver_package=row,
+        )
+        found = host_package_for(self._matrix, wanted)
+        if found is None or (row.flavours and not kernel_flavour(wanted.kernel)):
+            return ()
+        return tuple(map(wanted.filled, (*found.first, *found.packages)))
 
-        A package fits if it is for the Linux distribution, driver branch, module flavour and kernel of `after`. A package known
-        to be unsigned does not fit if Secure Boot is enforced. Packages for containers come last.
-        """
-        branch, module = after.get("driver", "").partition(".")[0], self._module(after)
-        kernel, secure = after.get("kernel"), after.get("secure_boot")
-        found = [
-            row
-            for row in self._matrix.driver_packages
-            if is_of_system(after.get("os", ""), [row.os])
-            and (not row.branches or branch in row.branches)
-            and (not row.modules or not module or module in row.modules)
-            and (not row.platforms or self._machine.host.platform in {None, *row.platforms})
-            and (kernel is None or row.is_for_kernel(kernel))
-            and not (secure == "enforced" and row.signed is False)
-        ]
-        return sorted(found, key=lambda row: ("container" in row.name, row.kind != "precompiled", row.signed is not True))
-
-
-def knows_gpus(matrix: Matrix, machine: Machine) -> bool:
-    """Return whether a machine states, for each GPU, its target (such as `9.0`) or a product that the matrix lists."""
-    names = {gpu.name for gpu in matrix.gpus}
-    gpus = machine.host.gpus
-    return gpus is not None and all(gpu.target or gpu.name in names for gpu in gpus)
+    def _rows(self, after: Mapping[str, str]) -> tuple[DriverPackage, ...]:
+        """Return the driver packages that fit the facts `after`."""
+        return driver_packages_for(self._matrix, after, module=self._module(after), platform=self._machine.host.platform)
 
 
 def support_of(branch: DriverBranch, today: date | None) -> BranchSupport:

@@ -10,7 +10,6 @@ from provisioner.components import DRIVERS
 from provisioner.errors import ProvisionError
 from provisioner.grounds.requirement import PlanHas
 from provisioner.grounds.step import BrokenToday, DependsOnGpus, KeepsEndedDriver, LockDoesNotRun, UnlistedLock
-from provisioner.plan.actions import knows_gpus
 from provisioner.plan.changes import ChangeSearch
 from provisioner.plan.exclusion import ExclusionExplainer, accelerator_conflict
 from provisioner.plan.machine import changeable_components, changed_host, machines_of
@@ -22,6 +21,7 @@ from provisioner.plan.upgrade_path import PathFinder
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.requirement import Key, Labelled, Requirement
 from provisioner.resolver.rules.facts import FACTS
+from provisioner.resolver.rules.host_packages import knows_gpus
 from provisioner.resolver.rules.lifecycle import has_ended, policy_day
 from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.resolve import decide
@@ -115,7 +115,7 @@ class _Planner:
 
     def _host_plan(self, machine: Machine, new: Software, facts: Facts, stack: Stack) -> HostPlan:
         old = self._running_software(machine)
-        lacking = missing_facts(machine, facts, stack.doubts, has_gpus=knows_gpus(self._matrix, machine))
+        lacking = missing_facts(machine, facts, stack.doubts, has_gpus=knows_gpus(self._matrix, machine.host))
         finder = PathFinder(self._checker, machine, old=old, new=new, free=self._free[machine.label])
         builder = StepBuilder(self._matrix, self._checker, finder, machine, today=self._today)
         path = finder.find_path(facts, has_software=_differs(old, new))

@@ -17,11 +17,12 @@ from provisioner.grounds.step import (
     SolveAndValidate,
 )
 from provisioner.host.facts import STATED, stated
-from provisioner.plan.actions import ActionFinder, knows_gpus
+from provisioner.plan.actions import ActionFinder
 from provisioner.plan.machine import NEVER_ALONE
 from provisioner.plan.model import FIND_OUT, Step
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.requirement import PACKAGE, SLOTS
+from provisioner.resolver.rules.host_packages import knows_gpus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +56,7 @@ class StepBuilder:
         self._machine = machine
         self._actions = ActionFinder(matrix, machine, today=today)
         self._is_wsl = machine.host.virtualization in {"wsl1", "wsl2"}
-        is_assumed = "driver_module" not in machine.facts and not knows_gpus(matrix, machine)
+        is_assumed = "driver_module" not in machine.facts and not knows_gpus(matrix, machine.host)
         self._assumed = frozenset({"driver_module"}) if is_assumed else frozenset()
         """Components whose values the planner assumed, and which are left out of the steps."""
 

@@ -42,11 +42,12 @@ def manifests(lock: Lock, lock_file_name: str, *, what: str, controller: Control
         "Give the program as `args`: `command` would replace the image's entry point, which checks the host.",
         *([f"No label of a node shows that it meets: {'; '.join(hidden)}."] if hidden else []),
     )
-    documents = "---\n".join(yaml_text(_manifest(lock, one, controller)) for one in found)
+    documents = "---\n".join(yaml_text(manifest(lock, one, controller)) for one in found)
     return f"{header(lock, lock_file_name, *use)}\n\n{documents}"
 
 
-def _manifest(lock: Lock, workload: Workload, controller: Controller) -> dict[str, Any]:
+def manifest(lock: Lock, workload: Workload, controller: Controller) -> dict[str, Any]:
+    """Return the manifest of one container of a lock as a document."""
     labels = {"app.kubernetes.io/name": workload.name, "app.kubernetes.io/managed-by": "provision"}
     annotations = {"dev.provision.lock.digest": lock_digest(lock)}
     template = {"metadata": {"labels": labels, "annotations": annotations}, "spec": _pod(lock, workload)}

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ACCELERATORS
 from provisioner.render.container import repository
 from provisioner.render.entry_guard import REFUSED
+from provisioner.render.gpu_check import gpu_check
 from provisioner.render.header import UnrenderableError, header
-from provisioner.render.node_affinity import drivers_of, intervals
+from provisioner.render.node_affinity import drivers_of
 from provisioner.render.shell import quoted, variables
 
 if TYPE_CHECKING:
@@ -55,37 +56,12 @@ def _body(lock: Lock, lock_file_name: str, stack: LockedStack) -> str:
 
 def _check(lock_file_name: str, served: Served) -> Iterator[str]:
     """Yield the lines that end the job with exit code `REFUSED` on a node whose GPUs or driver the lock excludes."""
-    named = ", ".join("{}.{}".format(*one) for one in sorted({one for _, those in served for one in those}))
     yield from (
         "# Refuse a node that the stack does not run on.",
         f"lock={quoted(''.join(filter(str.isprintable, lock_file_name)))}",
         f'refuse() {{ echo "$lock does not run on $(hostname): $1" >&2; exit {REFUSED}; }}',
-        'number() { echo "$1" | awk -F. \'{ printf "%d%04d%04d", $1, $2, $3 }\'; }',
-        "gpus=$(nvidia-smi --query-gpu=compute_cap,driver_version --format=csv,noheader) || refuse 'nvidia-smi lists no GPU'",
-        "for gpu in $(echo \"$gpus\" | tr -d ' '); do",
-        '    driver=$(number "${gpu#*,}")',
-        "    case ${gpu%%,*} in",
     )
-    for wanted, those in served:
-        pattern = " | ".join("{}.{}".format(*one) for one in sorted(those))
-        tests = " || ".join(_test(low, high) for low, high in intervals(wanted)) or "false"
-        yield f"    {pattern})"
-        yield f'        {{ {tests}; }} || refuse "it needs driver {wanted}, and the driver is ${{gpu#*,}}"'
-        yield "        ;;"
-    yield f'    *) refuse "it needs compute capability {named}, and a GPU has ${{gpu%%,*}}" ;;'
-    yield "    esac"
-    yield "done"
-
-
-def _test(low: tuple[int, ...], high: tuple[int, ...] | None) -> str:
-    """Return a test of the number of a driver, as the script's function `number` writes it."""
-    tests = [f'[ "$driver" -ge {_number(low)} ]', *([f'[ "$driver" -lt {_number(high)} ]'] if high else [])]
-    return tests[0] if len(tests) == 1 else f"{{ {' && '.join(tests)}; }}"
-
-
-def _number(version: tuple[int, ...]) -> str:
-    major, *rest = version
-    return f"{major}{''.join(f'{part:04}' for part in rest)}"
+    yield from gpu_check(served)
 
 
 def _start(lock: Lock, stack: LockedStack) -> Iterator[str]:

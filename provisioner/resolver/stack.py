@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.relaxation import Relaxation
     from provisioner.grounds.requirement import Ground
     from provisioner.index.model import IndexFile
+    from provisioner.setups import HostSetup
     from provisioner.versions import Version
 
 
@@ -90,7 +91,8 @@ class Stack(Struct, frozen=True, kw_only=True):
     targets that the framework's build is compiled for; `environment` the variables that the stack needs at run time. `doubts`
     are the unverified facts, which decide the verdict; `assumes` those that the request assumes; `accepts` those that the
     spec's `policy.accept` names. `system_packages` are installed in the image beside the `packages`. `relaxations` are the
-    features in use that the policy allows and could forbid.
+    features in use that the policy allows and could forbid. `host_setups` are the ways to bring the hosts to the stack, if an
+    output of the spec sets up hosts.
 
     Not written to a lock: `warnings`, requests without effect and indexes out of reach; `moves`, the version changes of an
     upgrade by name; `held_back`, frameworks and packages whose newest release is excluded; `shown`, the facts that running
@@ -113,6 +115,7 @@ class Stack(Struct, frozen=True, kw_only=True):
     image: BaseImage | None = None
     system_packages: tuple[SystemPackage, ...] = ()
     packages: tuple[PackagePin, ...] = ()
+    host_setups: tuple[HostSetup, ...] = ()
     runs: str = "container"
     relaxations: tuple[Relaxation, ...] = ()
     warnings: tuple[Caution, ...] = ()

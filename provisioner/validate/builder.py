@@ -123,12 +123,12 @@ def failed_step(lines: list[str]) -> tuple[str, ...]:
 
 
 def docker_builder(host: str, path: str | None = None) -> CommandBuilder:
-    """Return the best client on `path` (default: PATH) that can use BuildKit with the engine at `host`.
+    """Return the best client on `path` (default: PATH) for BuildKit with the engine at `host`, "" for that of its own context.
 
     Raises `EngineError` when there is none, with the clients that were found.
     """
     clients = tuple(_programs("docker", os.environ.get("PATH", "") if path is None else path))
-    at_host = (("DOCKER_HOST", host),)
+    at_host = (("DOCKER_HOST", host),) if host else ()
     for client in clients:
         version = _version((client, "buildx", "version"), at_host)
         if version:

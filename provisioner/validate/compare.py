@@ -8,11 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ACCELERATORS
+from provisioner.evidence.report import FieldReport, agreement, at_level, outcome, unverified
 from provisioner.validate.compare_files import compare_files
 from provisioner.validate.compare_frameworks import compare_framework_devices, compare_frameworks
 from provisioner.validate.compare_health import Figures, compare_health
 from provisioner.validate.local_engine import ARCHITECTURES
-from provisioner.validate.report import FieldReport, agreement, at_level, outcome, unverified
 from provisioner.versions import Range, Version, series, without_local
 
 if TYPE_CHECKING:

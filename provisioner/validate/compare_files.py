@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.validate.report import FieldReport, agreement, unverified
+from provisioner.evidence.report import FieldReport, agreement, unverified
+from provisioner.lock.format.file import lock_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.lock.format.model import Lock
     from provisioner.render.image_config import ImageConfig
     from provisioner.validate.engine import Image
     from provisioner.validate.measurement import Files, Libraries, Measurement
@@ -96,6 +98,18 @@ def compare_config(expected: ImageConfig, platform: str, image: Image, *, is_bui
     for name, value in sorted(expected.labels.items()):
         if image.labels.get(name) != value and (is_built_here or name.startswith("dev.provision.")):
             yield agreement(f"label {name}", value, image.labels.get(name, ""), agrees=False)
+
+
+def compare_origin(lock: Lock, platform: str, image: Image) -> Iterator[FieldReport]:
+    """Yield the fields of an image that has no configuration but its platform, and the label that names its lock.
+
+    Without the label, the image may have been converted from another one, or built by hand: nothing is said against it then.
+    """
+    if image.platform:
+        yield agreement("image platform", platform, image.platform, agrees=image.platform == platform)
+    label, digest = "dev.provision.lock.digest", lock_digest(lock)
+    if label in image.labels:
+        yield agreement(f"label {label}", digest, image.labels[label], agrees=image.labels[label] == digest)
 
 
 def _user(expected: ImageConfig, image: Image, *, is_built_here: bool) -> FieldReport:

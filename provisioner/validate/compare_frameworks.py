@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from packaging.version import InvalidVersion, Version
 
+from provisioner.evidence.report import FieldReport, agreement, outcome, unverified
 from provisioner.validate.programs import checked_packages, has_own_check
-from provisioner.validate.report import FieldReport, agreement, outcome, unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.validate.report import FieldReport, agreement, outcome, unverified
+from provisioner.evidence.report import FieldReport, agreement, outcome, unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -15,14 +15,18 @@ from provisioner.validate.engine import (
     Finished,
     HostRefusedError,
     NoDeviceError,
+    find_or_pull,
     image_of,
     pull_failure,
 )
 from provisioner.validate.process import TIMED_OUT
+from provisioner.validate.ssh_tunnel import SshTunnel
 
 if TYPE_CHECKING:
     from docker import DockerClient
+    from docker.context import Context
     from docker.models.containers import Container
+    from docker.tls import TLSConfig
     from docker.types import DeviceRequest
 
     from provisioner.errors import ProvisionError
@@ -37,9 +41,12 @@ _DEVICE_SIGNS = ("device driver", "nvidia", "cdi", "gathering device information
 
 
 class DockerEngine:
-    """A Docker engine at the address that DOCKER_HOST or the current context names."""
+    """A Docker engine at the address that DOCKER_HOST or a Docker context names, on this machine or another one."""
 
     name = "docker"
+    recipe = "dockerfile"
+    has_entry_points = True
+    node_class = ""
 
     def __init__(self, client: DockerClient, host: str, version: str, platform: str) -> None:
         self._client = client
@@ -50,17 +57,22 @@ class DockerEngine:
     @classmethod
     def connect(cls) -> DockerEngine:
         """Connect to the engine, read its version and platform; raises `EngineError` with the address that did not answer."""
-        from docker import DockerClient, from_env
+        from docker import DockerClient
         from docker.errors import DockerException
 
-        host = _host()
+        host, tls = _address()
         try:
             _reach(host)
-            client = from_env() if "DOCKER_HOST" in os.environ else DockerClient(base_url=host)
+            if host.startswith("ssh://"):
+                client = DockerClient(base_url=SshTunnel(host).address)
+            else:
+                client = DockerClient(base_url=host, tls=tls)
             answer = client.version()
         except (DockerException, OSError) as error:
             raise _no_answer(host, error) from None
-        return cls(client, host, str(answer["Version"]), f"{answer['Os']}/{answer['Arch']}")
+        # A client finds the certificates of a context by the context alone.
+        is_own = "DOCKER_HOST" not in os.environ and bool(tls)
+        return cls(client, "" if is_own else host, str(answer["Version"]), f"{answer['Os']}/{answer['Arch']}")
 
     def build(self, request: BuildRequest, log: Log) -> Built:
         """Build with BuildKit; raises `BuildFailedError`, and `EngineError` also when no client supports BuildKit."""
@@ -132,6 +144,10 @@ class DockerEngine:
         except (DockerException, OSError) as error:
             raise EngineError(f"image `{image}` cannot be inspected: {_reason(error)}") from None
 
+    def find(self, reference: str, log: Log) -> Built:
+        """Return an image that was built before, pulled if it is not here; raises `EngineError`."""
+        return find_or_pull(self, reference, log)
+
     def pull(self, reference: str) -> None:
         """Pull an image, with the logins of the Docker client; raises `EngineError` with the registry's answer."""
         from docker.errors import DockerException
@@ -157,20 +173,36 @@ class DockerEngine:
             raise EngineError(f"image `{image}` cannot be removed: {_reason(error)}") from None
 
 
-def _host() -> str:
-    """Return the engine's address: DOCKER_HOST, else that of the current Docker context, else the default socket."""
+def _address() -> tuple[str, TLSConfig | bool]:
+    """Return the engine's address, and how it is proved: DOCKER_CONTEXT, else DOCKER_HOST, else the current context.
+
+    Without a context, the default socket. This is the order of the Docker client (docs.docker.com/reference/cli/docker,
+    environment variables, 2026-11-23). Raises `EngineError` for a context that does not exist.
+    """
     from docker import ContextAPI
     from docker.errors import DockerException
+    from docker.utils import kwargs_from_env
 
-    named = os.environ.get("DOCKER_HOST")
-    if named:
-        return named
+    name = os.environ.get("DOCKER_CONTEXT")
+    if not name and os.environ.get("DOCKER_HOST"):
+        found = kwargs_from_env()
+        return os.environ["DOCKER_HOST"], found.get("tls", False)
     try:
-        context = ContextAPI.get_current_context()
+        context = ContextAPI.get_context(name) if name else ContextAPI.get_current_context()
     except (DockerException, OSError):
         context = None
+    if context is None and name:
+        raise EngineError(f"there is no Docker context `{name}`", hints=("`docker context ls` lists them",))
+    if context is None:
+        return "unix:///var/run/docker.sock", False
     # docker-py has its own URL scheme for the default socket; the command line accepts only unix://.
-    return str(context.Host).replace("http+unix://", "unix://") if context is not None else "unix:///var/run/docker.sock"
+    return str(context.Host).replace("http+unix://", "unix://"), _tls_of(context)
+
+
+def _tls_of(context: Context) -> TLSConfig | bool:
+    """Return the certificates of a context, False if it has none; the types of docker-py say that it always has."""
+    found: TLSConfig | None = context.TLSConfig
+    return found or False
 
 
 def _reach(host: str) -> None:

@@ -13,6 +13,8 @@ from provisioner.errors import RefusedError, UnavailableError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provisioner.lock.format.model import Lock
+
 WITH_DEVICE_FILES: dict[str, Accelerator] = {row.name: row for row in ACCELERATORS.values() if row.device_files}
 """Accelerators whose GPUs a container gets as plain device files of the host."""
 
@@ -67,15 +69,22 @@ class BuildRequest(Struct, frozen=True, kw_only=True):
 
 
 class Built(Struct, frozen=True, kw_only=True):
-    """A finished build: the image's id (`sha256:…`), its tag, and the name of the builder; all "" if nothing was built."""
+    """A finished build: the image's id (`sha256:…`), its tag, and the name of the builder; all "" if nothing was built.
+
+    `digests` are those of an image that registries have (`NAME@sha256:…`).
+    """
 
     image: str = ""
     tag: str = ""
     method: str = ""
+    digests: tuple[str, ...] = ()
 
 
 class Image(Struct, frozen=True, kw_only=True):
-    """The configuration of an image in an engine. `platform` is such as `linux/amd64`, `user` "" for root."""
+    """The configuration of an image in an engine. `platform` is such as `linux/amd64`, `user` "" for root.
+
+    `digests` are those that the image has in registries (`NAME@sha256:…`), () before it was pushed or pulled.
+    """
 
     identity: str
     platform: str
@@ -83,6 +92,7 @@ class Image(Struct, frozen=True, kw_only=True):
     entrypoint: tuple[str, ...] = ()
     variables: Mapping[str, str] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    digests: tuple[str, ...] = ()
 
 
 def image_of(answer: Mapping[str, Any]) -> Image:
@@ -95,6 +105,7 @@ def image_of(answer: Mapping[str, Any]) -> Image:
         entrypoint=tuple(config.get("Entrypoint") or ()),
         variables=dict(text.partition("=")[::2] for text in config.get("Env") or ()),
         labels=dict(config.get("Labels") or {}),
+        digests=tuple(sorted(answer.get("RepoDigests") or ())),
     )
 
 
@@ -102,7 +113,8 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     """A request to run `command` (program first) in a container of `image`, in place of its entry point.
 
     `gpus` is "" for none, `all`, device numbers (`0,1`), or an accelerator of `WITH_DEVICE_FILES`. `mounts` maps host folders
-    to container folders, read-only. `timeout` is in seconds.
+    to container folders, read-only. `timeout` is in seconds. `lock` is what is validated, narrowed to one platform: a cluster's
+    engine renders its job from it.
     """
 
     image: str
@@ -112,17 +124,20 @@ class RunRequest(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str] = field(default_factory=dict)
     timeout: float = 600.0
     network: str = "none"
+    lock: Lock | None = None
 
 
 class Finished(Struct, frozen=True, kw_only=True):
     """The exit code of a finished container and its output.
 
-    The exit code is 128 + n after signal n, and -1 after a timeout.
+    The exit code is 128 + n after signal n, and -1 after a timeout. `image` is the id of the image that ran, if only a run
+    tells, else "".
     """
 
     exit_code: int
     stdout: str
     stderr: str
+    image: str = ""
 
 
 class Engine(Protocol):
@@ -130,7 +145,19 @@ class Engine(Protocol):
 
     @property
     def name(self) -> str:
-        """`docker`, `podman` or `local`."""
+        """The name that a user gives with `--engine`."""
+
+    @property
+    def recipe(self) -> str:
+        """The output format that it builds images from, such as `dockerfile`; "" if it only runs what is there."""
+
+    @property
+    def has_entry_points(self) -> bool:
+        """Whether its images have the entry point that checks the host, as those built from a Dockerfile have."""
+
+    @property
+    def node_class(self) -> str:
+        """The name of the class of nodes on which it runs; "" without a cluster, or for any node."""
 
     @property
     def version(self) -> str:
@@ -138,7 +165,7 @@ class Engine(Protocol):
 
     @property
     def platform(self) -> str:
-        """The platform of its containers, such as `linux/amd64`."""
+        """The platform of its containers, such as `linux/amd64`; "" if it has nodes of several."""
 
     def build(self, request: BuildRequest, log: Log) -> Built:
         """Build an image; raises `BuildFailedError` when a step fails."""
@@ -146,14 +173,37 @@ class Engine(Protocol):
     def run(self, request: RunRequest, log: Log) -> Finished:
         """Run a container until it ends, and pass its stderr on line by line.
 
-        Raises `NoDeviceError` when `gpus` are unavailable, and `HostRefusedError` when the container runtime rejects the host.
+        Raises `NoDeviceError` when `gpus` are unavailable, `HostRefusedError` when the container runtime rejects the host, and
+        `NotRunError` when a cluster does not run the job.
         """
 
     def inspect(self, image: str) -> Image | None:
         """Return the configuration of an image; None if it is not there, or if the engine has no images."""
 
-    def pull(self, reference: str) -> None:
-        """Pull an image from its registry."""
+    def find(self, reference: str, log: Log) -> Built:
+        """Return an image that was built before, fetched if need be; raises `UsageError` if the engine has no images."""
 
     def remove(self, image: str) -> None:
         """Remove an image; a missing image is no error."""
+
+
+class ImageStore(Protocol):
+    """An engine that keeps images of registries."""
+
+    def inspect(self, image: str) -> Image | None:
+        """Return the configuration of an image; None if it is not there."""
+
+    def pull(self, reference: str) -> None:
+        """Pull an image from its registry; raises `EngineError`."""
+
+
+def find_or_pull(store: ImageStore, reference: str, log: Log) -> Built:
+    """Return an image that was built before, pulled if the engine does not have it; raises `EngineError`."""
+    image = store.inspect(reference)
+    if image is None:
+        log(f"pulling {reference}")
+        store.pull(reference)
+        image = store.inspect(reference)
+    if image is None:
+        raise EngineError(f"image `{reference}` is not here although it was pulled")
+    return Built(image=image.identity, digests=image.digests)

@@ -11,30 +11,32 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.document import FileError, file_sha256, write_text
+from provisioner.evidence.report import FieldReport, agreement, unverified
+from provisioner.outputs import OUTPUTS
 from provisioner.render import render
 from provisioner.render.container import tag
 from provisioner.render.header import rendered_from
 from provisioner.render.helper import helper_files
 from provisioner.render.image_config import image_config
-from provisioner.validate.compare_files import compare_config
-from provisioner.validate.engine import BuildRequest, Built, EngineError
-from provisioner.validate.report import FieldReport, agreement, unverified
+from provisioner.validate.compare_files import compare_config, compare_origin
+from provisioner.validate.engine import BuildRequest, Built
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.lock.format.model import Lock, LockedFile
-    from provisioner.validate.engine import Engine, Log
+    from provisioner.validate.engine import Built, Engine, Log
 
 _CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
 
 
 class Recipe(Struct, frozen=True, kw_only=True):
-    """The Dockerfile to build: that beside the lock, else one rendered now, whose `path` is None.
+    """The recipe to build, in one of the formats `RECIPES`: that beside the lock, else one rendered now, whose `path` is None.
 
     `is_edited` if it is not, byte for byte, what this version renders from the lock.
     """
 
+    format: str
     text: str
     path: Path | None = None
     is_edited: bool = False
@@ -48,24 +50,29 @@ class Source(Struct, frozen=True, kw_only=True):
     recipe: Recipe
 
 
-def source_of(lock: Lock, path: Path) -> Source:
-    """Return a lock with its recipe; raises `UnrenderableError`, and `FileError` for a Dockerfile that cannot be read."""
-    rendered = render(lock, "dockerfile", lock_file_name=path.name)
-    beside = next((file for file in sorted(path.parent.glob("*ockerfile*")) if rendered_from(file) == path.name), None)
+RECIPES = {"dockerfile": ("Dockerfile", "*ockerfile*"), "apptainer": ("definition file", "*.def")}
+"""The output formats that engines build images from: what such a file is called, and the names that it may have."""
+
+
+def source_of(lock: Lock, path: Path, *, recipe: str) -> Source:
+    """Return a lock with its recipe of a format; raises `UnrenderableError`, and `FileError` for one that cannot be read."""
+    rendered = render(lock, recipe, lock_file_name=path.name)
+    files = sorted(path.parent.glob(RECIPES[recipe][1]))
+    beside = next((file for file in files if rendered_from(file) == path.name), None)
     if beside is None:
-        return Source(lock=lock, path=path, recipe=Recipe(text=rendered))
+        return Source(lock=lock, path=path, recipe=Recipe(format=recipe, text=rendered))
     try:
         text = beside.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(f"`{beside}` cannot be read: {error}") from None
-    return Source(lock=lock, path=path, recipe=Recipe(text=text, path=beside, is_edited=text != rendered))
+    return Source(lock=lock, path=path, recipe=Recipe(format=recipe, text=text, path=beside, is_edited=text != rendered))
 
 
 def compare_static(source: Source, *, is_run: bool) -> Iterator[FieldReport]:
     """Yield the fields of what is known without an engine; `is_run` if the image is compared with the lock afterwards."""
     recipe = source.recipe
     if recipe.path is None:
-        note = "there is no Dockerfile of this lock beside it"
+        note = f"there is no {RECIPES[recipe.format][0]} of this lock beside it"
         yield agreement("recipe", "as rendered", "rendered now", agrees=True, note=note)
     elif not recipe.is_edited:
         yield agreement("recipe", "as rendered", "as rendered", agrees=True, note=recipe.path.name)
@@ -90,21 +97,11 @@ def _is_intact(path: Path, file: LockedFile) -> bool:
 def compare_image(lock: Lock, built: Built, engine: Engine, *, lock_file_name: str, platform: str) -> Iterator[FieldReport]:
     """Yield the fields of the configuration of an image; none if the engine has no images."""
     image = engine.inspect(built.image) if built.image else None
-    if image is not None:
+    if image is not None and not engine.has_entry_points:
+        yield from compare_origin(lock, platform, image)
+    elif image is not None:
         expected = image_config(lock, lock_file_name, platform)
         yield from compare_config(expected, platform, image, is_built_here=bool(built.tag))
-
-
-def find(reference: str, engine: Engine, log: Log) -> Built:
-    """Return an image that was built before, pulled if the engine does not have it; raises `EngineError`."""
-    image = engine.inspect(reference)
-    if image is None:
-        log(f"pulling {reference}")
-        engine.pull(reference)
-        image = engine.inspect(reference)
-    if image is None:
-        raise EngineError(f"image `{reference}` is not here although it was pulled")
-    return Built(image=image.identity)
 
 
 def build(source: Source, engine: Engine, log: Log, *, platform: str, network: str) -> Built:
@@ -119,9 +116,9 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
         if not recipe.is_edited:
             context.mkdir()
             copy_context(source.lock, source.path, context)
-            for name, helper in helper_files("dockerfile", recipe.text).items():
+            for name, helper in helper_files(recipe.format, recipe.text).items():
                 write_text(context / name, helper)
-        dockerfile = Path(scratch) / "Dockerfile"
+        dockerfile = Path(scratch) / OUTPUTS[recipe.format].file_name
         dockerfile.write_text(recipe.text, encoding="utf-8")
         request = BuildRequest(
             context=context,

@@ -4,25 +4,36 @@ from __future__ import annotations
 
 import platform
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
+from provisioner.evidence.report import NO_ENGINE
 from provisioner.validate.engine import Built, EngineError
 from provisioner.validate.process import stream
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from provisioner.validate.engine import BuildRequest, Finished, Image, Log, RunRequest
 
 ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 """The architectures of containers by what `uname -m` says, which is the last part of a platform's name elsewhere."""
 
 
+def this_platform() -> str:
+    """Return the platform of this machine in the spelling of locks, such as `linux/amd64`."""
+    machine = platform.machine().lower()
+    if sys.platform == "darwin":
+        return f"macos/{machine}"
+    return f"{sys.platform}/{ARCHITECTURES.get(machine, machine)}"
+
+
 class LocalEngine:
     """An installed environment whose interpreter is `python`."""
 
     name = "local"
+    recipe = ""
+    has_entry_points = False
+    node_class = ""
 
     def __init__(self, python: Path, version: str) -> None:
         self._python = python
@@ -40,11 +51,8 @@ class LocalEngine:
 
     @property
     def platform(self) -> str:
-        """Return the platform of this machine in the spelling of locks, such as `linux/amd64`."""
-        machine = platform.machine().lower()
-        if sys.platform == "darwin":
-            return f"macos/{machine}"
-        return f"{sys.platform}/{ARCHITECTURES.get(machine, machine)}"
+        """Return the platform of this machine."""
+        return this_platform()
 
     def build(self, request: BuildRequest, log: Log) -> Built:
         """Return an empty result: the environment is installed already, so nothing is built."""
@@ -62,8 +70,9 @@ class LocalEngine:
         del image
         return None
 
-    def pull(self, reference: str) -> None:
+    def find(self, reference: str, log: Log) -> Built:
         """Raise `UsageError`: there are no images here."""
+        del log
         raise UsageError(
             f"--engine local measures an environment, not image `{reference}`", hints=("name its interpreter: --python",)
         )
@@ -73,6 +82,10 @@ class LocalEngine:
 
 
 class NoEngine(LocalEngine):
-    """What level 0 needs of an engine: nothing but the platform of this machine."""
+    """What level 0 needs of an engine: the platform of this machine, and which recipe would be built."""
 
-    name = "none"
+    name = NO_ENGINE
+
+    def __init__(self, recipe: str) -> None:
+        super().__init__(Path(sys.executable), "")
+        self.recipe = recipe

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib.resources import files
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import ValidationError, field
 
@@ -45,10 +45,11 @@ class Torch(Measured, frozen=True, kw_only=True):
 
 
 class Management(Measured, frozen=True, kw_only=True):
-    """Facts from NVML: the driver's release and the names of its devices."""
+    """Facts from NVML: the driver's release, the names of its devices, and the hashes of their UUIDs ("" for one without)."""
 
     driver: str
     names: tuple[str, ...]
+    identities: tuple[str, ...] = ()
 
 
 class DriverInterface(Measured, frozen=True, kw_only=True):
@@ -171,7 +172,10 @@ class Framework(Measured, frozen=True, kw_only=True):
 
 
 class Measurement(Measured, frozen=True, kw_only=True):
-    """All facts of one run. `errors` maps the name of a probe to the error it raised, `timing` to its duration in seconds."""
+    """All facts of one run. `errors` maps the name of a probe to the error it raised, `timing` to its duration in seconds.
+
+    `kernel` is the release of the running kernel, as `uname -r` prints it, "" if it was not read.
+    """
 
     schema_version: Literal[2] = field(name="schema")
     level: int
@@ -182,6 +186,7 @@ class Measurement(Measured, frozen=True, kw_only=True):
     torch: Torch | None
     files: Files | None = None
     frameworks: dict[str, Framework] = field(default_factory=dict)
+    kernel: str = ""
     cpu_matmul: bool | None = None
     nvml: Management | None = None
     cuda_driver: DriverInterface | None = None
@@ -212,7 +217,7 @@ def parse_measurement(printed: str) -> Measurement:
     lines = [line for line in printed.splitlines() if line.strip()]
     last = lines[-1] if lines else ""
     try:
-        data = json.loads(last)
+        data = _with_whole_characters(json.loads(last))
         return read(data, Measurement)
     except ValidationError:
         wrong = mistakes(data, Measurement, {})[0]
@@ -221,3 +226,12 @@ def parse_measurement(printed: str) -> Measurement:
         cause = f"the line: {error}"
     causes = (cause, f"it printed: {last[:200]}" if last else "it printed nothing")
     raise UnreadableMeasurementError("the smoke test printed no measurement", causes=causes)
+
+
+def _with_whole_characters(data: Any) -> Any:  # noqa: ANN401 - whatever JSON holds
+    r"""Return data with `\udcff` as text for a byte of a name that is not UTF-8, which Python reads as half a character."""
+    if isinstance(data, str):
+        return data.encode(errors="backslashreplace").decode()
+    if isinstance(data, dict):
+        return {_with_whole_characters(key): _with_whole_characters(value) for key, value in data.items()}
+    return [_with_whole_characters(value) for value in data] if isinstance(data, list) else data

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ACCELERATORS
 from provisioner.validate.builder import CommandBuilder
 from provisioner.validate.docker_engine import run_failure
-from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError, image_of, pull_failure
+from provisioner.validate.engine import WITH_DEVICE_FILES, EngineError, find_or_pull, image_of, pull_failure
 from provisioner.validate.process import stream
 
 if TYPE_CHECKING:
@@ -21,10 +21,21 @@ _NOT_STARTED = (126, 127)
 """The exit codes for a command in the container that cannot be invoked, or cannot be found."""
 
 
+_CACHE_FROM = (4, 4)
+"""The first Podman whose builder is trusted with cached stages: `major, minor`.
+
+Older ones mount a stage that came from the cache without what its steps made. Source: buildah issue 4375 (October 2022); seen
+with Podman 4.3.1, which has Buildah 1.28.
+"""
+
+
 class PodmanEngine:
     """The `podman` found on PATH."""
 
     name = "podman"
+    recipe = "dockerfile"
+    has_entry_points = True
+    node_class = ""
 
     def __init__(self, program: str, version: str, platform: str) -> None:
         self._program = program
@@ -48,7 +59,9 @@ class PodmanEngine:
 
     def build(self, request: BuildRequest, log: Log) -> Built:
         """Build with Buildah, which is part of Podman; raises `BuildFailedError` or `EngineError`."""
-        builder = CommandBuilder(f"podman build {self.version}", (self._program, "build"))
+        major, minor = (int(part) for part in self.version.split(".")[:2])
+        options = () if (major, minor) >= _CACHE_FROM else ("--no-cache",)
+        builder = CommandBuilder(f"podman build {self.version}", (self._program, "build", *options))
         return builder.build(request, log)
 
     def run(self, request: RunRequest, log: Log) -> Finished:
@@ -69,6 +82,10 @@ class PodmanEngine:
         """Return the configuration of an image, None if it is not there."""
         finished = stream((self._program, "image", "inspect", image), timeout=120)
         return image_of(json.loads(finished.stdout)[0]) if finished.exit_code == 0 else None
+
+    def find(self, reference: str, log: Log) -> Built:
+        """Return an image that was built before, pulled if it is not here; raises `EngineError`."""
+        return find_or_pull(self, reference, log)
 
     def pull(self, reference: str) -> None:
         """Pull an image; raises `EngineError` with the last lines that Podman printed."""

@@ -13,6 +13,7 @@ from provisioner.validate.engine import EngineError, Finished
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from provisioner.validate.engine import Log
 
@@ -26,10 +27,12 @@ def stream(
     *,
     timeout: float | None = None,
     environment: Mapping[str, str] | None = None,
+    folder: Path | None = None,
 ) -> Finished:
     """Run `command` to its end and return its exit code and output; `log` receives each line of stderr as it is printed.
 
-    `timeout` is in seconds; `environment` is added to that of this process. The exit code after signal n is 128 + n, as in
+    `timeout` is in seconds; `environment` is added to that of this process, and `folder` is where the
+    program runs (default: that of this process). The exit code after signal n is 128 + n, as in
     shells, and `TIMED_OUT` after a timeout. Raises `EngineError` when the program cannot be started.
     """
     try:
@@ -42,6 +45,7 @@ def stream(
             encoding="utf-8",
             errors="replace",
             env=None if environment is None else {**os.environ, **environment},
+            cwd=folder,
             start_new_session=True,
         )
     except OSError as error:

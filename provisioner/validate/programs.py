@@ -78,12 +78,16 @@ class Programs(Struct, frozen=True, kw_only=True):
         return json.dumps(to_builtins(self), sort_keys=True)
 
 
-def programs_for(lock: Lock, level: int, *, is_image: bool, load_seconds: float = 0.0) -> Programs:
+def programs_for(lock: Lock, level: int, *, has_entry_point: bool, load_seconds: float = 0.0) -> Programs:
     """Return the checks of a lock of one platform up to a level; those of an image include its entry point.
 
     `load_seconds` is how long the check of health loads each GPU.
     """
-    pinned = {GUARD: hashlib.sha256(helper_text("guard.py").encode()).hexdigest()} if is_image and has_guard(lock.stack) else {}
+    pinned = (
+        {GUARD: hashlib.sha256(helper_text("guard.py").encode()).hexdigest()}
+        if has_entry_point and has_guard(lock.stack)
+        else {}
+    )
     chosen = [Program(name="files", kind="files", parts=("files",), arguments=(json.dumps(pinned),))]
     plugins = {}
     for name in checked_packages(lock) if level >= 3 else ():

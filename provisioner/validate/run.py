@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
+from datetime import UTC, datetime
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner import __version__
 from provisioner.accelerators import ACCELERATORS
+from provisioner.document import file_sha256
 from provisioner.errors import UsageError
-from provisioner.lock.format.file import lock_digest
-from provisioner.render.entry_guard import entrypoint, has_guard, refusal
-from provisioner.render.stages import ENVIRONMENT
-from provisioner.validate.compare import compare
-from provisioner.validate.engine import BuildFailedError, Built, EngineError, HostRefusedError, NoDeviceError, RunRequest
-from provisioner.validate.image import build, compare_image, compare_static, find, source_of
-from provisioner.validate.measurement import parse_measurement, script
-from provisioner.validate.process import TIMED_OUT
-from provisioner.validate.programs import IN_THE_SMOKE_SCRIPT, checked_packages, programs_for
-from provisioner.validate.report import (
+from provisioner.evidence.report import (
+    IDLE,
     LEVELS,
     EngineReport,
     FieldReport,
+    GpuReport,
+    HostReport,
     LevelReport,
     LoadReport,
     Report,
     at_level,
     overall,
+    without_logins,
 )
+from provisioner.lock.format.file import lock_digest
+from provisioner.render.entry_guard import entrypoint, has_guard, refusal
+from provisioner.render.stages import ENVIRONMENT
+from provisioner.validate.compare import compare
+from provisioner.validate.engine import BuildFailedError, Built, EngineError, HostRefusedError, NoDeviceError, RunRequest
+from provisioner.validate.image import build, compare_image, compare_static, source_of
+from provisioner.validate.measurement import parse_measurement, script
+from provisioner.validate.not_run import NotRunError
+from provisioner.validate.process import TIMED_OUT
+from provisioner.validate.programs import IN_THE_SMOKE_SCRIPT, checked_packages, programs_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -65,10 +75,14 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """The fields of a part of the report, and the measurement; None if none was printed."""
+    """The fields of a part of the report, and the measurement; None if none was printed.
+
+    `image` is the id of the image that ran, "" if the run does not tell.
+    """
 
     fields: tuple[FieldReport, ...]
     measurement: Measurement | None = None
+    image: str = ""
 
 
 def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Options, log: Log) -> Report:
@@ -76,15 +90,16 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
 
     An image that does not build gives the verdict `no`, and a note whose first line is the reason. Raises `EngineError` when
     the engine has another platform or is out of reach, when the build lacks network, a login, certificates or disk space, or
-    when an image cannot be pulled, and `UsageError` for invalid options.
+    when an image cannot be pulled, `UsageError` for invalid options, and `FileError` for a lock that cannot be read.
     """
     if options.level is not None and not 0 <= options.level < len(LEVELS):
         raise UsageError(f"level {options.level} does not exist", hints=("levels go from 0 (static) to 5 (health)",))
     platform = _platform(lock, engine, options)
+    began, lock_sha256 = datetime.now(UTC), file_sha256(lock_path)
     narrowed = lock.on(platform)
     idle = _idle_levels(narrowed, engine, options)
     level = max(set(range(HEALTH)) - idle.keys()) if options.level is None else options.level
-    source = None if STATIC in idle else source_of(lock, lock_path)
+    source = None if STATIC in idle else source_of(lock, lock_path, recipe=engine.recipe)
     fields = () if source is None else at_level(STATIC, compare_static(source, is_run=level >= FILES))
     started = time.monotonic()
     built, failure = _image(source, engine, options, log) if level >= BUILD else (Built(), ())
@@ -100,19 +115,26 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
         finally:
             if built.tag and not options.keep_image:
                 engine.remove(built.tag)
-    fields += outcome.fields
+    fields = without_logins((*fields, *outcome.fields))
     return Report(
         name=lock.name,
         lock_file=lock_path.name,
         lock_digest=lock_digest(lock),
+        lock_sha256=f"sha256:{lock_sha256}",
+        tool_version=__version__,
+        matrix_digest=lock.matrix_digest,
         platform=platform,
-        engine=EngineReport(name=engine.name, version=engine.version, builder=built.method),
-        image=built.image,
+        engine=EngineReport(name=engine.name, version=engine.version, builder=built.method, node_class=engine.node_class),
+        image=outcome.image or built.image,
+        image_digests=built.digests,
+        dockerfile="" if source is None else f"sha256:{hashlib.sha256(source.recipe.text.encode()).hexdigest()}",
+        host=_host(outcome.measurement),
         level=level,
         verdict="unverified" if level in idle and overall(fields) == "yes" else overall(fields),
         levels=_levels(level, fields, idle),
         fields=fields,
         load=_load(outcome.measurement),
+        time=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
         timing=_timing(build_seconds, time.monotonic() - started, outcome.measurement),
     )
 
@@ -126,8 +148,13 @@ def _platform(lock: Lock, engine: Engine, options: Options) -> str:
         return lock.on(options.platform).stack.platform
     if engine.platform in lock.platforms:
         return engine.platform
-    if options.level == STATIC:
+    if options.level == STATIC or (not engine.platform and len(lock.platforms) == 1):
         return lock.platforms[0]
+    if not engine.platform:
+        hints = (f"name that of the nodes: --platform {lock.platforms[0]}",)
+        raise UsageError(
+            f"lock `{lock.name}` is for {', '.join(lock.platforms)}, and a cluster may have all of them", hints=hints
+        )
     known = ", ".join(lock.platforms)
     raise EngineError(
         f"lock `{lock.name}` is for {known}, and this {engine.name} engine runs {engine.platform}",
@@ -140,8 +167,8 @@ def _idle_levels(lock: Lock, engine: Engine, options: Options) -> dict[int, str]
     idle: dict[int, str] = {}
     if options.image:
         idle |= dict.fromkeys((STATIC, BUILD), f"{options.image} was built before")
-    elif engine.name == "local":
-        idle |= dict.fromkeys((STATIC, BUILD), "no image is built for an environment of this machine")
+    elif not engine.recipe:
+        idle |= dict.fromkeys((STATIC, BUILD), "no image is built for an environment that is installed")
     if not checked_packages(lock) and IN_THE_SMOKE_SCRIPT not in {package.name for package in lock.packages}:
         idle[IMPORTS] = "the lock has no framework, and its spec names no package"
     if not ACCELERATORS[lock.stack.accelerator].vendor:
@@ -157,14 +184,14 @@ def _levels(level: int, fields: tuple[FieldReport, ...], idle: dict[int, str]) -
     for number, name in enumerate(LEVELS[: level + 1]):
         verdict = overall(field for field in fields if field.level == number)
         note = idle.get(number, "")
-        reports.append(LevelReport(level=number, name=name, verdict="nothing to do" if note else verdict, note=note))
+        reports.append(LevelReport(level=number, name=name, verdict=IDLE if note else verdict, note=note))
     return tuple(reports)
 
 
 def _image(source: Source | None, engine: Engine, options: Options, log: Log) -> tuple[Built, tuple[FieldReport, ...]]:
     """Return the image to measure, and the field of a build that failed; without one for an environment of this machine."""
     if options.image:
-        return find(options.image, engine, log), ()
+        return engine.find(options.image, log), ()
     if source is None:
         return Built(), ()
     try:
@@ -181,20 +208,15 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
     If the engine has no GPUs for the container, they run without any.
     """
     level = options.level or FILES
-    command = (
-        *_entry(lock, engine),
-        "python",
-        "-c",
-        script(),
-        str(level),
-        str(programs_for(lock, level, is_image=engine.name != "local", load_seconds=options.load_seconds)),
-    )
+    programs = programs_for(lock, level, has_entry_point=engine.has_entry_points, load_seconds=options.load_seconds)
+    command = (*_entry(lock, engine), "python", "-c", script(), str(level), str(programs))
     request = RunRequest(
         image=image,
         command=command,
         gpus=_gpus(lock, options.gpus) if level >= DEVICES else "",
-        environment=lock.stack.environment if engine.name == "local" else {},
+        environment={} if image else lock.stack.environment,
         timeout=options.timeout,
+        lock=lock,
     )
     no_device = ""
     try:
@@ -203,19 +225,21 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
         except NoDeviceError as error:
             no_device = error.causes[0] if error.causes else error.message
             log(f"no GPU: {no_device}; measuring without one")
-            without = RunRequest(image=image, command=request.command, timeout=options.timeout)
-            finished = engine.run(without, log)
+            finished = engine.run(replace(request, gpus=""), log)
     except HostRefusedError as error:
         return _refused(lock, "; ".join(error.causes))
+    except NotRunError as error:
+        field = FieldReport(name="job", locked="runs", measured=error.cause.kind, verdict="unverified", note=error.message)
+        return Outcome(fields=at_level(FILES, [field]))
     reason = refusal(finished.exit_code, finished.stderr)
     if reason:
         return _refused(lock, reason)
     ended = _ended_early(finished, options.timeout)
     if ended is not None:
-        return Outcome(fields=at_level(FILES, [ended]))
+        return Outcome(fields=at_level(FILES, [ended]), image=finished.image)
     measurement = parse_measurement(finished.stdout)
     fields = compare(lock, measurement, no_device=no_device, figures=options.figures)
-    return Outcome(fields=fields, measurement=measurement)
+    return Outcome(fields=fields, measurement=measurement, image=finished.image)
 
 
 def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
@@ -223,7 +247,7 @@ def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:
 
     Engines override the entry point, so the command must start with it for the validation to check the host as well.
     """
-    is_guarded = engine.name != "local" and any(has_guard(stack) for stack in lock.stacks)
+    is_guarded = engine.has_entry_points and any(has_guard(stack) for stack in lock.stacks)
     return entrypoint(ENVIRONMENT).arguments if is_guarded else ()
 
 
@@ -257,6 +281,18 @@ def _ended_early(finished: Finished, timeout: float) -> FieldReport | None:
         return FieldReport(name="smoke test", locked="ends", measured="killed", verdict="unverified", note=note)
     ended = f"signal {finished.exit_code - 128}" if finished.exit_code > 128 else f"exit code {finished.exit_code}"
     return FieldReport(name="smoke test", locked="ends", measured=ended, verdict="no", note=f"the last line was: {last[0]}")
+
+
+def _host(measurement: Measurement | None) -> HostReport:
+    """Return what the checks have read of the host; nothing if they printed no measurement."""
+    if measurement is None:
+        return HostReport()
+    nvml = measurement.nvml
+    if nvml is None:
+        return HostReport(kernel=measurement.kernel)
+    gpus = zip_longest(nvml.names, nvml.identities, fillvalue="")
+    found = tuple(GpuReport(name=name, identity=identity) for name, identity in gpus)
+    return HostReport(kernel=measurement.kernel, driver=nvml.driver, gpus=found)
 
 
 def _load(measurement: Measurement | None) -> tuple[LoadReport, ...]:

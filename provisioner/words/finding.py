@@ -47,6 +47,8 @@ def finding_details(finding: Finding) -> tuple[str, ...]:
             return conflict_lines(conflict)
         case of.UnknownChanges(causes=causes):
             return causes
+        case of.UnreadableEvidence(mistakes=mistakes):
+            return mistakes
     return ()
 
 
@@ -58,6 +60,12 @@ def finding_hints(finding: Finding, *, spec: str = "") -> tuple[str, ...]:
             return tuple(map(fix_line, conflict.fixes))
         case of.UnknownChanges(hints=hints):
             return hints
+        case of.WeakEvidence(idle=idle) if idle:
+            return ("ask for the evidence that there can be: a lower --require-evidence",)
+        case of.FailedEvidence():
+            return (f"{command} shows them, measured anew",)
+        case of.AboutEvidence() if command:
+            return (f"{command} measures it, and writes the evidence",)
         case of.EditedLock():
             return (f"change the spec and run {command}",)
         case of.OrphanedOutput(file=file):
@@ -75,7 +83,7 @@ def finding_hints(finding: Finding, *, spec: str = "") -> tuple[str, ...]:
         case of.EditedOutput(is_foreign=is_foreign):
             once = "; provision did not render what is there: move or delete that first" if is_foreign else ""
             return (f"{command} writes it again{once}",)
-        case of.OtherHostRequirement() | of.OtherVariable() | of.OtherGate() | of.OtherSystemPackages():
+        case of.OtherHostRequirement() | of.OtherVariable() | of.OtherGate() | of.OtherSystemPackages() | of.OtherHostSetup():
             return (f"{command} writes it again; what is locked stays as it is where nothing else changed",)
         case of.OfUnstatedHosts():
             return (f"{command} asks about the hosts it was solved for",)
@@ -101,6 +109,10 @@ def command_words(command: Command, *, spec: str = "") -> str:
             return f"provision render {quote(lock)} --to {output} --out {quote(file)}"
         case of.CheckWithHosts():
             return "provision check --host PROFILE"
+        case of.Validate(lock=lock, platform=platform, level=level, is_local=is_local):
+            engine = " --engine local" if is_local else ""
+            on = f" --platform {platform}" if platform else ""
+            return f"provision validate {lock}{engine}{on}{'' if level is None else f' --level {level}'}"
 
 
 def drift_words(drift: FileDrift) -> str:
@@ -125,6 +137,8 @@ def _words(finding: Finding) -> str:
             return _contradiction(finding)
         case of.StalePackage() | of.MissingPackage() | of.UnrecordedExtras() | of.UnknownGlibc():
             return _package(finding)
+        case of.AboutEvidence():
+            return _evidence(finding)
         case of.EditedLock():
             return "the lock was edited by hand: its digest does not fit its content"
         case of.NoSpec(object=file):
@@ -136,12 +150,12 @@ def _words(finding: Finding) -> str:
         case of.TwinLock(object=file, other=other):
             return f"it is a lock of `{file}`, as `{other}` is, for the same target"
         case of.SharedName(object=name, others=others):
-            return f"the name {name} is that of {_names(others)}, too"
+            return f"the name {name} is that of {_named(others)}, too"
         case of.StrandedHosts(hosts=hosts, platform=platform, before=before):
             since = {None: "", True: ", and the stack of the last commit did", False: ", nor did that of the last commit"}[
                 before
             ]
-            return f"the stack does not run on {_names(hosts)} ({platform}){since}"
+            return f"the stack does not run on {_named(hosts)} ({platform}){since}"
         case of.MissingTarget(object=target):
             return f"the spec wants target {target}, which has no lock beside this one"
         case of.MissingPlace(object=place):
@@ -192,6 +206,10 @@ def _words(finding: Finding) -> str:
             parts = [f"lacks {listed(lacking)}"] if lacking else []
             parts += [f"has {listed(beside)}, which nothing needs"] if beside else []
             return f"of the system's packages the lock {' and '.join(parts)}"
+        case of.OtherHostSetup(object=system, is_locked=is_locked, is_needed=is_needed):
+            if is_locked and is_needed:
+                return f"a host with {system} is set up in another way than the lock has it"
+            return f"the lock {'says' if is_locked else 'does not say'} how a host with {system} is set up"
         case of.OtherRuns(needed=needed, locked=has):
             return f"the spec wants to run {_RUNS[needed]}, the lock is for running {_RUNS[has]}"
         case of.OtherIndex(subjects=subjects, difference=difference):
@@ -207,6 +225,34 @@ def _words(finding: Finding) -> str:
             return f"`{file}` has {found_size} bytes, the lock says {size}"
         case of.VanishedFile(drift=drift) | of.ExchangedFile(drift=drift):
             return drift_words(drift)
+    raise TypeError(f"no words for {type(finding).__name__}")
+
+
+def _evidence(finding: of.AboutEvidence) -> str:
+    on, file = finding.platform, finding.file
+    match finding:
+        case of.ProvenEvidence(level=level, name=name, engine=engine, time=time):
+            return f"validated up to level {level} ({name}) on {on}{f' with {engine}' if engine else ''}, {time}"
+        case of.MissingEvidence():
+            return f"there is no evidence that it was validated on {on}: `{file}` is missing"
+        case of.StaleEvidence(difference="lock", needed=needed, found=found):
+            return f"`{file}` is evidence of another lock file: of sha256 {_short(found)}, and this one has {_short(needed)}"
+        case of.StaleEvidence(difference="Dockerfile", needed=needed, found=found):
+            both = f"of sha256 {_short(found)}, and this lock renders {_short(needed) or 'none'}"
+            return f"`{file}` is evidence of an image of another Dockerfile: {both}"
+        case of.StaleEvidence(found=found):
+            return f"`{file}` is evidence for {found}, not for {on}"
+        case of.WeakEvidence(level=level, name=name, proven=proven, unverified=unverified, idle=idle):
+            proves = "proves no level" if proven is None else f"proves the levels up to {proven}"
+            nothing = f", which has nothing to do for this lock: {idle}" if idle else ""
+            unknown = f"; unverified: {_named(unverified)}" if unverified and not idle else ""
+            return f"`{file}` {proves}, not {level} ({name}){nothing}{unknown}"
+        case of.FailedEvidence(wrong=wrong):
+            return f"`{file}` is evidence that it is not as locked on {on}: {_named(wrong)}"
+        case of.EditedEvidence():
+            return f"`{file}` was edited by hand: its parts do not agree with the hash of its report"
+        case of.UnreadableEvidence(problem=problem):
+            return f"`{file}` cannot be read as evidence: {problem}"
     raise TypeError(f"no words for {type(finding).__name__}")
 
 
@@ -316,18 +362,20 @@ def _all(subjects: Sequence[Subject]) -> str:
     return " and ".join(map(str, subjects))
 
 
-def _names(names: Sequence[str]) -> str:
-    """Return names as `a, b and c`; of many, the first few and the number of the others."""
-    shown = list(names) if len(names) <= MOST_NAMES + 1 else [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"]
-    return listed(shown)
-
-
 def _some(subjects: Sequence[Subject]) -> str:
     """Return `alpha 2.0 and beta 1.0`; of many subjects, the first few and the number of the others."""
-    labels = list(map(str, subjects))
-    if len(labels) > MOST_NAMES + 1:
-        labels = [*labels[:MOST_NAMES], f"{len(labels) - MOST_NAMES} more"]
-    return listed(labels)
+    return _named(list(map(str, subjects)))
+
+
+def _short(digest: str) -> str:
+    """Return the beginning of a hash, as much as people compare."""
+    return f"{digest[:12]}…" if digest else ""
+
+
+def _named(names: Sequence[str]) -> str:
+    """Return the first few names and the number of the others."""
+    shown = list(names) if len(names) <= MOST_NAMES + 1 else [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"]
+    return listed(shown)
 
 
 def _extras(names: Sequence[str]) -> str:

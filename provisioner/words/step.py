@@ -75,9 +75,11 @@ def detail_words(detail: Detail) -> str:
         case of.BranchSupport(branch=branch, designation=designation):
             named = f"a {designation}" if designation else ""
             return f"branch {branch}: {', '.join(part for part in (named, _support(detail)) if part)}"
-        case of.UsePackage(name=name, kind=kind, is_signed=is_signed, headers=headers):
+        case of.UsePackage(name=name, kind=kind, is_signed=is_signed, headers=headers, packages=packages):
             signed = {True: ", signed", False: ", signed by this host", None: ""}[is_signed]
-            return f"as `{name}` ({kind}{signed}{f', needs {headers}' if headers else ''})"
+            others = ", ".join(one for one in packages if one != name)
+            installed = f", with {others}" if name in packages else f": {others}"
+            return f"as `{name}` ({kind}{signed}{f', needs {headers}' if headers else ''}){installed if others else ''}"
         case of.SolveAndValidate():
             return "`provision solve` writes the lock, `provision validate` tries it before it is rolled out"
 

@@ -37,6 +37,7 @@ from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
 from provisioner.spec.load import AUTO, host_paths
+from provisioner.workflow.evidence import evidence_findings
 from provisioner.workflow.inputs import in_place, read_inputs
 from provisioner.workflow.ownership import is_work_of_others
 
@@ -59,7 +60,8 @@ class Question(Struct, frozen=True, kw_only=True):
     """The options of a check.
 
     `hosts` are host profiles that replace those the spec names. With `asks_changes` the indexes are asked what solving again
-    would change; with `reads_wheels` the wheels are checked for files that two of them write.
+    would change; with `reads_wheels` the wheels are checked for files that two of them write. `required_level` is the level of
+    validation of which there must be evidence beside the lock, None for no evidence.
     """
 
     hosts: tuple[Path, ...] = ()
@@ -67,8 +69,14 @@ class Question(Struct, frozen=True, kw_only=True):
     exclude_newer: str | None = None
     asks_changes: bool = False
     reads_wheels: bool = False
+    required_level: int | None = None
     is_offline: bool = False
     is_strict: bool = False
+
+    @property
+    def is_of_files(self) -> bool:
+        """Whether files beside the lock decide the answer, and neither an index, nor wheels, nor evidence of a validation."""
+        return not self.asks_changes and not self.reads_wheels and self.required_level is None
 
 
 class Report(Struct, frozen=True, kw_only=True):
@@ -134,6 +142,8 @@ def check_lock(path: Path, question: Question, progress: Progress | None = None,
     preview, inputs, read = None, None, None
     try:
         lock, inputs = _read(path, question, found, matrix)
+        if question.required_level is not None:
+            found.extend(evidence_findings(lock, path, question.required_level))
         if inputs is not None:
             found.extend(_findings(path, lock, inputs, question))
             preview = _preview(path, lock, inputs, question, is_stale=any(one.is_stale for one in found), progress=progress)
@@ -157,7 +167,7 @@ def _placed(report: Report, inputs: Inputs | None) -> Report:
 
 def _files_read(path: Path, lock: Lock, inputs: Inputs, question: Question) -> tuple[Path, ...] | None:
     """Return the files on which the result of a check depends, missing ones too; None if it depends on anything else."""
-    if question.asks_changes or question.reads_wheels or inputs.spec.target.host == AUTO:
+    if not question.is_of_files or inputs.spec.target.host == AUTO:
         return None
     hosts = question.hosts or host_paths(inputs.spec, inputs.path)
     rendered = [

@@ -69,6 +69,8 @@ class _Finder:
         """Return the place of a finding: the line that it names, that of its conflict, or the entry of the lock."""
         if isinstance(finding, of.EditedOutput) and finding.place is not None:
             return Position(finding.place.line, finding.column, finding.place.file)
+        if isinstance(finding, of.AboutEvidence) and Path(finding.file).is_file():
+            return whole(Path(finding.file))
         names = tuple(_names(finding))
         for place in _places(finding):
             found = self._of_place(place, names)

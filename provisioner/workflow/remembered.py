@@ -56,6 +56,7 @@ class Memory:
     def __init__(self, matrix_digest: str, question: Question) -> None:
         self._stamp = f"{provisioner.__version__} {_program()} {matrix_digest}"
         self._question = json.encode((question.exclude_newer, question.is_strict, [str(one) for one in question.hosts]))
+        self._is_of_files = question.is_of_files
         self._path = cache_directory() / FILE
         self._held = self._load()
         self._digests: dict[Path, tuple[str, bool]] = {}
@@ -63,7 +64,7 @@ class Memory:
 
     def recall(self, path: Path) -> Held | None:
         """Return what is remembered of a lock; None if it is not known to be good, as the files are now."""
-        held = self._held.get(self._key(path))
+        held = self._held.get(self._key(path)) if self._is_of_files else None
         if held is None or any(self._digest(path.parent / name)[0] != digest for name, digest in held.files.items()):
             return None
         return held

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import COMPONENTS
 from provisioner.document import write_together
-from provisioner.errors import UnavailableError
+from provisioner.errors import UnavailableError, UsageError
 from provisioner.grounds.doubt import UnpinnedImage
 from provisioner.grounds.notice import MissingDetails, NoDigest, UnknownUpgrade, UnusedPreference
 from provisioner.index.address import public_url
@@ -26,7 +26,7 @@ from provisioner.lock.requested import requested
 from provisioner.names import nearest
 from provisioner.render import render
 from provisioner.render.helper import helper_files
-from provisioner.resolver.joint import NoStackError, choose
+from provisioner.resolver.joint import NoStackError, choose, solve_system
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.rules.policy import resolved as resolved_name
@@ -180,6 +180,22 @@ def solve_job(job: Job, session: Session) -> Solution:
         wheels=wheels,
         notices=(*job.notices, *session.notices),
     )
+
+
+def solve_system_job(job: Job) -> Solution:
+    """Solve the system of every platform of a job without packages and indexes, and return the files to write.
+
+    Raises `NoStackError`, and `UsageError` if the earlier lock has packages, which this one would lose. Nothing is written.
+    """
+    if job.earlier.lock is not None and job.earlier.lock.packages:
+        raise UsageError(
+            f"{job.lock_file} has packages, which a lock of the stack alone would lose",
+            hints=("solve without --stack-only, or give another folder with --out",),
+        )
+    completed = [Completed(stack=solve_system(problem_of(job, platform))) for platform in job.inputs.platforms]
+    lock = assemble(job, completed)
+    stacks = tuple(one.stack for one in completed)
+    return Solution(job=job, stacks=stacks, lock=lock, texts=_texts(job, lock), wheels={}, notices=job.notices)
 
 
 def problem_of(job: Job, platform: str) -> Problem:

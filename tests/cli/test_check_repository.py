@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from msgspec.structs import replace
 
 from provisioner.lock.format.file import read_lock, write_lock
 from provisioner.workflow.checking import check_lock
-from tests.project import LOCK, changed
+from tests.project import changed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -249,6 +248,14 @@ class TestRemembered:
         assert self.decided(repository, monkeypatch) == []
         assert self.decided(repository, monkeypatch, "--strict") == [lock_of("a"), lock_of("b")], "another question"
 
+    @pytest.mark.parametrize("words", [("--changes",), ("--files",), ("--require-evidence", "0")])
+    def test_what_more_than_files_decides_is_asked_each_time(
+        self, repository: Project, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+    ) -> None:
+        self.decided(repository, monkeypatch)
+        for _ in range(2):
+            assert self.decided(repository, monkeypatch, *words) == [lock_of("a"), lock_of("b")]
+
     @pytest.mark.parametrize("name", ["provision.yaml", "pylock.a.toml", "Dockerfile", "provision/install.py"])
     def test_another_byte_in_any_file_and_it_is_decided_again(
         self, repository: Project, monkeypatch: pytest.MonkeyPatch, name: str
@@ -370,6 +377,5 @@ def test_a_hook_of_git_checks_as_everybody_does(repository: Project, monkeypatch
     """Git tells its hooks of a folder and an index; they must not keep us from asking about others."""
     monkeypatch.setenv("GIT_DIR", ".git")
     monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
-    os.chdir(repository.folder / "envs/a")
+    monkeypatch.chdir(repository.folder / "envs/a")
     assert repository.run("check", ".").out == "pylock.a.toml: yes\n"
-    assert LOCK

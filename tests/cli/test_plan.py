@@ -72,6 +72,7 @@ def test_the_whole_way_of_one_host(project: Project) -> None:
         "pytorch 2.7.1+cu118 -> 2.11.0+cu130, cuda 11.8.0 -> 13.0.2, cudnn 9.1.0.70 -> 9.19.0.56, nccl 2.21.5 -> 2.28.9, "
         "triton 3.3.1 -> 3.6.0"
     )
+    no_dkms, dkms = "nvidia-headless-no-dkms-580", "dkms, signed by this host, needs linux-headers-$(uname -r)"
     assert without_places(outcome.out) == [
         "✓ 1 machine can follow to pytorch 2.11.0+cu130, cuda 13.0.2, python 3.12",
         "",
@@ -79,8 +80,8 @@ def test_the_whole_way_of_one_host(project: Project) -> None:
         "  1. install driver 580.178.04 with the proprietary kernel modules in place of 470.256.02 (proprietary)  [reboot]",
         "     because cuda 13.0.2 needs driver >=580.65.06 (minor-version compatibility)",
         "     branch 580: a Long Term Support Branch, supported until 2028-06",
-        "     as `linux-modules-nvidia-580-generic-6.8` (precompiled, signed)",
-        "     as `nvidia-driver-580 with DKMS` (dkms, signed by this host, needs linux-headers-$(uname -r))",
+        f"     as `linux-modules-nvidia-580-generic-6.8` (precompiled, signed), with {no_dkms}, nvidia-utils-580",
+        f"     as `nvidia-driver-580 with DKMS` ({dkms}): nvidia-headless-580, nvidia-utils-580",
         "     as `GPU Operator signed driver container` (precompiled, signed)",
         "     `provision inspect` must then report driver 580.178.04, module proprietary",
         "     undo: install driver 470.256.02 (proprietary) again",

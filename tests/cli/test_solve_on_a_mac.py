@@ -63,7 +63,8 @@ def test_a_spec_of_init_is_solved_as_it_is(project: Project) -> None:
     (project.folder / "provision.yaml").unlink()
     assert project.run("init", "--profile", "mac-arm64").code == 0
     text = (project.folder / "provision.yaml").read_text(encoding="utf-8")
-    assert "\noutputs: [requirements]          # also: slurm, module, environment, requirements-urls, sbom, sbom-spdx\n" in text
+    others = "host-script, slurm, module, environment, requirements-urls, sbom, sbom-spdx"
+    assert f"\noutputs: [requirements]          # also: {others}\n" in text
     project.write(text.replace('pytorch: "*"', 'pytorch: "2.7.1"').replace(">=3.10", "3.12") + INDEX)
     found = project.run("solve")
     assert found.code == 0, found.err

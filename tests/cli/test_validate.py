@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from provisioner.browse.validation_page import validation_page
 from provisioner.cli.app import main
 from provisioner.document import write_text
+from provisioner.evidence.junit import junit_text
+from provisioner.evidence.statement import evidence_path, read_evidence, write_evidence
 from provisioner.lock.format.file import write_lock
 from provisioner.validate.local_engine import LocalEngine
-from provisioner.validate.report import load_report, write_report
 from tests.unit.validate.locks import lock_of
 
 if TYPE_CHECKING:
@@ -53,14 +55,14 @@ def test_a_yes_is_a_table_evidence_and_exit_code_0(tmp_path: Path, python: Path,
     rows = [(row.partition("  ")[0], row.split()[-1]) for row in printed.out.splitlines()[1:6]]
     assert rows == [(name, "yes") for name in ("python", "architecture", "packages", "files", "other files")]
     assert printed.out.endswith(
-        "level 0 (static): nothing to do, no image is built for an environment of this machine\n"
-        "level 1 (build): nothing to do, no image is built for an environment of this machine\n"
+        "level 0 (static): nothing to do, no image is built for an environment that is installed\n"
+        "level 1 (build): nothing to do, no image is built for an environment that is installed\n"
         "level 2 (files): yes\n"
         f"pylock.trial.toml on {platform}, local Python {full}, level 2: yes\n"
     )
     assert printed.err.startswith(f"validating {path} with local Python {full}\n  smoke: ")
-    assert printed.err.endswith(f"evidence: {tmp_path / 'trial.validation.json'}\n")
-    assert load_report(tmp_path / "trial.validation.json").verdict == "yes"
+    assert printed.err.endswith(f"evidence: {evidence_path(path, platform)}\n")
+    assert read_evidence(evidence_path(path, platform)).report.verdict == "yes"
 
 
 def test_a_no_is_exit_code_1_and_names_the_package(tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,7 +79,7 @@ def test_a_no_is_exit_code_1_and_names_the_package(tmp_path: Path, python: Path,
         "note": "not installed",
         "level": 2,
     } in report["fields"]
-    assert not (tmp_path / "trial.validation.json").exists()
+    assert not list(tmp_path.glob("*.evidence.json"))
 
 
 def test_a_gpu_lock_on_a_machine_without_one_is_exit_code_3(
@@ -117,13 +119,75 @@ def test_what_proves_less_does_not_replace_what_proves_more(
     path = written(tmp_path, python, accelerator="cuda")
     words = ("validate", str(path), "--engine", "local", "--python", str(python))
     leave(*words)
-    evidence = tmp_path / "trial.validation.json"
-    proof = replace(load_report(evidence), verdict="yes")
-    write_report(evidence, proof)
+    (evidence,) = tmp_path.glob("*.evidence.json")
+    found = read_evidence(evidence).report
+    facts = tuple(replace(field, verdict="yes") for field in found.fields)
+    levels = tuple(replace(level, verdict="yes") if level.verdict == "unverified" else level for level in found.levels)
+    proof = replace(found, verdict="yes", fields=facts, levels=levels)
+    write_evidence(evidence, proof)
     capsys.readouterr()
     assert leave(*words) == 3
     assert "already proves more of this lock" in capsys.readouterr().err
-    assert load_report(evidence) == proof
+    assert read_evidence(evidence).report == proof
+    write_evidence(evidence, replace(proof, lock_sha256=f"sha256:{'0' * 64}"))
+    assert leave(*words) == 3
+    assert read_evidence(evidence).report.verdict == "unverified", "what proves more of another lock proves nothing of this one"
+
+
+def test_evidence_that_nobody_can_read_is_replaced(tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = written(tmp_path, python)
+    evidence = evidence_path(path, LocalEngine.connect(python).platform)
+    evidence.write_text("{", encoding="utf-8")
+    assert leave("validate", str(path), "--engine", "local", "--python", str(python)) == 0
+    assert read_evidence(evidence).report.verdict == "yes"
+    assert "warning" not in capsys.readouterr().err
+
+
+def test_reports_for_a_dashboard_and_for_a_reader_are_files_beside_the_evidence(
+    tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, python)
+    files = {name: tmp_path / "out" / f"trial.{name}" for name in ("evidence", "junit", "html")}
+    options = [word for name, file in files.items() for word in (f"--{name}", str(file))]
+    assert leave("validate", str(path), "--engine", "local", "--python", str(python), *options) == 0
+    printed = capsys.readouterr()
+    assert printed.out.endswith("level 2: yes\n")
+    assert printed.err.endswith("".join(f"wrote {file}\n" for file in files.values()))
+    report = read_evidence(files["evidence"]).report
+    assert files["junit"].read_text(encoding="utf-8") == junit_text([report])
+    assert files["html"].read_text(encoding="utf-8") == validation_page([report])
+    assert not list(tmp_path.glob("*.evidence.json")), "--evidence is in place of the file beside the lock"
+
+
+@pytest.mark.parametrize("name", ["evidence", "junit", "html"])
+def test_a_view_on_stdout_is_all_there_is_on_stdout(
+    tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    path = written(tmp_path, python)
+    assert leave("validate", str(path), "--engine", "local", "--python", str(python), f"--{name}", "-") == 0
+    out = capsys.readouterr().out
+    if name == "evidence":
+        (tmp_path / "piped.json").write_text(out, encoding="utf-8")
+        assert not read_evidence(tmp_path / "piped.json").is_edited
+    else:
+        assert out.startswith({"junit": "<?xml", "html": "<!doctype html>"}[name])
+        assert out.endswith({"junit": "</testsuites>\n", "html": "</html>\n"}[name])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--junit", "-", "--html", "-"), "--junit and --html cannot share stdout"),
+        (("--evidence", "-", "--format", "json"), "--evidence and --format json cannot share stdout"),
+        (("--evidence", "x", "--no-record"), "--no-record writes no evidence, and --evidence says where to"),
+        (("other.toml", "--evidence", "x"), "--evidence is the file of one report"),
+    ],
+)
+def test_views_that_exclude_each_other_are_bad_usage_before_anything_is_built(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: tuple[str, ...], message: str
+) -> None:
+    assert leave("validate", str(tmp_path / "pylock.trial.toml"), *words) == 2
+    assert f"error: {message}" in capsys.readouterr().err
 
 
 def test_an_engine_out_of_reach_is_exit_code_3_and_says_where_it_was_looked_for(
@@ -140,7 +204,7 @@ def test_an_engine_out_of_reach_is_exit_code_3_and_says_where_it_was_looked_for(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--engine", "kubernetes"), "--engine kubernetes is not supported in this version"),
+        (("--engine", "kubernetes"), "--engine kubernetes runs an image that a registry has"),
         (("--engine", "rkt"), "`rkt` is not an engine"),
         (("--level", "9"), "invalid value for '--level': "),
     ],

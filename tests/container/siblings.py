@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 TOOLS = "provision-test/siblings:1"
 _RECIPE = Path(__file__).with_name("siblings.Dockerfile")
 
-_RIGHTS = (
+RIGHTS = (
     "--device",
     "/dev/fuse",
     "--cap-add",
@@ -51,7 +51,7 @@ class Tools(Struct, frozen=True):
         """Run a shell script as root and return its result."""
         socket = "/var/run/docker.sock"
         variables = [part for name, value in (environment or {}).items() for part in ("--env", f"{name}={value}")]
-        command = ["docker", "run", "--rm", *_RIGHTS, "--network", "host", "--volume", f"{socket}:{socket}", *variables]
+        command = ["docker", "run", "--rm", *RIGHTS, "--network", "host", "--volume", f"{socket}:{socket}", *variables]
         command += [
             "--env",
             "LC_ALL=C.UTF-8",

@@ -28,9 +28,9 @@ from tests.unit.validate.locks import failed
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from provisioner.evidence.report import Report
     from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
-    from provisioner.validate.report import Report
 
 pytestmark = [pytest.mark.docker, pytest.mark.network]
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from provisioner.evidence.report import Report
     from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
-    from provisioner.validate.report import Report
     from tests.container.image_locks import Wheelhouse
 
 pytestmark = pytest.mark.docker

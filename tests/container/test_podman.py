@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.lock.format.file import read_lock
 from provisioner.validate.engine import EngineError, NoDeviceError, RunRequest
 from provisioner.validate.podman_engine import PodmanEngine
 from provisioner.validate.run import Options, validate_lock
@@ -59,6 +60,17 @@ def test_podman_builds_runs_and_measures_the_same_lock(podman: PodmanEngine, whe
     report = validate_lock(lock, wheelhouse.lock_path, engine=podman, options=options, log=lambda _: None)
     assert (report.verdict, report.engine.name) == ("yes", "podman")
     assert report.engine.builder == f"podman build {podman.version}"
+
+
+def test_an_image_is_built_again_though_its_stages_are_in_the_cache(podman: PodmanEngine, wheelhouse: Wheelhouse) -> None:
+    wheelhouse.add("demo", "1.3")
+    wheelhouse.lock(base=f"localhost/{wheelhouse.base_image}")
+    lock = read_lock(wheelhouse.lock_path)
+    for _ in range(2):
+        report = validate_lock(
+            lock, wheelhouse.lock_path, engine=podman, options=Options(level=1, build_network="none"), log=lambda _: None
+        )
+        assert report.verdict == "yes"
 
 
 def test_podman_without_devices_says_so(podman: PodmanEngine, base_image: str) -> None:

@@ -22,9 +22,9 @@ from tests.unit.validate.locks import failed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provisioner.evidence.report import Report
     from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
-    from provisioner.validate.report import Report
     from tests.container.image_locks import Wheelhouse
 
 pytestmark = pytest.mark.docker

@@ -10,6 +10,7 @@ from provisioner.grounds.finding import (
     OfUnstatedHosts,
     OtherGate,
     OtherHostRequirement,
+    OtherHostSetup,
     OtherImage,
     OtherSystemPackages,
     OtherVariable,
@@ -89,12 +90,17 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
         yield OtherGate(locked=stack.require_cuda, needed=gate)
 
 
-def _of_hosts(stack: LockedStack, again: Stack) -> Iterator[OtherHostRequirement | OtherVariable]:
-    """Yield a finding for each host requirement or variable that differs from what solving for the same components gives."""
+def _of_hosts(stack: LockedStack, again: Stack) -> Iterator[OtherHostRequirement | OtherHostSetup | OtherVariable]:
+    """Yield a finding for each requirement, setup or variable that differs from what solving for the same components gives."""
     for fact in sorted({*stack.host_requirements, *again.host_requirements}):
         locked, needed = stack.host_requirements.get(fact, ""), again.host_requirements.get(fact, "")
         if locked != needed:
             yield OtherHostRequirement(object=fact, locked=locked, needed=needed)
+    locked_setups, needed_setups = ({one.os: one for one in some} for some in (stack.host_setups, again.host_setups))
+    for system in sorted({*locked_setups, *needed_setups}):
+        if locked_setups.get(system) != needed_setups.get(system):
+            is_locked, is_needed = system in locked_setups, system in needed_setups
+            yield OtherHostSetup(object=system, is_locked=is_locked, is_needed=is_needed)
     for name in sorted({*stack.environment, *again.environment}):
         locked, needed = stack.environment.get(name, ""), again.environment.get(name, "")
         if locked != needed:

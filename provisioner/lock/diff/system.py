@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from provisioner.lock.format.model import LockedStack
+    from provisioner.setups import HostSetup
 
 FIRST = (*LEADS, "python")
 """Components that a reviewer looks for first; the image comes next, then the others by name."""
@@ -44,6 +45,7 @@ def system_changes(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     yield from _image(old, new)
     yield from _system_packages(old, new)
     yield from _components([name for name in names if name not in FIRST], before, after)
+    yield from _setups(old, new)
     yield from _variables(old.environment, new.environment)
     yield from _listed("relaxations", old.relaxations, new.relaxations)
     yield from _listed("unverified", old.unverified, new.unverified)
@@ -94,6 +96,25 @@ def _system_packages(old: LockedStack, new: LockedStack) -> Iterator[Change]:
     before, after = ({one.name for one in stack.apt} for stack in (old, new))
     yield from (_set(f"apt.{name}", "", name) for name in sorted(after - before))
     yield from (_set(f"apt.{name}", name, "") for name in sorted(before - after))
+
+
+def _setups(old: LockedStack, new: LockedStack) -> Iterator[Change]:
+    """Yield a change for each part of a host's setup that differs, with the packages, addresses or variables of both."""
+    before, after = ({name: text for setup in one.host_setups for name, text in _parts(setup)} for one in (old, new))
+    for name, change, was, now in differences(before, after):
+        yield Change(section="system", subject=f"host-setups.{name}", change=change, old=was, new=now)
+
+
+def _parts(setup: HostSetup) -> Iterator[tuple[str, str]]:
+    yield setup.os, setup.driver_module or "set up"
+    for step in setup.steps:
+        words = (step.version, step.stream, *step.first, *step.packages, step.url, step.file, step.sha256, step.kernel)
+        yield f"{setup.os}.{step.component}", " ".join(filter(None, words))
+    for one in setup.repositories:
+        yield f"{setup.os}.{one.name}", " ".join(filter(None, (one.url, one.line, one.key, one.package, one.sha256, one.pin)))
+    if (build := setup.build) is not None:
+        variables = (f"{name}={value}" for name, value in build.environment.items())
+        yield f"{setup.os}.build", " ".join((build.component, build.version, build.repository, *variables, *build.patches))
 
 
 def _set(subject: str, old: str, new: str) -> Change:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from provisioner.resolver.stack import BaseImage
+    from provisioner.setups import HostSetup
 
 
 class Reason(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
@@ -126,6 +127,7 @@ class LockedStack(Struct, frozen=True, kw_only=True):
     `components` are the versions that an image or an installer provides; `host_requirements` are the ranges that a host must
     meet, and `host_reasons` the rules behind each, empty in locks of earlier versions of this program. `installer` is None
     when no image is built. `apt` are the packages of its distribution to install in the image.
+    `host_setups` are the ways to bring hosts to the stack, empty unless an output of the spec sets up hosts.
     `relaxations` name what the stack uses and a stricter policy would refuse, with the component:
     `minor-version (cuda)`. The other fields are those of `provisioner.resolver.stack.Stack`.
     """
@@ -147,6 +149,7 @@ class LockedStack(Struct, frozen=True, kw_only=True):
     image: BaseImage | None = None
     installer: Installer | None = None
     apt: tuple[LockedSystemPackage, ...] = ()
+    host_setups: tuple[HostSetup, ...] = ()
     pins: tuple[LockedPin, ...] = ()
 
 

@@ -26,6 +26,7 @@ from provisioner.lock.format.model import (
 )
 from provisioner.platforms import PlatformName
 from provisioner.resolver.stack import BaseImage, ManagedPython
+from provisioner.setups import HostSetup
 from provisioner.strict_model import StrictModel, spelled, with_tuples
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ CREATED_BY = "provision"
 
 _SHARED = (
     *("platform", "accelerator", "runs", "basis", "require_cuda", "arch_list", "unverified", "assumes", "accepts"),
-    *("relaxations", "host_requirements", "environment", "apt", "pins"),
+    *("relaxations", "host_requirements", "environment", "apt", "host_setups", "pins"),
 )
 """Fields of `LockedStack` that are written to the file unchanged."""
 
@@ -151,6 +152,7 @@ class StackTable(OwnTable, frozen=True, kw_only=True):
     image: ImageTable | None = None
     installer: InstallerTable | None = None
     apt: tuple[LockedSystemPackage, ...] = ()
+    host_setups: tuple[HostSetup, ...] = field(default=(), name="host-setups")
     pins: tuple[LockedPin, ...] = ()
     host_reasons: tuple[HostReasonsTable, ...] = field(default=(), name="host-reasons")
 

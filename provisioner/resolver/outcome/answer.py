@@ -15,6 +15,7 @@ from provisioner.resolver.outcome.cautions import lowered_targets, newer_on_inde
 from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_facts
 from provisioner.resolver.outcome.held_back import held_back
+from provisioner.resolver.outcome.host_setup import host_setups
 from provisioner.resolver.outcome.kernels import missing_kernels
 from provisioner.resolver.outcome.relaxations import relaxations, undated, undecided_metadata
 from provisioner.resolver.outcome.require_cuda import require_cuda
@@ -108,6 +109,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
         image=image,
         system_packages=system_packages(problem, {**pins, **beside}),
         packages=tuple(_packages(instance.finder, pins)) if instance.finder else (),
+        host_setups=host_setups(problem, pins),
         runs=problem.request.runs,
         warnings=(
             *lowered_targets(pins),

@@ -11,6 +11,7 @@ PROGRAMS (JSON) has `programs`, further checks that run in processes of their ow
 
 import ctypes
 import glob
+import hashlib
 import json
 import os
 import platform
@@ -166,7 +167,11 @@ def matmul_is_exact(torch, device, size=64):
 
 
 def nvml():
-    """Return the driver release and the device names that NVML, the management library, reports; needs no CUDA context."""
+    """Return the driver release, the device names and hashes of their UUIDs that NVML, the management library, reports.
+
+    A UUID names one GPU of the world, so it is hashed before it leaves this process; it is random enough not to be guessed. NVML
+    needs no CUDA context.
+    """
     library = ctypes.CDLL("libnvidia-ml.so.1")
     status = library.nvmlInit_v2()
     if status != 0:
@@ -174,13 +179,15 @@ def nvml():
         raise RuntimeError("nvmlInit returned %d (%s)" % (status, (library.nvmlErrorString(status) or b"").decode()))
     text, count = ctypes.create_string_buffer(96), ctypes.c_uint()
     library.nvmlSystemGetDriverVersion(text, 96)
-    found = {"driver": text.value.decode(), "names": []}
+    found = {"driver": text.value.decode(), "names": [], "identities": []}
     library.nvmlDeviceGetCount_v2(ctypes.byref(count))
     for index in range(count.value):
         handle = ctypes.c_void_p()
         if library.nvmlDeviceGetHandleByIndex_v2(index, ctypes.byref(handle)) == 0:
             library.nvmlDeviceGetName(handle, text, 96)
             found["names"].append(text.value.decode())
+            status = library.nvmlDeviceGetUUID(handle, text, 96)
+            found["identities"].append("sha256:" + hashlib.sha256(text.value).hexdigest() if status == 0 else "")
     library.nvmlShutdown()
     return found
 
@@ -334,13 +341,15 @@ def peer_copies_are_exact(torch, devices):
 def measure_devices(torch):
     accelerated = bool(torch.version.cuda or getattr(torch.version, "hip", None))
     devices = FOUND["devices"] = guarded("devices", visible_devices, torch) or []
+    if devices and accelerated:
+        # Before this process has a context: a GPU may be set to serve one process at a time.
+        FOUND["all_reduce"] = guarded("all_reduce", all_reduce, "nccl", len(devices))
     for entry in devices:
         compute(torch, entry)
     if devices and accelerated:
         for entry in devices:
             entry["attention"] = guarded("%s attention" % entry["device"], attention_is_close, torch, entry["device"])
             entry["convolution"] = guarded("%s convolution" % entry["device"], convolution_is_exact, torch, entry["device"])
-        FOUND["all_reduce"] = guarded("all_reduce", all_reduce, "nccl", len(devices))
         if len(devices) > 1:
             FOUND["peers"] = guarded("peers", peer_copies_are_exact, torch, [entry["device"] for entry in devices])
 
@@ -375,6 +384,7 @@ def main(level, programs=(), sources=None):
     FOUND["level"] = level
     FOUND["python"] = platform.python_version()
     FOUND["machine"] = platform.machine()
+    FOUND["kernel"] = platform.release()
     FOUND["glibc"] = guarded("glibc", glibc) if sys.platform.startswith("linux") else None
     FOUND["distributions"] = guarded("distributions", distributions)
     FOUND["torch"] = torch = None

@@ -14,7 +14,7 @@ from provisioner.lock.format.file import write_lock
 from provisioner.lock.format.model import LockedFile, LockedPackage, LockedPin, LockedStack, LockedSystemPackage, Reason
 from provisioner.resolver.stack import BaseImage
 from provisioner.words.change import cause_source, cause_words, change_words, comparison_lines, note_words, summary
-from tests.lock_examples import IMAGE_DIGEST, PACKAGES, cpu_stack, cuda_stack, lock_of
+from tests.lock_examples import IMAGE_DIGEST, PACKAGES, UBUNTU_HOST, cpu_stack, cuda_stack, lock_of
 from tests.told import asks
 
 if TYPE_CHECKING:
@@ -710,6 +710,7 @@ OTHER: dict[str, Any] = {
     "image": None,
     "installer": None,
     "apt": (LockedSystemPackage(name="libgomp1"),),
+    "host_setups": (UBUNTU_HOST,),
 }
 """Another value for every field of a stack that a comparison must see."""
 
@@ -721,6 +722,14 @@ def test_every_field_of_a_stack_is_compared(name: str) -> None:
         assert name not in OTHER
     else:
         assert compare(lock(), lock(**{name: OTHER[name]})).changes
+
+
+def test_a_package_that_a_host_gets_in_another_version_is_told() -> None:
+    steps = (replace(UBUNTU_HOST.steps[0], packages=("nvidia-headless-580",)), UBUNTU_HOST.steps[1])
+    old, new = lock(host_setups=(UBUNTU_HOST,)), lock(host_setups=(replace(UBUNTU_HOST, steps=steps),))
+    (change,) = compare(old, new).changes
+    assert (change.subject, change.change) == ("host-setups.ubuntu 24.04.driver", "changed")
+    assert change.new == "580.95.05 nvidia-headless-580 6.8.*-generic"
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ components:
 gpus: gpus.yaml
 knowledge: knowledge.yaml
 driver_packages: packages.yaml
+host_packages: hosts.yaml
 """,
     "cuda": """\
 sources: {notes: {title: notes}}
@@ -47,6 +48,14 @@ failures:
   - {name: stub, layer: driver, symptoms: [a text], cause: c, remedy: r, source: [notes]}
 """,
     "packages": "packages: [{name: p, os: ubuntu, kind: dkms, source: [notes]}]\n",
+    "hosts": """\
+repositories:
+  - {name: extra, os: [ubuntu], kind: apt-line, line: "https://example.org/ stable main", source: [notes]}
+packages:
+  - {component: driver, os: [ubuntu 22.04, macos], versions: ">=560", repositories: [extra], packages: [p], source: [notes]}
+source_builds:
+  - {component: cuda, os: [macos], repository: "https://example.org/cuda.git", because: so, source: [notes]}
+""",
 }
 
 
@@ -68,6 +77,9 @@ def test_a_sound_file_is_read(tmp_path: Path) -> None:
     assert [one.symptoms for one in matrix.failures] == [("a text",)]
     assert [str(need) for one in matrix.overrides for need in one.when] == ["<7"]
     assert [one.kind for one in matrix.driver_packages] == ["dkms"]
+    assert [one.name for one in matrix.host_repositories] == ["extra"]
+    assert [one.packages for one in matrix.host_packages] == [("p",)]
+    assert [one.component for one in matrix.source_builds] == ["cuda"]
 
 
 @pytest.mark.parametrize(
@@ -80,6 +92,13 @@ def test_a_sound_file_is_read(tmp_path: Path) -> None:
         ("knowledge", "because: so, source: [notes]", "because: so", "variables `home` cites no source"),
         ("packages", "os: ubuntu", "os: ubutnu", "there is no operating system `ubutnu` in this matrix"),
         ("packages", "source: [notes]", "source: []", "driver package `p` cites no source"),
+        ("hosts", "os: [ubuntu], kind", "os: [ubutnu], kind", "there is no operating system `ubutnu` in this matrix"),
+        ("hosts", 'line: "https://example.org/ stable main", ', "", "repository `extra` has no address; add `urls` or `line`"),
+        ("hosts", "repositories: [extra]", "repositories: [extar]", "there is no repository `extar`"),
+        ("hosts", "component: driver", "component: drivr", "there is no component `drivr`"),
+        ("hosts", '">=560"', '">=x560"', "x560"),
+        ("hosts", "packages: [p], ", "", "the row brings nothing of `driver`; add `packages`, `url` or `file`"),
+        ("hosts", "because: so, source: [notes]", "because: so", "build of `cuda` cites no source"),
         ("gpus", '{rocm: "<7"}', '{cuda: "<13"}', "an override may depend on `rocm` only, not on `cuda`"),
         ("gpus", "gfx: gfx1031, source", 'gfx: gfx1031, compute_capability: "9.0", source', "needs one of compute_capability"),
         ("cuda", '{driver: ">=1"}', "{driver: same}", "`same` goes only with `require`: a condition has no subject"),

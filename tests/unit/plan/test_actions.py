@@ -84,10 +84,11 @@ def test_a_driver_comes_with_its_branch_its_packages_and_a_way_back() -> None:
     found = actions().find("driver", FACTS, {**FACTS, "driver": "580.95.05"})
     assert found.action.change == ("driver", "535.104.05", "580.95.05")
     assert found.undo is not None
+    no_dkms, dkms = "nvidia-headless-no-dkms-580-open", "dkms, signed by this host, needs linux-headers-$(uname -r)"
     assert (*map(detail_words, found.details), undo_words(found.undo)) == (
         "branch 580: a Long Term Support Branch, supported until 2028-06",
-        "as `linux-modules-nvidia-580-open-generic-5.15` (precompiled, signed)",
-        "as `nvidia-driver-580 with DKMS` (dkms, signed by this host, needs linux-headers-$(uname -r))",
+        f"as `linux-modules-nvidia-580-open-generic-5.15` (precompiled, signed), with {no_dkms}, nvidia-utils-580",
+        f"as `nvidia-driver-580 with DKMS` ({dkms}): nvidia-headless-580-open, nvidia-utils-580",
         "as `nvidia-open of NVIDIA's repository` (dkms, signed by this host, needs linux-headers-$(uname -r))",
         "`provision inspect` must then report driver 580.95.05, module open",
         "undo: install driver 535.104.05 (open) again",

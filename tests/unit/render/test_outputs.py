@@ -17,7 +17,7 @@ from provisioner.render import dockerfile, render
 from provisioner.render.header import rendered_from
 from provisioner.request import Request
 from provisioner.spec.model import Spec
-from tests.lock_examples import cuda_stack, lock_of
+from tests.lock_examples import cuda_stack, for_output, lock_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +28,7 @@ LOCK = lock_of(cuda_stack(), cuda_stack("linux/arm64"), name="platforms")
 
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_format_is_rendered_as_its_golden_file(output: str, golden: Callable[[Path, str], None]) -> None:
-    golden(ROOT / f"tests/golden/render/platforms.{OUTPUTS[output].file_name}", render(LOCK, output))
+    golden(ROOT / f"tests/golden/render/platforms.{OUTPUTS[output].file_name}", render(for_output(LOCK, output), output))
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
@@ -43,7 +43,7 @@ def test_the_module_of_a_format_has_one_public_function(output: str) -> None:
 @pytest.mark.parametrize("output", OUTPUTS)
 def test_a_rendered_file_names_its_lock_in_its_first_lines(output: str, tmp_path: Path) -> None:
     file = tmp_path / OUTPUTS[output].file_name
-    file.write_text(render(LOCK, output, lock_file_name="pylock.other.toml"), encoding="utf-8")
+    file.write_text(render(for_output(LOCK, output), output, lock_file_name="pylock.other.toml"), encoding="utf-8")
     assert rendered_from(file) == "pylock.other.toml"
 
 

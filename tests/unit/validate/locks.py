@@ -13,7 +13,7 @@ from provisioner.validate.measurement import Measurement
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from provisioner.validate.report import FieldReport
+    from provisioner.evidence.report import FieldReport
 
 CUDA = "torch-2.4.1-cu121"
 """Measured with the wheels of the default index, on a machine without a GPU, at level 4."""

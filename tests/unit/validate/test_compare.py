@@ -3,9 +3,9 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from provisioner.evidence.report import FieldReport, overall
 from provisioner.validate.compare import compare, library_version
 from provisioner.validate.measurement import Device, DriverInterface, Management, Measurement, Torch
-from provisioner.validate.report import FieldReport, overall
 from tests.unit.validate.locks import CPU, CUDA, cpu_lock, cuda_lock, failed, lock_of, measured
 
 H100 = Device(

@@ -16,8 +16,8 @@ from tests.lock_examples import cuda_stack, lock_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provisioner.evidence.report import Report
     from provisioner.validate.engine import BuildRequest, Image, Log, RunRequest
-    from provisioner.validate.report import Report
 
 REFUSAL = "provision: this image cannot run on GPU 0: driver>=550: the driver is 535.104.05\n"
 
@@ -30,6 +30,9 @@ class Recorder:
     name: str = "docker"
     version: str = "27.0"
     platform: str = "linux/amd64"
+    recipe: str = "dockerfile"
+    has_entry_points: bool = True
+    node_class: str = ""
     commands: list[tuple[str, ...]] = field(default_factory=list)
 
     def build(self, request: BuildRequest, log: Log) -> Built:  # noqa: ARG002
@@ -38,8 +41,9 @@ class Recorder:
     def inspect(self, image: str) -> Image | None:
         """The image is not looked at."""
 
-    def pull(self, reference: str) -> None:
-        """Nothing is pulled."""
+    def find(self, reference: str, log: Log) -> Built:  # noqa: ARG002
+        """Every image is there."""
+        return Built(image=reference)
 
     def run(self, request: RunRequest, log: Log) -> Finished:  # noqa: ARG002
         self.commands.append(request.command)

@@ -13,19 +13,19 @@ import pytest
 from msgspec.json import decode
 from msgspec.structs import replace
 
+from provisioner.evidence.report import overall
 from provisioner.matrix.load import load_matrix
 from provisioner.validate.compare import compare
 from provisioner.validate.compare_health import Figures
 from provisioner.validate.measurement import DeviceHealth, Health, Load, check_source
-from provisioner.validate.report import overall
 from tests.unit.validate.locks import cuda_lock, failed
 from tests.unit.validate.test_compare import with_gpu
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from provisioner.evidence.report import FieldReport
     from provisioner.validate.measurement import Measurement
-    from provisioner.validate.report import FieldReport
 
 NVML = r"""
 #include <stdlib.h>

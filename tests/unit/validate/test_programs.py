@@ -62,13 +62,13 @@ def test_a_lock_that_does_not_record_its_spec_names_what_nothing_requires() -> N
 def test_the_checks_of_a_large_lock_fit_into_one_argument() -> None:
     names = {f"package-{number}": "1.0" for number in range(200)}
     lock = with_named(lock_of({**names, **dict.fromkeys(DISTRIBUTIONS, "1.0")}), *names)
-    assert len(str(programs_for(lock, 4, is_image=True))) < PYTHON_MAX_ARGUMENT
+    assert len(str(programs_for(lock, 4, has_entry_point=True))) < PYTHON_MAX_ARGUMENT
     assert len(script()) < PYTHON_MAX_ARGUMENT
 
 
 def measured_in(site: Path, python: str, lock: Lock) -> Measurement:
     """What the checks of a lock measure with an interpreter."""
-    command = [python, "-c", script(), "3", str(programs_for(lock, 3, is_image=False))]
+    command = [python, "-c", script(), "3", str(programs_for(lock, 3, has_entry_point=False))]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, cwd=site.parent)
     return parse_measurement(finished.stdout)
 
@@ -121,7 +121,7 @@ def test_a_plug_in_adds_a_check_and_is_not_imported(tmp_path: Path, monkeypatch:
     monkeypatch.syspath_prepend(str(tmp_path))
     lock = lock_of({"demo": "1.0"})
     assert checked_packages(lock) == ("demo",)
-    sent = json.loads(str(programs_for(lock, 3, is_image=False)))
+    sent = json.loads(str(programs_for(lock, 3, has_entry_point=False)))
     assert sent["programs"][-1]["parts"] == ["framework", "demo", "run"]
     assert "X = 1 / 0" in sent["sources"]["demo"]
 

@@ -1,22 +1,31 @@
 from __future__ import annotations
 
+import hashlib
+import os
+import platform
 import shutil
 import sys
 import venv
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
+from provisioner import __version__
 from provisioner.document import FileError
 from provisioner.errors import UsageError
+from provisioner.evidence.statement import VARYING, evidence_text, read_evidence, write_evidence
+from provisioner.lock.format.file import write_lock
 from provisioner.lock.format.model import Lock, LockedFile
 from provisioner.validate.connect import connect
 from provisioner.validate.docker_engine import run_failure
 from provisioner.validate.engine import EngineError, HostRefusedError, NoDeviceError, RunRequest
 from provisioner.validate.image import build_secrets, copy_context
 from provisioner.validate.local_engine import LocalEngine
+from provisioner.validate.node_class import parse_node_class
 from provisioner.validate.run import Options, validate_lock
+from provisioner.validate.where import Where
 from tests.built_files import build_wheel
 from tests.unit.validate.locks import lock_of
 
@@ -41,19 +50,60 @@ def on_this_machine(python: Path, packages: dict[str, str], *, accelerator: str 
     return lock, engine
 
 
+def written(lock: Lock, folder: Path) -> Path:
+    """The file of a lock."""
+    path = folder / "pylock.trial.toml"
+    path.write_text(write_lock(lock), encoding="utf-8")
+    return path
+
+
 def test_an_environment_that_is_as_locked_is_a_yes(tmp_path: Path) -> None:
     python, _ = environment(tmp_path / "env", demo="1.2")
     lock, engine = on_this_machine(python, {"demo": "1.2"})
-    report = validate_lock(lock, tmp_path / "pylock.trial.toml", engine=engine, options=Options(), log=lambda _: None)
+    report = validate_lock(lock, written(lock, tmp_path), engine=engine, options=Options(), log=lambda _: None)
     assert report.verdict == "yes"
     assert (report.engine.name, report.engine.builder, report.image) == ("local", "", "")
     assert report.engine.version.startswith("Python 3.")
 
 
+def test_a_report_tells_what_was_validated_where_and_when(tmp_path: Path) -> None:
+    python, _ = environment(tmp_path / "env", demo="1.2")
+    lock, engine = on_this_machine(python, {"demo": "1.2"})
+    path = written(lock, tmp_path)
+    before = datetime.now(UTC).replace(microsecond=0)
+    report = validate_lock(lock, path, engine=engine, options=Options(), log=lambda _: None)
+    assert report.lock_sha256 == f"sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}"
+    assert (report.tool_version, report.matrix_digest) == (__version__, lock.matrix_digest)
+    assert (report.host.kernel, report.host.driver, report.host.gpus) == (platform.release(), "", ())
+    assert (report.dockerfile, report.image_digests) == ("", ())
+    assert before <= datetime.fromisoformat(report.time) <= datetime.now(UTC)
+
+
+def test_a_file_whose_name_is_no_text_is_named_in_evidence_that_can_be_written(tmp_path: Path) -> None:
+    python, site = environment(tmp_path / "env")
+    (site / os.fsdecode(b"left\xff.py")).write_text("", encoding="utf-8")
+    lock, engine = on_this_machine(python, {})
+    report = validate_lock(lock, written(lock, tmp_path), engine=engine, options=Options(), log=lambda _: None)
+    (wrong,) = (field for field in report.fields if field.verdict == "no")
+    assert (wrong.name, "left\\udcff.py" in wrong.note) == ("other files", True), wrong
+    write_evidence(tmp_path / "e.json", report)
+    assert read_evidence(tmp_path / "e.json").report == report
+
+
+def test_the_same_lock_and_environment_give_the_same_evidence_but_for_time_and_timing(tmp_path: Path) -> None:
+    python, _ = environment(tmp_path / "env", demo="1.2")
+    lock, engine = on_this_machine(python, {"demo": "1.2"})
+    path = written(lock, tmp_path)
+    first, second = (validate_lock(lock, path, engine=engine, options=Options(), log=lambda _: None) for _ in range(2))
+    still = {"time": first.time, "timing": first.timing, "load": first.load}
+    assert evidence_text(first) == evidence_text(replace(second, **still))
+    assert still.keys() == set(VARYING)
+
+
 def test_an_environment_that_differs_is_a_no(tmp_path: Path) -> None:
     python, _ = environment(tmp_path / "env", demo="1.3")
     lock, engine = on_this_machine(python, {"demo": "1.2"})
-    report = validate_lock(lock, tmp_path / "pylock.trial.toml", engine=engine, options=Options(), log=lambda _: None)
+    report = validate_lock(lock, written(lock, tmp_path), engine=engine, options=Options(), log=lambda _: None)
     assert (report.verdict, report.exit_code) == ("no", 1)
 
 
@@ -61,7 +111,7 @@ def test_a_framework_that_crashes_the_interpreter_is_a_no_with_its_signal(tmp_pa
     python, site = environment(tmp_path / "env", torch="2.4.1")
     (site / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n")
     lock, engine = on_this_machine(python, {"torch": "2.4.1"})
-    report = validate_lock(lock, tmp_path / "pylock.trial.toml", engine=engine, options=Options(), log=lambda _: None)
+    report = validate_lock(lock, written(lock, tmp_path), engine=engine, options=Options(), log=lambda _: None)
     (field,) = report.fields
     assert (field.name, field.measured, field.verdict) == ("smoke test", "signal 11", "no")
     assert field.note == "the last line was: smoke: import torch"
@@ -73,7 +123,7 @@ def test_a_framework_that_hangs_is_unverified_after_the_time_given(tmp_path: Pat
     (site / "torch.py").write_text("import time\ntime.sleep(600)\n")
     lock, engine = on_this_machine(python, {"torch": "2.4.1"})
     options = Options(timeout=6.0)
-    report = validate_lock(lock, tmp_path / "pylock.trial.toml", engine=engine, options=options, log=lambda _: None)
+    report = validate_lock(lock, written(lock, tmp_path), engine=engine, options=options, log=lambda _: None)
     (field,) = report.fields
     assert (field.measured, field.verdict, report.exit_code) == ("time ran out", "unverified", 3)
     assert field.note == "stopped after 6 s; the last line was: smoke: import torch"
@@ -83,7 +133,7 @@ def test_a_framework_killed_from_outside_is_unverified(tmp_path: Path) -> None:
     python, site = environment(tmp_path / "env", torch="2.4.1")
     (site / "torch.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)\n")
     lock, engine = on_this_machine(python, {"torch": "2.4.1"})
-    report = validate_lock(lock, tmp_path / "pylock.trial.toml", engine=engine, options=Options(), log=lambda _: None)
+    report = validate_lock(lock, written(lock, tmp_path), engine=engine, options=Options(), log=lambda _: None)
     (field,) = report.fields
     assert (field.measured, field.verdict) == ("killed", "unverified")
 
@@ -93,7 +143,7 @@ def test_a_lock_for_another_platform_is_not_validated_here(tmp_path: Path) -> No
     engine = LocalEngine.connect(python)
     lock = lock_of({}, platform="linux/riscv64")
     with pytest.raises(EngineError) as refused:
-        validate_lock(lock, tmp_path / "pylock.trial.toml", engine=engine, options=Options(), log=lambda _: None)
+        validate_lock(lock, written(lock, tmp_path), engine=engine, options=Options(), log=lambda _: None)
     assert refused.value.message == f"lock `trial` is for linux/riscv64, and this local engine runs {engine.platform}"
     assert refused.value.exit_code == 3
 
@@ -164,15 +214,18 @@ def test_engines_that_do_not_exist_are_named() -> None:
     with pytest.raises(UsageError) as unknown:
         connect("dokcer")
     assert unknown.value.message == "`dokcer` is not an engine"
-    with pytest.raises(UsageError, match="--engine kubernetes is not supported"):
-        connect("kubernetes")
-    with pytest.raises(UsageError, match="--python names the interpreter of --engine local"):
-        connect("docker", python=Path("/usr/bin/python3"))
+    assert unknown.value.hints[0] == "did you mean `docker`?"
+    with pytest.raises(UsageError, match="--node-class is for --engine slurm and kubernetes, not for --engine podman"):
+        connect("podman", Where(nodes=parse_node_class("h100: partition=gpu")))
+    with pytest.raises(UsageError, match="--module is for --engine slurm, not for --engine local"):
+        connect("local", Where(modules=("cuda",)))
+    with pytest.raises(UsageError, match="--python names the interpreter of --engine local and slurm"):
+        connect("docker", Where(python=Path("/usr/bin/python3")))
 
 
 def test_an_interpreter_that_is_none_is_named() -> None:
     with pytest.raises(EngineError) as wrong:
-        connect("local", python=Path("/bin/false"))
+        connect("local", Where(python=Path("/bin/false")))
     assert wrong.value.message == "`/bin/false` is not a Python interpreter"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 import os
 import shutil
@@ -30,6 +31,7 @@ int nvmlSystemGetDriverVersion(char *text, unsigned n) { strncpy(text, "550.54.1
 int nvmlDeviceGetCount_v2(unsigned *count) { *count = 2; return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **handle) { *handle = (void *)(long)(index + 1); return 0; }
 int nvmlDeviceGetName(void *handle, char *text, unsigned n) { strncpy(text, "NVIDIA A100-SXM4-40GB", n); return 0; }
+int nvmlDeviceGetUUID(void *handle, char *text, unsigned n) { strncpy(text, "GPU-0", n); return handle == (void *)2 ? 3 : 0; }
 """
 CUDA = r"""
 #include <stdlib.h>
@@ -133,7 +135,9 @@ def test_a_framework_that_exits_does_not_take_the_measurement_with_it(tmp_path: 
 def test_the_driver_is_asked_through_its_own_libraries(driver_libraries: Path, tmp_path: Path) -> None:
     python, _ = bare_environment(tmp_path / "bare")
     found = run_script(4, python=python, LD_LIBRARY_PATH=str(driver_libraries))
-    assert found["nvml"] == {"driver": "550.54.15", "names": ["NVIDIA A100-SXM4-40GB"] * 2}
+    identities = [f"sha256:{hashlib.sha256(b'GPU-0').hexdigest()}", ""]
+    assert found["nvml"] == {"driver": "550.54.15", "names": ["NVIDIA A100-SXM4-40GB"] * 2, "identities": identities}
+    assert "GPU-0" not in json.dumps(found), "a UUID names one GPU of the world"
     assert found["cuda_driver"] == {"level": 12040, "count": 2}
 
 

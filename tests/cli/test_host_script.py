@@ -1,0 +1,195 @@
+"""Specs that list `host-script`: what the shipped matrix says a host needs, the lock of the stack alone, and its check."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.lock.format.file import read_lock
+
+if TYPE_CHECKING:
+    from provisioner.setups import HostSetup
+    from tests.project import Project
+
+UBUNTU = 'os: {id: ubuntu, version: "24.04"}, kernel: 6.8.0-50-generic'
+H100 = 'gpus: [{name: NVIDIA H100 80GB HBM3, compute_capability: "9.0"}]'
+V100 = 'gpus: [{name: Tesla V100-SXM2-16GB, compute_capability: "7.0"}]'
+SPEC = """\
+name: trainer
+target:
+  platform: {platform}
+  host: {{{host}}}
+requires: {{{requires}}}
+runs: {runs}
+outputs: [host-script]
+"""
+MAC = (
+    "os: {id: macos, version: 10.13.6, build: 17G65}, driver: {kind: webdriver, version: 387.10.10.10.40.105}, "
+    'gpus: [{name: GeForce GTX 1080 Ti, compute_capability: "6.1"}], cuda_driver: "418.163", sip: partial, xcode: "10.1"'
+)
+
+
+def write(
+    project: Project, host: str, requires: str, *, runs: str = "host", platform: str = "linux/amd64", more: str = ""
+) -> None:
+    project.write(SPEC.format(host=host, requires=requires, runs=runs, platform=platform) + more)
+
+
+def setup(project: Project, host: str, requires: str, **options: str) -> HostSetup:
+    write(project, host, requires, **options)
+    outcome = project.run("solve", "--stack-only")
+    assert outcome.code == 0, outcome.err
+    assert "wrote pylock.trainer.toml, host.sh\nnext: sh host.sh --dry-run\n" in outcome.err
+    (found,) = read_lock(project.folder / "pylock.trainer.toml").stack.host_setups
+    return found
+
+
+def packages(found: HostSetup) -> dict[str, tuple[str, ...]]:
+    return {step.component: (*step.first, *step.packages) for step in found.steps}
+
+
+PYTORCH = 'pytorch: "2.7.*", python: "3.12", driver: "580.*"'
+
+
+def test_ubuntu_takes_its_own_signed_modules_for_the_kernel_that_runs(project: Project) -> None:
+    found = setup(project, f"{UBUNTU}, secure_boot: {{enabled: true, mok_enrolled: false}}, {H100}", PYTORCH)
+    assert (found.os, found.driver_module, found.repositories) == ("ubuntu 24.04", "open", ())
+    assert packages(found) == {
+        "driver": ("linux-modules-nvidia-580-open-generic-6.8", "nvidia-headless-no-dkms-580-open", "nvidia-utils-580")
+    }
+    assert found.steps[0].kernel == "6.8.*-generic"
+
+
+def test_a_gpu_before_turing_gets_the_proprietary_modules(project: Project) -> None:
+    found = setup(project, f"{UBUNTU}, {V100}", PYTORCH)
+    assert found.driver_module == "proprietary"
+    assert packages(found)["driver"][0] == "linux-modules-nvidia-580-generic-6.8"
+
+
+def test_containers_need_the_toolkit_that_hands_them_gpus(project: Project) -> None:
+    found = setup(project, f"{UBUNTU}, {H100}", PYTORCH, runs="container")
+    assert packages(found)["container_toolkit"] == ("nvidia-container-toolkit",)
+    assert [one.line for one in found.repositories] == ["https://nvidia.github.io/libnvidia-container/stable/deb/$(ARCH) /"]
+
+
+def test_an_extension_that_is_compiled_on_the_host_needs_the_toolkit_of_its_cuda(project: Project) -> None:
+    found = setup(project, f"{UBUNTU}, {H100}", f'{PYTORCH}, cuda: "12.6.*"', more="build: {kind: extension}\n")
+    assert packages(found)["nvcc"] == ("cuda-toolkit-12-6",)
+    assert "cudnn" not in packages(found)  # the wheels bring it
+    assert [one.sha256 for one in found.repositories] == ["d2a6b11c096396d868758b86dab1823b25e14d70333f1dfa74da5ddaf6a06dba"]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "expected"),
+    [
+        (H100, ("nvidia-driver-pinning-580", "nvidia-driver-cuda", "nvidia-kernel-open-dkms")),
+        (V100, ("nvidia-driver-pinning-580", "nvidia-driver-cuda", "nvidia-kernel-dkms")),
+    ],
+)
+def test_debian_takes_nvidias_repository_and_builds_the_modules(project: Project, gpus: str, expected: tuple[str, ...]) -> None:
+    found = setup(project, f'os: {{id: debian, version: "12"}}, kernel: 6.1.0-28-amd64, {gpus}', PYTORCH)
+    assert packages(found) == {"kernel_headers": ("linux-headers-<kernel>",), "driver": expected}
+    assert [one.name for one in found.repositories] == ["debian-contrib", "cuda"]
+
+
+def test_debians_own_driver_comes_from_non_free(project: Project) -> None:
+    host = f'os: {{id: debian, version: "12"}}, kernel: 6.1.0-28-amd64, {V100}'
+    found = setup(project, host, 'pytorch: "2.5.*", python: "3.11", driver: "535.*"')
+    assert packages(found)["driver"] == ("nvidia-kernel-dkms", "nvidia-smi", "libcuda1")
+    assert [one.line for one in found.repositories] == [
+        "http://deb.debian.org/debian bookworm contrib non-free-firmware non-free"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("gpus", "stream", "modules"),
+    [(H100, "nvidia-driver:580-open", "kmod-nvidia-open-dkms"), (V100, "nvidia-driver:580-dkms", "kmod-nvidia-latest-dkms")],
+)
+def test_the_family_of_rhel_takes_a_module_stream(project: Project, gpus: str, stream: str, modules: str) -> None:
+    kernel = "5.14.0-427.13.1.el9_4.x86_64"
+    found = setup(project, f'os: {{id: rocky, version: "9.4"}}, kernel: {kernel}, {gpus}', PYTORCH)
+    assert found.os == "rocky 9"
+    assert packages(found)["kernel_headers"] == ("kernel-devel-matched", "kernel-headers")
+    driver = found.step("driver")
+    assert driver is not None
+    assert (driver.stream, driver.packages) == (stream, ("nvidia-driver-cuda", modules))
+
+
+def test_amd_needs_its_driver_from_the_repository_of_that_release(project: Project) -> None:
+    gpus = "gpus: [{name: AMD Instinct MI300X, gfx: gfx942}]"
+    found = setup(project, f"{UBUNTU}, {gpus}", 'pytorch: ">=2.6", python: "3.12", amdgpu: "30.20.1"')
+    assert packages(found)["amdgpu"] == ("linux-modules-extra-<kernel>", "amdgpu-dkms")
+    assert found.repositories[0].line == "https://repo.radeon.com/amdgpu/30.20.1/ubuntu noble main"
+
+
+def test_the_last_mac_is_led_to_a_pytorch_that_nobody_publishes(project: Project) -> None:
+    found = setup(
+        project, MAC, 'pytorch: "==1.7.0+cu102", python: "3.8"', platform="macos/x86_64", more="build: {kind: pytorch}\n"
+    )
+    assert [(step.component, step.version) for step in found.steps] == [
+        ("webdriver", "387.10.10.10.40.105"),
+        ("cuda_driver", "418.163"),
+        ("xcode", "10.1"),
+        ("nvcc", "10.2.89"),
+        ("cudnn", "7.6.5.32"),
+    ]
+    assert found.steps[-1].file == "cudnn-10.1-osx-x64-v7.6.5.32.tgz"  # there is none of 10.2
+    assert found.build is not None
+    assert (found.build.version, found.build.environment["USE_DISTRIBUTED"]) == ("1.7.0", "0")
+    text = (project.folder / "host.sh").read_text()
+    assert "export TORCH_CUDA_ARCH_LIST=6.1" in text
+
+
+def test_what_no_row_says_is_not_guessed(project: Project) -> None:
+    write(project, f"{UBUNTU}, {H100}", 'pytorch: "2.5.*", python: "3.12", driver: "550.*"')
+    outcome = project.run("solve", "--stack-only")
+    assert outcome.code == 2
+    assert "the matrix does not say how driver 550." in outcome.err
+    assert not (project.folder / "host.sh").exists()
+
+
+def test_a_host_that_states_no_system_cannot_be_set_up(project: Project) -> None:
+    write(project, H100, PYTORCH)
+    outcome = project.run("solve", "--stack-only")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: lock `trainer` does not say how its hosts are set up  [unrenderable]\n")
+    assert "state `os`, `kernel` and `gpus` under `target.host` in provision.yaml" in outcome.err
+
+
+def test_other_outputs_leave_facts_of_hosts_out_of_the_lock(project: Project) -> None:
+    write(project, f"{UBUNTU}, {H100}", PYTORCH)
+    spec = project.folder / "provision.yaml"
+    spec.write_text(spec.read_text().replace("outputs: [host-script]", "outputs: [environment]"))
+    assert project.run("solve", "--stack-only").code == 0
+    assert not (project.folder / "pylock.trainer.toml").exists()
+
+
+def test_a_lock_of_the_stack_alone_is_checked(project: Project) -> None:
+    setup(project, f"{UBUNTU}, {H100}, driver: {{version: 580.95.05, module: open}}", PYTORCH)
+    assert project.run("check").code == 0
+    script = project.folder / "host.sh"
+    script.write_text(script.read_text() + "echo more\n")
+    assert "host.sh" in project.run("check").out
+
+
+def test_a_host_with_another_system_makes_the_lock_stale(project: Project) -> None:
+    setup(project, f"{UBUNTU}, {H100}, driver: {{version: 580.95.05, module: open}}", PYTORCH)
+    spec = project.folder / "provision.yaml"
+    spec.write_text(spec.read_text().replace("24.04", "22.04"))
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert "the lock does not say how a host with ubuntu 22.04 is set up" in outcome.out
+    assert "the lock says how a host with ubuntu 24.04 is set up" in outcome.out
+
+
+def test_the_stack_alone_does_not_overwrite_a_lock_with_packages(project: Project) -> None:
+    project.spec("[alpha]")
+    assert project.run("solve").code == 0
+    spec = project.folder / "provision.yaml"
+    spec.write_text(spec.read_text() + "runs: host\noutputs: [host-script]\n")
+    before = (project.folder / "pylock.trainer.toml").read_text()
+    outcome = project.run("solve", "--stack-only")
+    assert outcome.code == 2
+    assert "pylock.trainer.toml has packages, which a lock of the stack alone would lose" in outcome.err
+    assert (project.folder / "pylock.trainer.toml").read_text() == before
