@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.caches import CHECKED
 from provisioner.index.cache import FILE, PAGES, TABLE, body_name
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def clean(directory: Path) -> Pruned:
     files = size = 0
     for path, status in list(_files(directory)):
         top = path.relative_to(directory).parts[0]
-        if _OURS.fullmatch(top) or top in {"answers", "matrix", STAMP}:
+        if _OURS.fullmatch(top) or top in {"answers", "matrix", CHECKED, STAMP}:
             with suppress(OSError):
                 path.unlink()
                 files, size = files + 1, size + status.st_size

@@ -24,7 +24,12 @@ def work_tree(folder: Path) -> Path | None:
 
 
 def files_in(folder: Path) -> list[Path] | None:
-    """Return the files below a folder, relative to it, that are tracked, or neither tracked nor ignored; sorted."""
+    """Return the files below a folder, relative to it, that are tracked, or neither tracked nor ignored; sorted.
+
+    None for a folder that is ignored itself: whoever names it means what is in it.
+    """
+    if _git(folder, "check-ignore", "--quiet", ".") is not None:
+        return None
     found = _git(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard")
     return sorted({Path(os.fsdecode(name)) for name in found.split(b"\0") if name}) if found is not None else None
 

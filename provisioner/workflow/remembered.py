@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import DecodeError, Struct, json
 
 import provisioner
-from provisioner.caches import cache_directory
+from provisioner.caches import CHECKED, cache_directory
 from provisioner.document import FileError, Position, write_text
 from provisioner.grounds.finding import UnpinnedBase
 
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.workflow.checking import Question, Report
-
-FILE = "checked.json"
-"""The name of the file in the cache directory. A run with another matrix or program replaces what is in it."""
 
 MOST = 2000
 """The most locks that are remembered; the ones checked longest ago are forgotten."""
@@ -57,7 +54,7 @@ class Memory:
         self._stamp = f"{provisioner.__version__} {_program()} {matrix_digest}"
         self._question = json.encode((question.exclude_newer, question.is_strict, [str(one) for one in question.hosts]))
         self._is_of_files = question.is_of_files
-        self._path = cache_directory() / FILE
+        self._path = cache_directory() / CHECKED
         self._held = self._load()
         self._digests: dict[Path, tuple[str, bool]] = {}
         self._is_changed = False

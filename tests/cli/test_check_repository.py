@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from provisioner.caches import CHECKED, cache_directory
 from provisioner.lock.format.file import read_lock, write_lock
 from provisioner.workflow.checking import check_lock
 from tests.project import changed
@@ -156,6 +157,7 @@ def test_what_git_ignores_and_what_is_hidden_is_passed_over(repository: Project)
     repository.write("", name="venv/pyvenv.cfg")
     outcome = repository.run("check")
     assert "`venv/x/provision.yaml` has no lock" in outcome.out, "git tracks it, or does not ignore it"
+    assert "`build/x/provision.yaml` has no lock" in repository.run("check", "build").out, "whoever names it means it"
     repository.write("build/\nvenv/\n", name=".gitignore")
     assert repository.run("check").out == "✓ 2 locks: 2 yes\n"
     (repository.folder / ".git").rename(repository.folder / ".was-git")
@@ -283,10 +285,7 @@ class TestRemembered:
 
     def test_a_memory_that_is_damaged_is_no_memory(self, repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         self.decided(repository, monkeypatch)
-        from provisioner.caches import cache_directory
-        from provisioner.workflow.remembered import FILE
-
-        (cache_directory() / FILE).write_text("{}", encoding="utf-8")
+        (cache_directory() / CHECKED).write_text("{}", encoding="utf-8")
         assert len(self.decided(repository, monkeypatch)) == len(EVERY_NAME)
 
 
