@@ -36,6 +36,7 @@ _KEYS: dict[type[Finding], KeyPath] = {
     of.OtherImage: ("image", "reference"),
     of.OtherGate: ("require-cuda",),
     of.OtherSystemPackages: ("apt", 0),
+    of.OtherHostSetup: ("host-setups",),
     of.StrandedHosts: ("host-requirements",),
 }
 """The keys of a stack that findings of a type are about."""
@@ -69,6 +70,8 @@ class _Finder:
         """Return the place of a finding: the line that it names, that of its conflict, or the entry of the lock."""
         if isinstance(finding, of.EditedOutput) and finding.place is not None:
             return Position(finding.place.line, finding.column, finding.place.file)
+        if isinstance(finding, of.MissingOutput) and self._inputs is not None:
+            return self._of_output(finding, self._inputs)
         if isinstance(finding, of.AboutEvidence) and Path(finding.file).is_file():
             return whole(Path(finding.file))
         names = tuple(_names(finding))
@@ -77,6 +80,13 @@ class _Finder:
             if found is not None:
                 return found
         return self._in_lock(finding)
+
+    def _of_output(self, finding: of.MissingOutput, inputs: Inputs) -> Position:
+        """Return where the spec lists the output that is missing; the beginning of the spec if it lists none."""
+        file = Path(finding.helped or finding.file)
+        paths = [self._lock.parent / output.path for output in inputs.spec.files]
+        found = inputs.document.position(("outputs", paths.index(file)) if file in paths else ("outputs",))
+        return Position(found.line, found.column, found.file or inputs.document.file)
 
     def _of_place(self, place: Place, names: tuple[str, ...]) -> Position | None:
         """Return a place with its column: that of the first of `names` in the line, else of the line's first character.

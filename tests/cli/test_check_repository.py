@@ -222,6 +222,16 @@ class TestPlaces:
         assert (code, file, column) == ("stale-gate", lock_of("a"), 1)
         assert lines[line - 1] == 'require-cuda = "driver>=525.60.13"'
 
+    @pytest.mark.parametrize("lines", [("outputs:\n  - requirements\n  - dockerfile",), ()], ids=["listed", "by default"])
+    def test_a_missing_output_stands_where_the_spec_lists_it(self, repository: Project, lines: tuple[str, ...]) -> None:
+        repository.index.status = None
+        path = repository.write(changed("name: a", *lines), name="envs/a/provision.yaml")
+        assert repository.run("solve", "envs/a/provision.yaml").code == 0
+        (repository.folder / "envs/a/Dockerfile").unlink()
+        line = path.read_text(encoding="utf-8").splitlines().index("  - dockerfile") + 1 if lines else 1
+        place = ("missing-output", "envs/a/provision.yaml", line, 5 if lines else 1)
+        assert self.found(repository, "envs/a") == place
+
     def test_a_missing_spec_stands_where_the_lock_names_it(self, repository: Project) -> None:
         (repository.folder / "envs/a/provision.yaml").unlink()
         code, file, line, _ = self.found(repository, "envs/a")
