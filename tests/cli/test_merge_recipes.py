@@ -25,14 +25,12 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/merge.md").read_text(encoding="utf-8")
 ACTION = YAML(typ="safe").load((ROOT / "action.yml").read_text(encoding="utf-8"))
 TEMPLATE = YAML(typ="safe").load((ROOT / "templates/provision-check.yml").read_text(encoding="utf-8"))
 HOOKS = YAML(typ="safe").load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 PROGRAMS = Path(sys.executable).parent
-
-pytest_plugins = ["tests.cli.conftest"]
 
 
 def blocks(language: str, *, first: str) -> str:
