@@ -1,8 +1,7 @@
 """How `provision check` grows with the environments of a repository: `python benchmarks/check_scale.py`.
 
 Makes repositories of the reference environments under `dockerfiles/`, each with a name of its own, so that no two specs, locks
-or rendered files are alike, and times the whole command in fresh processes: with nothing remembered (the matrix is decoded
-already), again, and with one spec and one recipe changed in between.
+or rendered files are alike, and times the whole command in fresh processes; the matrix is decoded already.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import re
 import shutil
 import statistics
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,15 +22,14 @@ from provisioner.lock.format.file import lock_path, read_lock, write_lock
 from provisioner.render import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / "build" / "benchmarks" / "check"
 CACHE = FOLDER / "cache"
-REMEMBERED = CACHE / "checked.json"
 
-Row = tuple[int, str, float, float, float]
-"""Environments, the run, wall and processor seconds, peak MiB."""
+Row = tuple[int, float, float, float]
+"""Environments, wall and processor seconds, peak MiB."""
 
 
 def main() -> None:
@@ -42,19 +39,12 @@ def main() -> None:
     rows: list[Row] = []
     for size in options.sizes:
         repository = FOLDER / str(size)
-        environments = write_repository(repository, size)
+        write_repository(repository, size)
         _run(repository)  # decodes the matrix
-        for name, prepare in (
-            ("nothing remembered", lambda: REMEMBERED.unlink(missing_ok=True)),
-            ("nothing changed", lambda: None),
-            ("one spec and one recipe changed", partial(_change, environments)),
-        ):
-            runs = [_timed(repository, prepare) for _ in range(options.rounds)]
-            wall, processor, peak = (
-                statistics.median(getattr(run, key) for run in runs) for key in ("wall", "processor", "peak")
-            )
-            rows.append((size, name, wall, processor, peak))
-            sys.stdout.write(f"{size} environments, {name}: {wall:.2f} s, {processor:.2f} s of one processor, {peak:.0f} MiB\n")
+        runs = [_run(repository) for _ in range(options.rounds)]
+        wall, processor, peak = (statistics.median(getattr(run, key) for run in runs) for key in ("wall", "processor", "peak"))
+        rows.append((size, wall, processor, peak))
+        sys.stdout.write(f"{size} environments: {wall:.2f} s, {processor:.2f} s of one processor, {peak:.0f} MiB\n")
     options.output.write_text("\n".join(_page(rows, options.rounds)) + "\n", encoding="utf-8")
 
 
@@ -66,10 +56,9 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def write_repository(folder: Path, size: int) -> list[Path]:
-    """Write so many environments, copies of the reference environments that differ in their names; returns their folders."""
+def write_repository(folder: Path, size: int) -> None:
+    """Write so many environments, copies of the reference environments that differ in their names."""
     kinds = sorted(path for path in (ROOT / "dockerfiles").iterdir() if path.is_dir())
-    made = []
     for number in range(size):
         kind = kinds[number % len(kinds)]
         name = f"{kind.name}-{number:02d}"
@@ -82,20 +71,6 @@ def write_repository(folder: Path, size: int) -> list[Path]:
         old.unlink()
         (to / lock_path(name)).write_text(write_lock(lock), encoding="utf-8")
         (to / "Dockerfile").write_text(render(lock, "dockerfile", lock_file_name=lock_path(name)), encoding="utf-8")
-        made.append(to)
-    return made
-
-
-def _change(environments: Sequence[Path]) -> None:
-    """Add a comment to the first spec and to the last recipe; the recipe is then not what its lock renders."""
-    for file in (environments[0] / "provision.yaml", environments[-1] / "Dockerfile"):
-        with file.open("a", encoding="utf-8") as stream:
-            stream.write("# changed\n")
-
-
-def _timed(repository: Path, prepare: Callable[[], object]) -> Usage:
-    prepare()
-    return _run(repository)
 
 
 def _run(repository: Path) -> Usage:
@@ -112,14 +87,13 @@ def _page(rows: Sequence[Row], rounds: int) -> list[str]:
         "",
         "Written by `python benchmarks/check_scale.py`; not edited by hand. The whole command, `provision check --offline",
         "FOLDER`, in a fresh process: one process, one load of the matrix. The environments are those of `dockerfiles/`, each",
-        f"with a name of its own. Medians of {rounds}; peak memory of the process. *Nothing remembered* is the first run on",
-        "a machine that has decoded the matrix: every lock is solved with its components fixed, and rendered. What was found",
-        "good is remembered by the contents of the files that decided it",
-        "([decision 205](decisions/205-good-locks-are-remembered.md)), so later runs decide only what changed.",
+        f"with a name of its own. Medians of {rounds}; peak memory of the process. The matrix is decoded already, as by the",
+        "wheel; every lock is solved with its components fixed, and rendered. Nothing is remembered between two runs",
+        "([decision 205](decisions/205-a-check-decides-anew.md)).",
         "",
-        "| environments | run | seconds | of one processor | peak MiB |",
-        "| --: | --- | --: | --: | --: |",
-        *(f"| {size} | {name} | {wall:.2f} | {cpu:.2f} | {peak:.0f} |" for size, name, wall, cpu, peak in rows),
+        "| environments | seconds | of one processor | peak MiB |",
+        "| --: | --: | --: | --: |",
+        *(f"| {size} | {wall:.2f} | {cpu:.2f} | {peak:.0f} |" for size, wall, cpu, peak in rows),
     ]
 
 

@@ -8,9 +8,6 @@ from pathlib import Path
 VARIABLE = "PROVISION_CACHE_DIR"
 """The environment variable that names the cache directory; the option `--cache-dir` sets it for one run."""
 
-CHECKED = "checked.json"
-"""The name of the file of the locks that a check found good."""
-
 
 def cache_directory() -> Path:
     """Return the cache directory, which may not exist: the one that `VARIABLE` names, else the user's for this program.

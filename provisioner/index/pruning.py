@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.caches import CHECKED
 from provisioner.index.cache import FILE, PAGES, TABLE, body_name
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ def clean(directory: Path) -> Pruned:
     files = size = 0
     for path, status in list(_files(directory)):
         top = path.relative_to(directory).parts[0]
-        if _OURS.fullmatch(top) or top in {"answers", "matrix", CHECKED, STAMP}:
+        if _OURS.fullmatch(top) or top in {"answers", "matrix", STAMP}:
             with suppress(OSError):
                 path.unlink()
                 files, size = files + 1, size + status.st_size

@@ -30,13 +30,11 @@ from provisioner.lock.check.hazards import hazard_findings
 from provisioner.lock.check.packages import package_findings, policy_findings
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.format.file import KIND, lock_path, parse_lock, verify_digest
-from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
 from provisioner.render import render
 from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
-from provisioner.spec.load import AUTO, host_paths
 from provisioner.workflow.evidence import evidence_findings
 from provisioner.workflow.inputs import in_place, read_inputs
 from provisioner.workflow.ownership import is_work_of_others
@@ -73,19 +71,13 @@ class Question(Struct, frozen=True, kw_only=True):
     is_offline: bool = False
     is_strict: bool = False
 
-    @property
-    def is_of_files(self) -> bool:
-        """Whether files beside the lock decide the answer, and neither an index, nor wheels, nor evidence of a validation."""
-        return not self.asks_changes and not self.reads_wheels and self.required_level is None
-
 
 class Report(Struct, frozen=True, kw_only=True):
     """The result of checking one lock, or a file that is a finding by itself, such as a spec without a lock.
 
     `error` is the error that ended the check, else None. `preview` are the changes that a new solve would make; None if no
     stack exists, or if changes were not requested and the lock is not stale (still satisfies its spec, matrix and hosts).
-    `spec` is the path of the spec, "" if it is unknown. `places` has the place of each finding, where its cause stands. `read`
-    are the files that decided the result, None if something else did, too, such as an index or this machine.
+    `spec` is the path of the spec, "" if it is unknown. `places` has the place of each finding, where its cause stands.
     """
 
     path: Path
@@ -94,7 +86,6 @@ class Report(Struct, frozen=True, kw_only=True):
     preview: Preview | None = None
     spec: str = ""
     places: tuple[Position, ...] = ()
-    read: tuple[Path, ...] | None = None
 
     @property
     def verdict(self) -> str:
@@ -139,7 +130,7 @@ def check_lock(path: Path, question: Question, progress: Progress | None = None,
     `ProvisionError` about the lock or its spec is returned in the report, so that other locks are still checked.
     """
     found: list[Finding] = []
-    preview, inputs, read = None, None, None
+    preview, inputs = None, None
     try:
         lock, inputs = _read(path, question, found, matrix)
         if question.required_level is not None:
@@ -147,12 +138,11 @@ def check_lock(path: Path, question: Question, progress: Progress | None = None,
         if inputs is not None:
             found.extend(_findings(path, lock, inputs, question))
             preview = _preview(path, lock, inputs, question, is_stale=any(one.is_stale for one in found), progress=progress)
-            read = _files_read(path, lock, inputs, question)
     except ProvisionError as error:
         return _placed(Report(path=path, findings=tuple(found), error=error), inputs)
     if preview is not None:
         found.extend(preview.findings)
-    return _placed(Report(path=path, findings=tuple(found), preview=preview, read=read), inputs)
+    return _placed(Report(path=path, findings=tuple(found), preview=preview), inputs)
 
 
 def _placed(report: Report, inputs: Inputs | None) -> Report:
@@ -163,19 +153,6 @@ def _placed(report: Report, inputs: Inputs | None) -> Report:
     from provisioner.workflow.locating import places_of  # imported late: most locks have nothing to say
 
     return replace(report, spec=spec, places=places_of(report.findings, report.path, inputs))
-
-
-def _files_read(path: Path, lock: Lock, inputs: Inputs, question: Question) -> tuple[Path, ...] | None:
-    """Return the files on which the result of a check depends, missing ones too; None if it depends on anything else."""
-    if not question.is_of_files or inputs.spec.target.host == AUTO:
-        return None
-    hosts = question.hosts or host_paths(inputs.spec, inputs.path)
-    rendered = [
-        path.parent / name for output in inputs.spec.files for name in (output.path, *OUTPUTS[output.format].helper_paths)
-    ]
-    local = [path.parent / file.path for file in lock.files if file.path]
-    beside = [file for _, file in _wanted_beside(path, inputs)]
-    return (path, inputs.path, *inputs.files, *hosts, *rendered, *local, *beside)
 
 
 def _preview(

@@ -1,8 +1,7 @@
-"""Check all environments of a repository: one load of the matrix, and what was found good before is not decided again."""
+"""Check all environments of a repository: one load of the matrix for all."""
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -13,7 +12,6 @@ from provisioner.matrix.cache import cached_matrix
 from provisioner.workflow.checking import Report, check_lock
 from provisioner.workflow.discovery import name_findings, scope_of
 from provisioner.workflow.locating import places_of, whole
-from provisioner.workflow.remembered import Memory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,9 +38,7 @@ def check_repository(paths: Sequence[Path], question: Question, progress: Progre
     """
     scope = scope_of(paths)
     matrix = cached_matrix(question.matrix)
-    memory = Memory(matrix.digest, question)
-    reports = {path: _recalled(path, memory) or _checked(path, question, progress, matrix, memory) for path in scope.locks}
-    memory.store()
+    reports = {path: check_lock(path, question, progress, matrix=matrix) for path in scope.locks}
     for path, finding in name_findings(scope.locks):
         report = reports[path]
         places = (*report.places, *places_of((finding,), path, None))
@@ -72,22 +68,3 @@ def with_stranded(reports: Sequence[Report], hosts: Sequence[Path], matrix: Matr
         places = places_of(findings, report.path, None)
         found.append(replace(report, findings=(*report.findings, *findings), places=(*report.places, *places)))
     return tuple(found)
-
-
-def _recalled(path: Path, memory: Memory) -> Report | None:
-    held = memory.recall(path)
-    if held is None:
-        return None
-    folder = path.parent
-    return Report(
-        path=path,
-        findings=held.warnings,
-        spec=os.path.normpath(folder / held.spec),
-        places=tuple(replace(place, file=str(path)) for place in held.places),
-    )
-
-
-def _checked(path: Path, question: Question, progress: Progress | None, matrix: Matrix, memory: Memory) -> Report:
-    report = check_lock(path, question, progress, matrix=matrix)
-    memory.keep(report)
-    return report

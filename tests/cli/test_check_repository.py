@@ -8,14 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
-from provisioner.caches import CHECKED, cache_directory
 from provisioner.lock.format.file import read_lock, write_lock
-from provisioner.workflow.checking import check_lock
 from tests.project import changed
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.project import Project
 
 EVERY_NAME = ("a", "b")
@@ -237,66 +233,6 @@ class TestPlaces:
         code, file, line, _ = self.found(repository, "envs/a")
         text = (repository.folder / file).read_text(encoding="utf-8").splitlines()
         assert (code, text[line - 1]) == ("no-spec", 'spec-file = "provision.yaml"')
-
-
-class TestRemembered:
-    """A good lock is decided once; another byte in any file that decided it, and it is decided again."""
-
-    def decided(self, project: Project, monkeypatch: pytest.MonkeyPatch, *words: str) -> list[str]:
-        """Run a check; the locks that were not remembered."""
-        found: list[str] = []
-
-        def counted(path: Path, *rest: object, **more: object) -> object:
-            found.append(str(path))
-            return check_lock(path, *rest, **more)  # type: ignore[arg-type]
-
-        with monkeypatch.context() as patched:
-            patched.setattr("provisioner.workflow.repository.check_lock", counted)
-            project.run("check", *words)
-        return found
-
-    def test_a_second_run_decides_nothing(self, repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert self.decided(repository, monkeypatch) == [lock_of("a"), lock_of("b")]
-        assert self.decided(repository, monkeypatch) == []
-        assert self.decided(repository, monkeypatch, "--strict") == [lock_of("a"), lock_of("b")], "another question"
-
-    @pytest.mark.parametrize("words", [("--changes",), ("--files",), ("--require-evidence", "0")])
-    def test_what_more_than_files_decides_is_asked_each_time(
-        self, repository: Project, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
-    ) -> None:
-        self.decided(repository, monkeypatch)
-        for _ in range(2):
-            assert self.decided(repository, monkeypatch, *words) == [lock_of("a"), lock_of("b")]
-
-    @pytest.mark.parametrize("name", ["provision.yaml", "pylock.a.toml", "Dockerfile", "provision/install.py"])
-    def test_another_byte_in_any_file_and_it_is_decided_again(
-        self, repository: Project, monkeypatch: pytest.MonkeyPatch, name: str
-    ) -> None:
-        self.decided(repository, monkeypatch)
-        with (repository.folder / "envs/a" / name).open("a", encoding="utf-8") as stream:
-            stream.write("\n")
-        assert self.decided(repository, monkeypatch) == [lock_of("a")]
-
-    def test_a_file_that_is_gone_and_it_is_decided_again(self, repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.decided(repository, monkeypatch)
-        (repository.folder / "envs/a/Dockerfile").unlink()
-        assert self.decided(repository, monkeypatch) == [lock_of("a")]
-        assert repository.run("check").code == 1, "what is not good is not remembered"
-
-    def test_a_host_that_changed_and_it_is_decided_again(self, repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        repository.index.status = None
-        repository.write("glibc: '2.36'\n", name="hosts/one.yaml")
-        repository.write(changed("name: b", "target: {host: ../../hosts/one.yaml}"), name="envs/b/provision.yaml")
-        assert repository.run("solve", "envs/b/provision.yaml").code == 0
-        self.decided(repository, monkeypatch)
-        assert self.decided(repository, monkeypatch) == []
-        repository.write("glibc: '2.35'\n", name="hosts/one.yaml")
-        assert self.decided(repository, monkeypatch) == [lock_of("b")]
-
-    def test_a_memory_that_is_damaged_is_no_memory(self, repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.decided(repository, monkeypatch)
-        (cache_directory() / CHECKED).write_text("{}", encoding="utf-8")
-        assert len(self.decided(repository, monkeypatch)) == len(EVERY_NAME)
 
 
 class TestFix:
