@@ -19,10 +19,11 @@ from provisioner.lock.format.model import Lock
 from provisioner.render import render
 from provisioner.resolver.joint import NoStackError
 from provisioner.resolver.stack import Stack
-from provisioner.workflow.checking import Question, Report, check_lock, locks_in
+from provisioner.workflow.checking import Question, Report
 from provisioner.workflow.earlier import Upgrades, read_upgrades
 from provisioner.workflow.explaining import explain_joint_component
 from provisioner.workflow.inputs import platform_of, read_inputs
+from provisioner.workflow.repository import check_repository
 from provisioner.workflow.session import Session
 from provisioner.workflow.solving import Solution, job_of, solve_job
 from provisioner.workflow.system import explain_component, solve_stacks
@@ -118,11 +119,13 @@ def check(
 ) -> tuple[Report, ...]:
     """Check locks against their specs, the matrix and the files rendered from them, and return one report for each lock.
 
-    `paths` are locks, or folders in which every `pylock.*.toml` is checked; by default the current folder. With `asks_changes`
+    `paths` are folders, by default the current one, of which every environment is checked, or files, which lead to the
+    environments that they belong to. A spec without a lock has a report, too. With `asks_changes`
     the indexes are asked what solving again would change; with `reads_wheels` the list of files of each locked wheel is read;
     with `required_level` there must be evidence beside each lock that this level of validation, or a higher one, was a yes;
     with `is_strict` nothing is assumed, and an image without a digest is an error.
-    An error about one lock is in its report, so that the others are still checked. Raises `UsageError` when there is no lock.
+    An error about one lock is in its report, so that the others are still checked. Raises `UsageError` when there
+    is nothing to check.
     """
     question = Question(
         hosts=_paths(hosts),
@@ -134,7 +137,7 @@ def check(
         is_offline=is_offline,
         is_strict=is_strict,
     )
-    return tuple(check_lock(path, question) for path in locks_in([Path(path) for path in paths] or [Path()]))
+    return check_repository([Path(path) for path in paths] or [Path()], question).reports
 
 
 def explain(

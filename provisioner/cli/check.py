@@ -2,33 +2,70 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from provisioner.cli.display import Paint
-from provisioner.cli.options import (
+from provisioner.cli.options import (  # noqa: TC001 - Typer reads the annotations
     ExcludeNewerOption,
-    FormatOption,
     HostOption,
     MatrixOption,
     OfflineOption,
-    OutputFormat,
     StrictOption,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from provisioner.cli.display import Line
     from provisioner.grounds.finding import Finding
     from provisioner.workflow.checking import Report
+    from provisioner.workflow.mending import Mended
+
+
+class CheckFormat(StrEnum):
+    """An output format of a check: those of every command, and `check_formats.NAMES`."""
+
+    TEXT = "text"
+    JSON = "json"
+    SARIF = "sarif"
+    JUNIT = "junit"
+    GITHUB = "github"
+    GITLAB = "gitlab"
+
 
 PathsArgument = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="PATH...", readable=False, help="Locks, or folders that hold some; default: this folder."),
+    typer.Argument(
+        metavar="PATH...",
+        readable=False,
+        help="Folders with environments below them; or locks, specs, hosts and rendered files; default: this folder.",
+    ),
+]
+
+CheckFormatOption = Annotated[
+    CheckFormat,
+    typer.Option(
+        "--format", help="Report as text for people, as JSON, or as a tool of CI reads it: lines of a change are annotated."
+    ),
+]
+
+FixOption = Annotated[
+    bool,
+    typer.Option("--fix", help="Render files again that are missing or merely stale; never what may be edited by hand."),
+]
+
+HostsOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--hosts",
+        metavar="PATH",
+        readable=False,
+        help="An inventory: which of its hosts do the locks, as they are now, not run on?",
+    ),
 ]
 
 ChangesOption = Annotated[
@@ -78,13 +115,17 @@ def check(
     exclude_newer: ExcludeNewerOption = None,
     strict: StrictOption = False,
     matrix: MatrixOption = None,
-    format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
+    fix: FixOption = False,
+    hosts: HostsOption = None,
+    format: CheckFormatOption = CheckFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Say whether locks and rendered files still hold; works offline, unless --changes asks what solving again would change."""
-    from provisioner.cli.display import json_data, step, warn
+    from provisioner.cli.display import data, json_data, step, talk, warn
     from provisioner.words.notice import notice_words
-    from provisioner.workflow.checking import Question, check_lock, locks_in, worst
+    from provisioner.workflow.checking import Question, worst
+    from provisioner.workflow.mending import mend
     from provisioner.workflow.progress import Progress
+    from provisioner.workflow.repository import check_repository, with_stranded
 
     question = Question(
         hosts=tuple(host or ()),
@@ -96,20 +137,60 @@ def check(
         is_offline=offline,
         is_strict=strict,
     )
-    progress = Progress()
-    with step("Checking", progress.__str__):
-        reports = [check_lock(path, question, progress) for path in locks_in(paths or [Path()])]
-    _raise_if_all_failed(reports)
+    with step("Checking", (progress := Progress()).__str__):
+        checked = check_repository(paths or [Path()], question, progress)
+        reports = checked.reports
+        if fix:
+            fixed = {report.path: mend(report) for report in reports}
+            again = [path for path, one in fixed.items() if one.written]
+            if again:
+                anew = {one.path: one for one in check_repository(again, question, progress).reports}
+                reports = tuple(anew.get(report.path, report) for report in reports)
+        if hosts:
+            reports = with_stranded(reports, hosts, checked.matrix)
+    if format in {CheckFormat.TEXT, CheckFormat.JSON}:  # other formats say at which line an error stands
+        _raise_if_all_failed(reports)
+    for path in checked.skipped:
+        talk(f"{path} belongs to no environment, so it is skipped")
     for notice in dict.fromkeys(notice for one in reports if one.preview is not None for notice in one.preview.notices):
         warn(notice_words(notice))
+    if fix:
+        _tell_fixed(fixed.values())
     overall = worst([report.verdict for report in reports])
-    if format is OutputFormat.JSON:
-        locks = [{"lock": str(report.path), **_as_json(report)} for report in reports]
+    if format is CheckFormat.JSON:
+        locks = [{_kind(report): str(report.path), **_as_json(report)} for report in reports]
         json_data({"status": "checked", "verdict": overall, "locks": locks})
-    else:
+    elif format is CheckFormat.TEXT:
         _tell(reports)
+    else:
+        from provisioner.cli.check_formats import formatted
+        from provisioner.cli.check_formats.remark import environments_of
+
+        data(formatted(format, environments_of(reports)))
     errors = [report.error.exit_code for report in reports if report.error is not None]
     return max(errors, key=SEVERITY.index) if errors else EXIT_CODES[overall]
+
+
+def _kind(report: Report) -> str:
+    """Return what the path of a report is: a lock, a spec without one, or a rendered file without one."""
+    from provisioner.grounds.finding import OrphanedOutput, UnsolvedSpec
+
+    kinds = {UnsolvedSpec: "spec", OrphanedOutput: "file"}
+    return next((kinds[type(one)] for one in report.findings if type(one) in kinds), "lock")
+
+
+def _tell_fixed(fixed: Iterable[Mended]) -> None:
+    """Say which files were rendered again, and which ones were left to a person."""
+    from provisioner.cli.display import talk
+
+    written = [str(file) for one in fixed for file in one.written]
+    left = [finding.file for one in fixed for finding in one.left]
+    if written:
+        talk(f"rendered again: {', '.join(written)}")
+    if left:
+        talk(f"left alone, for it may be edited by hand: {', '.join(left)}")
+    if not written and not left:
+        talk("there was nothing to render again")
 
 
 def _raise_if_all_failed(reports: Sequence[Report]) -> None:
@@ -124,7 +205,10 @@ def _raise_if_all_failed(reports: Sequence[Report]) -> None:
 def _as_json(result: Report) -> dict[str, object]:
     from provisioner.cli.display import failure_data
 
-    findings = [finding_data(finding, result.path) for finding in result.findings]
+    findings = [
+        {**finding_data(finding, result.path, spec=result.spec), "file": place.file, "line": place.line, "column": place.column}
+        for finding, place in zip(result.findings, result.places, strict=True)
+    ]
     report: dict[str, object] = {"verdict": result.verdict, "findings": findings}
     if result.error is not None:
         report["error"] = {key: value for key, value in failure_data(result.error).items() if key != "status"}
@@ -135,8 +219,11 @@ def _as_json(result: Report) -> dict[str, object]:
     return report
 
 
-def finding_data(finding: Finding, lock: Path) -> dict[str, object]:
-    """Return a finding as JSON: its text and its fields; `where` is the file and line it is about, else the path `lock`."""
+def finding_data(finding: Finding, lock: Path, *, spec: str = "") -> dict[str, object]:
+    """Return a finding as JSON: its text and its fields; `where` is the file and line it is about, else the path `lock`.
+
+    `spec` is the file that a command solves.
+    """
     from msgspec import to_builtins
 
     from provisioner.grounds.finding import AboutEvidence, Contradiction, EditedOutput, evidence_fields, finding_fields
@@ -153,15 +240,15 @@ def finding_data(finding: Finding, lock: Path) -> dict[str, object]:
         "text": finding_words(finding),
         "where": where,
         "details": list(finding_details(finding)),
-        "hints": list(finding_hints(finding)),
+        "hints": list(finding_hints(finding, spec=spec)),
         **to_builtins(finding_fields(finding)),
         **more,
-        "command": command_words(finding.command) if finding.command is not None else "",
+        "command": command_words(finding.command, spec=spec) if finding.command is not None else "",
     }
 
 
 def _tell(reports: Sequence[Report]) -> None:
-    """Print each lock with its verdict and its findings, the worst finding of the lock first."""
+    """Print the locks about which there is something to say, the worst finding of each first; of several, a summary first."""
     from provisioner.cli.display import Line, report, verdict_line
     from provisioner.workflow.checking import VERDICTS
 
@@ -169,36 +256,39 @@ def _tell(reports: Sequence[Report]) -> None:
         overall = next(verdict for verdict in VERDICTS if any(one.verdict == verdict for one in reports))
         counts = [(sum(one.verdict == verdict for one in reports), verdict) for verdict in VERDICTS]
         verdict_counts = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
-        report([verdict_line("no" if overall == "error" else overall, f"{len(reports)} locks: {verdict_counts}"), Line("")])
-    for result in reports:
+        are_locks = all(_kind(one) == "lock" for one in reports)
+        noun = "locks" if are_locks else "environments"
+        report([verdict_line("no" if overall == "error" else overall, f"{len(reports)} {noun}: {verdict_counts}")])
+    if not reports:
+        report([Line("nothing to check: none of these files belongs to an environment")])
+    shown = [one for one in reports if len(reports) == 1 or one.verdict != "yes" or one.findings or one.preview is not None]
+    if shown and len(reports) > 1:
+        report([Line("")])
+    for result in shown:
         report([Line(result.verdict, f"{result.path}:", text_paint=PAINTS[result.verdict]), *_details(result)])
 
 
 def _details(result: Report) -> Iterator[Line]:
+    from provisioner.cli.check_formats.remark import distinct
     from provisioner.cli.display import Line
+    from provisioner.grounds.finding import StaleStack
     from provisioner.words.finding import command_words, finding_details, finding_hints, finding_words
-    from provisioner.workflow.checking import VERDICTS
 
     if result.error is not None:
         yield Line(f"{result.error.message}  [{result.error.code}]", "error:", Paint.BAD, 2)
         yield from (Line(detail, indent=4) for detail in result.error.causes)
         yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in result.error.hints)
-    findings: dict[tuple[object, ...], Finding] = {}  # once for all platforms
-    for finding in result.findings:
-        texts = finding_words(finding), finding_details(finding), finding_hints(finding)
-        findings.setdefault((finding.code, *texts, finding.command), finding)
     commands: dict[str, None] = {}
-    for finding in sorted(findings.values(), key=lambda one: VERDICTS.index(one.verdict)):
-        hints = finding_hints(finding)
+    for finding, _ in distinct(result):
+        hints = finding_hints(finding, spec=result.spec)
         yield Line(f"{finding_words(finding)}  [{finding.code}]", f"{finding.verdict}:", PAINTS[finding.verdict], 2)
         yield from (Line(detail, indent=4) for detail in finding_details(finding))
         yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in hints)
-        if finding.command is not None and not hints:
-            commands[command_words(finding.command)] = None
+        # A stale lock of which the system half has an answer can be solved again, whatever else the hints propose.
+        if finding.command is not None and (not hints or (isinstance(finding, StaleStack) and result.preview is not None)):
+            commands[command_words(finding.command, spec=result.spec)] = None
     if result.preview is not None:
         from provisioner.cli.changes_report import preview_lines
 
         yield from (Line(line, indent=2) for line in preview_lines(result.preview))
-    for command in commands:
-        folder = result.path.parent
-        yield Line(command if folder == Path() else f"cd {quote(str(folder))} && {command}", "next:", Paint.NEXT, 2)
+    yield from (Line(command, "next:", Paint.NEXT, 2) for command in commands)

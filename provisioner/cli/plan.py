@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,10 +11,8 @@ import typer
 from provisioner.cli.options import (
     DEFAULT_SPEC,
     ExcludeNewerOption,
-    FormatOption,
     HostOption,
     MatrixOption,
-    OutputFormat,
     SpecArgument,
     StrictOption,
     TargetOption,
@@ -43,6 +42,20 @@ MayChangeOption = Annotated[
     list[str] | None, typer.Option("--may-change", metavar="NAME", help="Allow this to change too: os (its release).")
 ]
 
+
+class PlanFormat(StrEnum):
+    """An output format of a plan: those of every command, and a comment on a pull or merge request."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+PlanFormatOption = Annotated[
+    PlanFormat,
+    typer.Option("--format", help="Report as text for people, as JSON for programs, or as Markdown for a merge request."),
+]
+
 EXIT = {"yes": 0, "no": 1, "unverified": 3}
 
 
@@ -59,10 +72,10 @@ def plan(
     exclude_newer: ExcludeNewerOption = None,
     matrix: MatrixOption = None,
     strict: StrictOption = False,
-    format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
+    format: PlanFormatOption = PlanFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Say in which order hosts get from today's stack to the wanted one, and which of them cannot."""
-    from provisioner.cli.display import json_data, step
+    from provisioner.cli.display import data, json_data, step
     from provisioner.cli.plan_inputs import package_changes, questions, read_going, read_hosts, read_today, with_changes
     from provisioner.cli.plan_report import plan_data, verdict_of
     from provisioner.errors import UsageError
@@ -78,8 +91,12 @@ def plan(
     with step("Planning"):
         plans = [make_plan(inputs.matrix, with_changes(one, keep=keep, may_change=may_change)) for one in requests]
     packages = package_changes(today[0], going.lock, plans[0].platform)
-    if format is OutputFormat.JSON:
+    if format is PlanFormat.JSON:
         json_data(plan_data(plans, packages))
+    elif format is PlanFormat.MARKDOWN:
+        from provisioner.cli.plan_markdown import plan_markdown
+
+        data(plan_markdown(plans, packages))
     else:
         _tell(plans, packages)
     return EXIT[verdict_of(plans)]
@@ -87,12 +104,12 @@ def plan(
 
 def _tell(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -> None:
     from provisioner.cli.display import Line, report, table, wants_details
-    from provisioner.cli.plan_report import plan_head, plan_lines, plan_rows
+    from provisioner.cli.plan_report import COLUMNS, plan_head, plan_lines, plan_rows
 
     report(plan_head(plans, packages))
     if sum(len(one.hosts) for one in plans) > 1:
         report([Line("")])
-        table(("machines", "gpu", "driver", "steps", "reboots", "outcome"), plan_rows(plans))
+        table(COLUMNS, plan_rows(plans))
     report(plan_lines(plans))
     if not wants_details() and any(step.details for plan in plans for one in plan.hosts for step in one.steps):
         report([Line(""), Line("-v tells how each step is done, checked and undone")])

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from provisioner.plan.model import Exclusion, HostPlan, Plan, Step
     from provisioner.resolver.stack import Stack
 
+COLUMNS = ("machines", "gpu", "driver", "steps", "reboots", "outcome")
+"""The columns of `plan_rows`."""
+
 MOST_NAMES = 3
 MOST_PACKAGES = 5
 MOST_REASONS = 3

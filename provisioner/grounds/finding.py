@@ -19,9 +19,10 @@ from provisioner.places import HostPlace, Place
 
 
 class Solve(Struct, frozen=True):
-    """The command `provision solve`, for one target of the spec unless `target` is ""."""
+    """The command `provision solve`, for one target of the spec unless `target` is ""; `spec` is its path, "" if not known."""
 
     target: str = ""
+    spec: str = ""
 
 
 class Render(Struct, frozen=True, kw_only=True):
@@ -115,6 +116,55 @@ class NoSpec(Finding, frozen=True, kw_only=True):
     object: str
 
 
+class UnsolvedSpec(Finding, frozen=True, kw_only=True):
+    """A spec, the file `object`, that has no lock."""
+
+    code: ClassVar[str] = "no-lock"
+    object: str
+
+    @property
+    def command(self) -> Command | None:
+        return Solve(spec=self.object)
+
+
+class OrphanedOutput(Finding, frozen=True, kw_only=True):
+    """A rendered file whose lock, the file name `lock` in its header, does not exist."""
+
+    code: ClassVar[str] = "orphaned-output"
+    file: str
+    lock: str
+
+
+class TwinLock(Finding, frozen=True, kw_only=True):
+    """A lock of the same spec, `object`, and of the same target and place as the lock `other`: one of the two is left over."""
+
+    code: ClassVar[str] = "twin-lock"
+    object: str
+    other: str
+
+
+class SharedName(Finding, frozen=True, kw_only=True):
+    """The first of the locks, of several specs, whose environments have the name `object`; the other locks are `others`."""
+
+    code: ClassVar[str] = "shared-name"
+    verdict: ClassVar[str] = "warning"
+    object: str
+    others: tuple[str, ...]
+
+
+class StrandedHosts(Finding, frozen=True, kw_only=True):
+    """Hosts of an inventory that the stack of a lock does not run on, on `platform`, because of one `conflict`.
+
+    `before` is whether the stack of the last commit ran on them; None if there is none, or if the lock has not changed since.
+    """
+
+    code: ClassVar[str] = "stranded-hosts"
+    hosts: tuple[str, ...]
+    platform: str
+    conflict: Conflict
+    before: bool | None = None
+
+
 class MissingTarget(Finding, frozen=True, kw_only=True):
     """A target of the spec that has no lock file."""
 
@@ -193,10 +243,14 @@ class MissingOutput(Finding, frozen=True, kw_only=True):
 
 
 class EditedOutput(MissingOutput, frozen=True, kw_only=True):
-    """A rendered file that differs from what its lock renders, first at `place`; `is_foreign`: provision did not render it."""
+    """A rendered file that differs from what its lock renders, first at `place` and `column`.
+
+    `is_foreign`: provision did not render it.
+    """
 
     code: ClassVar[str] = "edited-output"
     is_foreign: bool
+    column: int = 1
 
 
 class OverwrittenFile(Finding, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import shlex
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -100,7 +101,7 @@ def _wheelhouse() -> Stage:
     return From("scratch", WHEELHOUSE), CopyContext((_HELPER, *files), "/")
 
 
-class _Plan(Struct, frozen=True):
+class _Plan(Struct, frozen=True, dict=True):
     """The input of one sequence of stages: a lock, and those of its stacks that share base image and variables.
 
     `suffix` is the end of the names of these stages.
@@ -115,20 +116,20 @@ class _Plan(Struct, frozen=True):
     def base(self) -> Base:
         return base_of(self.stacks[0])
 
-    @property
+    @cached_property
     def platforms(self) -> tuple[str, ...]:
         return tuple(stack.platform for stack in self.stacks)
 
-    @property
+    @cached_property
     def packages(self) -> tuple[LockedPackage, ...]:
         return tuple(package for package in self.lock.packages if set(self.platforms) & set(package.platforms))
 
-    @property
+    @cached_property
     def sources(self) -> tuple[LockedPackage, ...]:
         """The packages that are built from their source distributions on some platform."""
         return tuple(package for package in self.packages if _is_source(package, self.platforms))
 
-    @property
+    @cached_property
     def layers(self) -> dict[str, tuple[str, ...]]:
         """The names of the packages in each layer of the image but the last; empty layers are left out.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from provisioner.grounds import finding as of
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 MOST_NAMES = 3
 """The number of packages that a finding names."""
+
+_DEFAULT_SPEC = "provision.yaml"
+"""The spec that `provision solve` reads when none is named."""
 
 _RUNS = {"container": "in a container", "host": "on the host itself"}
 _KINDS = {"prerelease": "a prerelease", "sdist": "a source distribution"}
@@ -39,7 +43,7 @@ def finding_words(finding: Finding) -> str:
 def finding_details(finding: Finding) -> tuple[str, ...]:
     """Return the lines below a finding: the conflict, or why an index cannot be reached; () for any other finding."""
     match finding:
-        case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict):
+        case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict) | of.StrandedHosts(conflict=conflict):
             return conflict_lines(conflict)
         case of.UnknownChanges(causes=causes):
             return causes
@@ -48,9 +52,9 @@ def finding_details(finding: Finding) -> tuple[str, ...]:
     return ()
 
 
-def finding_hints(finding: Finding) -> tuple[str, ...]:
-    """Return hints on a finding; () when nothing but solving again is needed."""
-    command = f"`{command_words(finding.command)}`" if finding.command is not None else ""
+def finding_hints(finding: Finding, *, spec: str = "") -> tuple[str, ...]:
+    """Return hints on a finding; () when nothing but solving again is needed. `spec` is the file that a command solves."""
+    command = f"`{command_words(finding.command, spec=spec)}`" if finding.command is not None else ""
     match finding:
         case of.StaleStack(conflict=conflict) | of.NoLongerSolvable(conflict=conflict):
             return tuple(map(fix_line, conflict.fixes))
@@ -64,7 +68,17 @@ def finding_hints(finding: Finding) -> tuple[str, ...]:
             return (f"{command} measures it, and writes the evidence",)
         case of.EditedLock():
             return (f"change the spec and run {command}",)
-        case of.MissingTarget() | of.MissingPlace() | of.MissingOutput() if not isinstance(finding, of.EditedOutput):
+        case of.OrphanedOutput(file=file):
+            return (f"delete `{file}`, or solve its spec again",)
+        case of.TwinLock():
+            return ("delete the one that is left over, such as that of an earlier name of the spec",)
+        case of.SharedName():
+            return ("give each spec a `name:` of its own: images and reports are called by it",)
+        case of.StrandedHosts(conflict=conflict):
+            return tuple(map(fix_line, conflict.fixes))
+        case of.UnsolvedSpec() | of.MissingTarget() | of.MissingPlace() | of.MissingOutput() if not isinstance(
+            finding, of.EditedOutput
+        ):
             return (f"{command} writes it",)
         case of.EditedOutput(is_foreign=is_foreign):
             once = "; provision did not render what is there: move or delete that first" if is_foreign else ""
@@ -84,13 +98,15 @@ def finding_hints(finding: Finding) -> tuple[str, ...]:
     return ()
 
 
-def command_words(command: Command) -> str:
-    """Return a command as the user types it."""
+def command_words(command: Command, *, spec: str = "") -> str:
+    """Return a command as the user types it; `spec` is the file to solve for a command that names none."""
     match command:
-        case of.Solve(target=target):
-            return f"provision solve --target {target}" if target else "provision solve"
+        case of.Solve(target=target, spec=own):
+            file = own or spec
+            words = ("provision solve", *((quote(file),) if file not in {"", _DEFAULT_SPEC} else ()))
+            return " ".join((*words, "--target", quote(target)) if target else words)
         case of.Render(lock=lock, output=output, file=file):
-            return f"provision render {lock} --to {output} --out {file}"
+            return f"provision render {quote(lock)} --to {output} --out {quote(file)}"
         case of.CheckWithHosts():
             return "provision check --host PROFILE"
         case of.Validate(lock=lock, platform=platform, level=level, is_local=is_local):
@@ -127,6 +143,19 @@ def _words(finding: Finding) -> str:
             return "the lock was edited by hand: its digest does not fit its content"
         case of.NoSpec(object=file):
             return f"its spec `{file}` is not there, so nothing can be said about what was asked for"
+        case of.UnsolvedSpec(object=file):
+            return f"`{file}` has no lock"
+        case of.OrphanedOutput(file=file, lock=lock):
+            return f"`{file}` was rendered from {lock}, which is not there"
+        case of.TwinLock(object=file, other=other):
+            return f"it is a lock of `{file}`, as `{other}` is, for the same target"
+        case of.SharedName(object=name, others=others):
+            return f"the name {name} is that of {_named(others)}, too"
+        case of.StrandedHosts(hosts=hosts, platform=platform, before=before):
+            since = {None: "", True: ", and the stack of the last commit did", False: ", nor did that of the last commit"}[
+                before
+            ]
+            return f"the stack does not run on {_named(hosts)} ({platform}){since}"
         case of.MissingTarget(object=target):
             return f"the spec wants target {target}, which has no lock beside this one"
         case of.MissingPlace(object=place):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.document import FileError, read_text
+from provisioner.document import FileError, Position, read_text
 from provisioner.errors import ProvisionError, UsageError
 from provisioner.grounds.finding import (
     EditedLock,
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.finding import Finding
     from provisioner.lock.format.model import Lock
+    from provisioner.matrix.model import Matrix
     from provisioner.outputs import OutputFile
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.progress import Progress
@@ -72,16 +73,19 @@ class Question(Struct, frozen=True, kw_only=True):
 
 
 class Report(Struct, frozen=True, kw_only=True):
-    """The result of checking one lock.
+    """The result of checking one lock, or a file that is a finding by itself, such as a spec without a lock.
 
     `error` is the error that ended the check, else None. `preview` are the changes that a new solve would make; None if no
     stack exists, or if changes were not requested and the lock is not stale (still satisfies its spec, matrix and hosts).
+    `spec` is the path of the spec, "" if it is unknown. `places` has the place of each finding, where its cause stands.
     """
 
     path: Path
     findings: tuple[Finding, ...]
     error: ProvisionError | None = None
     preview: Preview | None = None
+    spec: str = ""
+    places: tuple[Position, ...] = ()
 
     @property
     def verdict(self) -> str:
@@ -119,26 +123,36 @@ def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") and part not in {".", ".."} for part in path.parts[:-1])
 
 
-def check_lock(path: Path, question: Question, progress: Progress | None = None) -> Report:
-    """Check one lock and return its findings.
+def check_lock(path: Path, question: Question, progress: Progress | None = None, *, matrix: Matrix | None = None) -> Report:
+    """Check one lock and return its findings; `matrix` is the one of the question, if it was read already.
 
     Without `asks_changes` no index is read, and a preview is computed only for a stale lock, and only of its system half. A
     `ProvisionError` about the lock or its spec is returned in the report, so that other locks are still checked.
     """
     found: list[Finding] = []
-    preview = None
+    preview, inputs = None, None
     try:
-        lock, inputs = _read(path, question, found)
+        lock, inputs = _read(path, question, found, matrix)
         if question.required_level is not None:
             found.extend(evidence_findings(lock, path, question.required_level))
         if inputs is not None:
             found.extend(_findings(path, lock, inputs, question))
             preview = _preview(path, lock, inputs, question, is_stale=any(one.is_stale for one in found), progress=progress)
     except ProvisionError as error:
-        return Report(path=path, findings=tuple(found), error=error)
+        return _placed(Report(path=path, findings=tuple(found), error=error), inputs)
     if preview is not None:
         found.extend(preview.findings)
-    return Report(path=path, findings=tuple(found), preview=preview)
+    return _placed(Report(path=path, findings=tuple(found), preview=preview), inputs)
+
+
+def _placed(report: Report, inputs: Inputs | None) -> Report:
+    """Return a report with the place of each finding, and with the path of the spec."""
+    spec = str(inputs.path) if inputs is not None else ""
+    if not report.findings:
+        return replace(report, spec=spec)
+    from provisioner.workflow.locating import places_of  # imported late: most locks have nothing to say
+
+    return replace(report, spec=spec, places=places_of(report.findings, report.path, inputs))
 
 
 def _preview(
@@ -153,7 +167,7 @@ def _preview(
     return preview_system(path, lock, inputs)
 
 
-def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, Inputs | None]:
+def _read(path: Path, question: Question, found: list[Finding], matrix: Matrix | None) -> tuple[Lock, Inputs | None]:
     """Read a lock and the inputs of its spec, None if that file is missing; add the mistakes of the lock itself to `found`."""
     text = read_text(path, kind=KIND)
     lock = parse_lock(text, file=str(path))
@@ -169,7 +183,7 @@ def _read(path: Path, question: Question, found: list[Finding]) -> tuple[Lock, I
         spec_path,
         hosts=question.hosts,
         exclude_newer=question.exclude_newer,
-        matrix=question.matrix,
+        matrix=question.matrix if matrix is None else matrix,
         target=lock.target or None,
     )
     inputs = in_place(inputs, "container" if any(stack.runs == "container" for stack in lock.stacks) else "host")
@@ -192,19 +206,24 @@ def _straight(path: Path) -> Path:
 
 
 def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
-    """Yield a finding for each target, and each place under `runs`, that has no lock beside this one.
+    """Yield a finding for each target, and each place under `runs`, that has no lock beside this one."""
+    for finding, file in _wanted_beside(path, inputs):
+        if not file.is_file():
+            yield finding
+
+
+def _wanted_beside(path: Path, inputs: Inputs) -> Iterator[tuple[Finding, Path]]:
+    """Yield the lock of each target, and of each place under `runs`, with the finding if it is missing.
 
     The lock of a target is in the folder of its name.
     """
     for name in inputs.targets:
         place = path.absolute().parent.parent / name / path.name
-        if not place.is_file():
-            yield MissingTarget(object=name, place=inputs.document.place(("targets", name)))
+        yield MissingTarget(object=name, place=inputs.document.place(("targets", name))), place
     own = inputs.spec.runs_in
     for index, name in enumerate(inputs.places):
         other = path.parent / lock_path(f"{inputs.spec.name.removesuffix(own)}{name}")
-        if not other.is_file():
-            yield MissingPlace(object=name, place=inputs.document.place(("runs", index)))
+        yield MissingPlace(object=name, place=inputs.document.place(("runs", index))), other
 
 
 def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
@@ -262,18 +281,22 @@ def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
     except OSError as error:
         raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
     if found != wanted:
-        place = Place(str(file), _first_difference(found, wanted))
+        line, column = _first_difference(found, wanted)
         yield EditedOutput(
             lock=missing.lock,
             output=missing.output,
             file=missing.file,
             helped=missing.helped,
             is_foreign=is_work_of_others(file),
-            place=place,
+            place=Place(str(file), line),
+            column=column,
         )
 
 
-def _first_difference(found: bytes, wanted: bytes) -> int:
-    """Return the number of the first line that differs, counted from 1; line ends count too."""
-    lines = zip_longest(found.splitlines(keepends=True), wanted.splitlines(keepends=True))
-    return next(index for index, (one, other) in enumerate(lines, start=1) if one != other)
+def _first_difference(found: bytes, wanted: bytes) -> tuple[int, int]:
+    """Return the line and the column of the first character that differs, counted from 1; line ends count too."""
+    lines = zip_longest(found.splitlines(keepends=True), wanted.splitlines(keepends=True), fillvalue=b"")
+    line, one, other = next((index, one, other) for index, (one, other) in enumerate(lines, start=1) if one != other)
+    texts = (text.decode(errors="replace") for text in (one, other))
+    column = next(index for index, (here, there) in enumerate(zip_longest(*texts), start=1) if here != there)
+    return line, column

@@ -20,6 +20,7 @@ from provisioner.host.gpu_names import GpuNames
 from provisioner.host.model import Host
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
+from provisioner.matrix.model import Matrix
 from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
 from provisioner.request import Request, TargetHost, merge_equal_hosts
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from provisioner.document import Document
     from provisioner.errors import Mistake
     from provisioner.host.remark import Remark
-    from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
     from provisioner.spec.requirement_file import IndexLine, ProjectLine
@@ -112,11 +112,13 @@ def read_inputs(
     *,
     hosts: Sequence[Path] | None = None,
     exclude_newer: str | None = None,
-    matrix: Path | None = None,
+    matrix: Path | Matrix | None = None,
     target: str | None = None,
     is_target_optional: bool = False,
 ) -> Inputs:
     """Read the spec, the hosts it names (or `hosts` in their place) and the matrix; report all mistakes of a file at once.
+
+    `matrix` is its folder, or a matrix that was read already.
 
     Of a spec that lists several places under `runs`, the inputs are those of the first; `in_place` has the others.
     `target` names one of the targets of a spec with several. For a spec without targets it must be None; with
@@ -210,7 +212,7 @@ def _is_spec(path: Path) -> bool:
 
 
 def read_without_hosts(
-    spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | None = None, target: str | None = None
+    spec_path: Path, *, exclude_newer: str | None = None, matrix: Path | Matrix | None = None, target: str | None = None
 ) -> Inputs:
     """Read the spec (its target `target` if it has `targets`) and the matrix, but no hosts, for a job that has its own."""
     return _apart(_only(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), target))[0]
@@ -238,9 +240,9 @@ def relative_to_spec(file: str, spec_path: Path) -> str:
     return Path(file).name if is_apart else Path(os.path.relpath(path, folder)).as_posix()
 
 
-def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | None) -> Inputs:
+def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | Matrix | None) -> Inputs:
     """Read the spec with all its targets, and the matrix, but no hosts."""
-    found = cached_matrix(matrix)
+    found = matrix if isinstance(matrix, Matrix) else cached_matrix(matrix)
     loaded = load_spec(
         spec_path,
         check=lambda document: (

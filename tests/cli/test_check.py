@@ -339,7 +339,11 @@ def test_several_locks_are_told_one_by_one_and_the_worst_decides(project: Projec
     outcome = project.run("check", ".", f"a/{LOCK}")
     assert outcome.code == 1
     heads = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
-    assert heads == ["✗ 3 locks: 1 no, 2 yes", "", f"a/{LOCK}: yes", f"b/{LOCK}: no", f"{LOCK}: yes"]
+    assert heads == ["✗ 3 locks: 1 no, 2 yes", "", f"a/{LOCK}: yes", f"b/{LOCK}: no"], "the one at the root has nothing to say"
+    assert (
+        f"  warning: the name trainer is that of b/{LOCK} and {LOCK}, too  [shared-name]\n"
+        "    hint: give each spec a `name:` of its own: images and reports are called by it\n"
+    ) in outcome.out, "told once, at the first of the three"
 
 
 def test_a_host_the_stack_cannot_run_on_is_no(project: Project) -> None:
@@ -358,12 +362,16 @@ def test_a_host_the_stack_cannot_run_on_is_no(project: Project) -> None:
 
 
 def test_nothing_to_check_is_a_mistake(project: Project) -> None:
-    (project.folder / LOCK).unlink()
+    for name in (LOCK, "provision.yaml", "Dockerfile"):
+        (project.folder / name).unlink()
     outcome = project.run("check")
     assert (outcome.code, outcome.out, outcome.err) == (
         2,
         "",
-        "error: no pylock.*.toml in `.`  [bad-usage]\n\nhint: `provision solve` writes one\n",
+        (
+            "error: there is no lock (pylock.NAME.toml) and no spec in `.`  [bad-usage]\n\n"
+            "hint: `provision init` writes a spec, `provision solve` locks it\n"
+        ),
     )
 
 
@@ -384,10 +392,11 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
         f"    a/{LOCK}:1:2: invalid initial character for a key part at the end of the file\n"
         f"b/{LOCK}: error\n"
         "  error: host profile `b/none.yaml` does not exist  [file]\n"
+        f"  warning: the name trainer is that of c/{LOCK} and {LOCK}, too  [shared-name]\n"
+        "    hint: give each spec a `name:` of its own: images and reports are called by it\n"
         f"c/{LOCK}: no\n"
         "  no: `c/Dockerfile` is missing  [missing-output]\n"
         f"    hint: `provision render c/{LOCK} --to dockerfile --out c/Dockerfile` writes it\n"
-        f"{LOCK}: yes\n"
     )
     report = project.run("check", "--format", "json")
     assert report.code == 2
@@ -467,6 +476,9 @@ def test_a_finding_as_json_has_its_fields_the_line_to_change_and_the_command(pro
             "verdict": "no",
             "text": "beta 2.0 is locked, but you require beta<2  (provision.yaml:8)",
             "where": LOCK,
+            "file": "provision.yaml",
+            "line": 8,
+            "column": 20,
             "details": [],
             "hints": [],
             "type": "other-version",

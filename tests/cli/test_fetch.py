@@ -142,7 +142,7 @@ def test_a_damaged_file_that_cannot_be_read_again_is_not_recorded(project: Proje
     assert (project.folder / "house" / FILES[1]).read_bytes() == content
 
 
-@pytest.mark.parametrize("command", ["fetch", "check", "render", "validate"])
+@pytest.mark.parametrize("command", ["fetch", "render", "validate"])
 def test_a_file_that_is_no_lock_is_named_as_such(project: Project, command: str) -> None:
     locked(project)
     outcome = project.run(command, "provision.yaml", *(["--to", "house"] if command == "fetch" else []))

@@ -278,3 +278,24 @@ def test_nodes_are_known_by_their_device_and_what_is_noted_of_them_is_told(proje
     outcome = project.run("plan", "--to", "pytorch>=2.9", "--hosts", "node.json")
     assert outcome.err == "warning: the node takes no new pods (cordoned): mi300vf\n"
     assert outcome.out.startswith("? 1 of 1 machine may follow to pytorch 2.14.1+rocm7.14, ")
+
+
+def test_a_plan_as_markdown_is_a_comment_with_a_mark_a_table_and_steps(project: Project) -> None:
+    outcome = project.run("plan", *CU130, "--host", "a100.yaml", "--host", "v100.yaml", "--format", "markdown")
+    assert outcome.code == 1
+    mark, _, head, *_ = outcome.out.splitlines()
+    assert mark == "<!-- provision plan -->"
+    assert head.startswith("### ✗ 1 of 2 machines cannot follow to ")
+    assert "\n| machines | gpu | driver | steps | reboots | outcome |\n| --- | --- | --- | --- | --- | --- |\n" in outcome.out
+    assert outcome.out.count("<details><summary>") == outcome.out.count("</details>") == 2
+    assert "\n\n1. " in outcome.out
+    assert "   - because " in outcome.out
+    assert not [line for line in outcome.out.splitlines() if ">=" in line and "\\>=" not in line and "&gt;=" not in line]
+
+
+def test_names_of_other_people_stay_text_in_markdown(project: Project) -> None:
+    """A comment must not be able to mention, link or embed what a profile is called."""
+    project.write(A100, name="a[x](http-evil)_*<img>.yaml")
+    outcome = project.run("plan", *CU130, "--host", "a[x](http-evil)_*<img>.yaml", "--format", "markdown")
+    assert "<img>" not in outcome.out
+    assert "[x](" not in outcome.out.replace("<summary>a[x](", "")

@@ -104,8 +104,9 @@ def test_mistakes_are_errors_of_ours(project: Project) -> None:
         with pytest.raises(ProvisionError) as raised:
             ask()
         assert raised.value.code == "invalid-document"
-    with pytest.raises(ProvisionError, match=r"no pylock\.\*\.toml"):
-        check()
+    (project.folder / "empty").mkdir()
+    with pytest.raises(ProvisionError, match="there is no lock"):
+        check("empty")
 
 
 def test_a_traceback_shows_the_causes_and_hints(project: Project) -> None:

@@ -1,0 +1,326 @@
+"""`provision check` on a whole repository: every path leads to its environment, and what is missing is a finding."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+from msgspec.structs import replace
+
+from provisioner.lock.format.file import read_lock, write_lock
+from tests.project import changed
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+EVERY_NAME = ("a", "b")
+
+
+def git(project: Project, *words: str) -> str:
+    """Run git in the project, as somebody."""
+    command = ("git", "-C", str(project.folder), "-c", "user.name=a", "-c", "user.email=a@example.org", *words)
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def repository(project: Project) -> Project:
+    """A work tree of git with two environments of their own names, and an index that is gone from then on."""
+    for name in EVERY_NAME:
+        project.write(changed(f"name: {name}"), name=f"envs/{name}/provision.yaml")
+        assert project.run("solve", f"envs/{name}/provision.yaml").code == 0
+    (project.folder / "provision.yaml").unlink()
+    git(project, "init", "--quiet")
+    git(project, "add", ".")
+    git(project, "commit", "--quiet", "--message", "first")
+    project.index.requests.clear()
+    project.index.status = 500
+    return project
+
+
+def lock_of(name: str) -> str:
+    """The path of the lock of an environment."""
+    return f"envs/{name}/pylock.{name}.toml"
+
+
+def test_a_repository_that_holds_is_one_line(repository: Project) -> None:
+    outcome = repository.run("check")
+    assert (outcome.code, outcome.out, outcome.err) == (0, "✓ 2 locks: 2 yes\n", "")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["envs/a/provision.yaml", "envs/a/pylock.a.toml", "envs/a/Dockerfile", "envs/a/provision/install.py", "envs/a"],
+)
+def test_each_file_of_an_environment_leads_to_it(repository: Project, path: str) -> None:
+    outcome = repository.run("check", path)
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{lock_of('a')}: yes\n", "")
+    absolute = repository.run("check", str(repository.folder / path))
+    assert (absolute.code, absolute.out) == (0, f"{repository.folder / lock_of('a')}: yes\n")
+
+
+def test_a_host_leads_to_the_environments_that_name_it(repository: Project) -> None:
+    repository.write("glibc: '2.36'\n", name="hosts/one.yaml")
+    repository.write("glibc: '2.36'\n", name="hosts/other.yaml")
+    repository.index.status = None
+    repository.write(changed("name: b", "target: {host: ../../hosts/one.yaml}"), name="envs/b/provision.yaml")
+    assert repository.run("solve", "envs/b/provision.yaml").code == 0
+    outcome = repository.run("check", "hosts/one.yaml")
+    assert (outcome.code, outcome.out, outcome.err) == (0, f"{lock_of('b')}: yes\n", "")
+
+
+def test_a_recipe_without_its_header_still_leads_to_its_environment(repository: Project) -> None:
+    repository.write("FROM scratch\n", name="envs/a/Dockerfile")
+    outcome = repository.run("check", "envs/a/Dockerfile")
+    assert outcome.code == 1
+    assert outcome.out.startswith(f"{lock_of('a')}: no\n  no: `envs/a/Dockerfile` is not what its lock renders;")
+
+
+def test_a_file_of_no_environment_is_skipped_beside_others_and_told_alone(repository: Project) -> None:
+    repository.write("hello\n", name="README.md")
+    beside = repository.run("check", "README.md", "envs/a/Dockerfile")
+    assert (beside.code, beside.out) == (0, f"{lock_of('a')}: yes\n")
+    assert beside.err == "README.md belongs to no environment, so it is skipped\n"
+    among = repository.run("check", "README.md", "README.md")
+    assert (among.code, among.out) == (0, "nothing to check: none of these files belongs to an environment\n")
+    alone = repository.run("check", "README.md")
+    assert (alone.code, alone.out) == (2, "")
+    assert alone.err.startswith("error: `README.md` belongs to no environment")
+
+
+def test_a_spec_without_a_lock_is_a_finding_with_the_command(repository: Project) -> None:
+    (repository.folder / lock_of("a")).unlink()
+    outcome = repository.run("check")
+    assert outcome.code == 1
+    assert outcome.out == (
+        "✗ 3 environments: 2 no, 1 yes\n\n"
+        "envs/a/provision.yaml: no\n"
+        "  no: `envs/a/provision.yaml` has no lock  [no-lock]\n"
+        "    hint: `provision solve envs/a/provision.yaml` writes it\n"
+        "envs/a/Dockerfile: no\n"
+        "  no: `envs/a/Dockerfile` was rendered from pylock.a.toml, which is not there  [orphaned-output]\n"
+        "    hint: delete `envs/a/Dockerfile`, or solve its spec again\n"
+    )
+    alone = repository.run("check", "envs/a/provision.yaml", "--format", "json")
+    assert alone.code == 1
+    assert [(one["spec"], one["verdict"]) for one in alone.json["locks"]] == [("envs/a/provision.yaml", "no")]
+
+
+def test_a_stale_lock_names_the_command_with_its_path(repository: Project) -> None:
+    repository.write(changed("name: a", "packages: ['alpha<2']"), name="envs/a/provision.yaml")
+    outcome = repository.run("check")
+    assert outcome.code == 1
+    assert outcome.out.startswith("✗ 2 locks: 1 no, 1 yes\n\nenvs/a/pylock.a.toml: no\n")
+    assert outcome.out.endswith("  next: provision solve envs/a/provision.yaml\n")
+
+
+def test_a_stack_that_no_longer_fits_is_solved_again_where_there_is_an_answer(repository: Project) -> None:
+    """The way back is a hint; what the spec asks for now has a stack, and the command that locks it comes last."""
+    text = changed("name: a", 'requires: {python: ">=3.12"}', "image: {base: slim}", "packages: []")
+    repository.write(text, name="envs/a/provision.yaml")
+    repository.index.status = None
+    assert repository.run("solve", "envs/a/provision.yaml").code == 0
+    repository.write(text.replace(">=3.12", "==3.11"), name="envs/a/provision.yaml")
+    outcome = repository.run("check", "envs/a")
+    assert outcome.code == 1
+    assert "[stale-stack]" in outcome.out
+    assert outcome.out.endswith("  next: provision solve envs/a/provision.yaml\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_spec"),
+    [
+        ("pnpm-workspace.yaml", "packages:\n  - apps/*\n", False),
+        ("melos.yaml", "name: shop\npackages:\n  - apps/*\n", False),
+        ("values.yaml", "requires: {python: '3'}\nreplicas: 3\n", False),
+        ("other.yaml", "packages: [alpha]\nruns: host\n", True),
+        ("b.provision.yaml", "packages: [alpha]\n", True),
+        ("pyproject.toml", "[project]\nname = 'x'\n", False),
+        ("sub/pyproject.toml", "[tool.provision]\npackages = ['alpha']\n", True),
+    ],
+)
+def test_only_a_spec_needs_a_lock(repository: Project, name: str, text: str, *, is_spec: bool) -> None:
+    repository.write(text, name=name)
+    outcome = repository.run("check")
+    assert outcome.code == (1 if is_spec else 0)
+    assert (f"`{name}` has no lock" in outcome.out) is is_spec
+
+
+def test_what_git_ignores_and_what_is_hidden_is_passed_over(repository: Project) -> None:
+    for folder in ("build/x", ".cache/x", "venv/x", "node_modules/x"):
+        repository.write(changed("name: c"), name=f"{folder}/provision.yaml")
+    repository.write("build/\n", name=".gitignore")
+    repository.write("", name="venv/pyvenv.cfg")
+    outcome = repository.run("check")
+    assert "`venv/x/provision.yaml` has no lock" in outcome.out, "git tracks it, or does not ignore it"
+    assert "`build/x/provision.yaml` has no lock" in repository.run("check", "build").out, "whoever names it means it"
+    repository.write("build/\nvenv/\n", name=".gitignore")
+    assert repository.run("check").out == "✓ 2 locks: 2 yes\n"
+    (repository.folder / ".git").rename(repository.folder / ".was-git")
+    repository.write("", name=".gitignore")
+    (repository.folder / "build/x/provision.yaml").unlink()
+    assert repository.run("check").out == "✓ 2 locks: 2 yes\n", "without git, what has a pyvenv.cfg is passed over"
+
+
+def test_a_lock_left_over_by_another_name_is_told(repository: Project) -> None:
+    old = read_lock(repository.folder / lock_of("a"))
+    (repository.folder / "envs/a/pylock.old.toml").write_text(write_lock(replace(old, name="old")), encoding="utf-8")
+    outcome = repository.run("check", "envs")
+    assert outcome.code == 1
+    twin = "  no: it is a lock of `provision.yaml`, as `envs/a/pylock.old.toml` is, for the same target  [twin-lock]\n"
+    assert twin in outcome.out
+
+
+def test_two_specs_of_one_name_are_a_warning(repository: Project) -> None:
+    repository.index.status = None
+    repository.write(changed("name: a"), name="other/provision.yaml")
+    assert repository.run("solve", "other/provision.yaml").code == 0
+    outcome = repository.run("check")
+    assert outcome.code == 0
+    assert "warning: the name a is that of other/pylock.a.toml, too  [shared-name]" in outcome.out
+
+
+class TestPlaces:
+    """Every finding stands where its cause does: file, line and column."""
+
+    def found(self, project: Project, *words: str) -> tuple[str, str, int, int]:
+        outcome = project.run("check", *words, "--format", "json")
+        finding = next(one for lock in outcome.json["locks"] for one in lock["findings"])
+        return finding["code"], finding["file"], finding["line"], finding["column"]
+
+    def test_a_request_stands_in_the_spec(self, repository: Project) -> None:
+        path = repository.write(changed("name: a", "packages:\n  - alpha<2"), name="envs/a/provision.yaml")
+        lines = path.read_text(encoding="utf-8").splitlines()
+        line = lines.index("  - alpha<2") + 1
+        assert self.found(repository, "envs/a") == ("stale-package", "envs/a/provision.yaml", line, 5)
+
+    def test_an_edit_stands_in_the_rendered_file(self, repository: Project) -> None:
+        path = repository.folder / "envs/a/Dockerfile"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        line = lines.index("USER root") + 1
+        path.write_text("\n".join([*lines[: line - 1], "USER 0", *lines[line:], ""]), encoding="utf-8")
+        assert self.found(repository, "envs/a") == ("edited-output", "envs/a/Dockerfile", line, 6)
+
+    def test_a_package_stands_in_the_lock(self, repository: Project) -> None:
+        repository.write(changed("name: a", "packages: []"), name="envs/a/provision.yaml")
+        code, file, line, column = self.found(repository, "envs/a")
+        lines = (repository.folder / file).read_text(encoding="utf-8").splitlines()
+        assert (code, file, column) == ("unasked-package", lock_of("a"), 1)
+        assert lines[line - 2 : line] == ['name = "alpha"', 'version = "2.0"']
+
+    def test_a_host_requirement_stands_in_the_lock(self, repository: Project) -> None:
+        path = repository.folder / lock_of("a")
+        lock = read_lock(path)
+        stack = replace(lock.stacks[0], require_cuda="driver>=525.60.13")
+        path.write_text(write_lock(replace(lock, stacks=(stack,))), encoding="utf-8")
+        code, file, line, column = self.found(repository, "envs/a")
+        lines = path.read_text(encoding="utf-8").splitlines()
+        assert (code, file, column) == ("stale-gate", lock_of("a"), 1)
+        assert lines[line - 1] == 'require-cuda = "driver>=525.60.13"'
+
+    @pytest.mark.parametrize("lines", [("outputs:\n  - requirements\n  - dockerfile",), ()], ids=["listed", "by default"])
+    def test_a_missing_output_stands_where_the_spec_lists_it(self, repository: Project, lines: tuple[str, ...]) -> None:
+        repository.index.status = None
+        path = repository.write(changed("name: a", *lines), name="envs/a/provision.yaml")
+        assert repository.run("solve", "envs/a/provision.yaml").code == 0
+        (repository.folder / "envs/a/Dockerfile").unlink()
+        line = path.read_text(encoding="utf-8").splitlines().index("  - dockerfile") + 1 if lines else 1
+        place = ("missing-output", "envs/a/provision.yaml", line, 5 if lines else 1)
+        assert self.found(repository, "envs/a") == place
+
+    def test_a_missing_spec_stands_where_the_lock_names_it(self, repository: Project) -> None:
+        (repository.folder / "envs/a/provision.yaml").unlink()
+        code, file, line, _ = self.found(repository, "envs/a")
+        text = (repository.folder / file).read_text(encoding="utf-8").splitlines()
+        assert (code, text[line - 1]) == ("no-spec", 'spec-file = "provision.yaml"')
+
+
+class TestFix:
+    def test_a_file_of_an_earlier_lock_and_a_missing_one_are_rendered_again(self, repository: Project) -> None:
+        path = repository.folder / lock_of("a")
+        lock = read_lock(path)
+        stack = replace(lock.stacks[0], assumes=("something",))  # the digest of the lock is a label of its image
+        path.write_text(write_lock(replace(lock, stacks=(stack,))), encoding="utf-8")
+        (repository.folder / "envs/b/Dockerfile").unlink()
+        assert repository.run("check").code == 1
+        outcome = repository.run("check", "--fix")
+        assert (outcome.code, outcome.out) == (0, "✓ 2 locks: 2 yes\n")
+        assert outcome.err == "rendered again: envs/a/Dockerfile, envs/b/Dockerfile\n"
+        assert repository.run("check").code == 0
+        assert git(repository, "status", "--porcelain").splitlines() == [" M envs/a/Dockerfile", f" M {lock_of('a')}"]
+
+    @pytest.mark.parametrize("text", ["FROM scratch\n", None], ids=["another file", "an edit"])
+    def test_what_was_written_by_hand_is_told_and_left(self, repository: Project, text: str | None) -> None:
+        path = repository.folder / "envs/a/Dockerfile"
+        edited = text or path.read_text(encoding="utf-8").replace("USER root", "USER 0")
+        path.write_text(edited, encoding="utf-8")
+        outcome = repository.run("check", "--fix")
+        assert outcome.code == 1
+        assert outcome.err == "left alone, for it may be edited by hand: envs/a/Dockerfile\n"
+        assert path.read_text(encoding="utf-8") == edited
+
+    def test_beside_a_lock_that_does_not_hold_nothing_is_written(self, repository: Project) -> None:
+        repository.write(changed("name: a", "packages: ['alpha<2']"), name="envs/a/provision.yaml")
+        (repository.folder / "envs/a/Dockerfile").unlink()
+        outcome = repository.run("check", "--fix")
+        assert outcome.code == 1
+        assert outcome.err == "there was nothing to render again\n"
+        assert "  next: provision solve envs/a/provision.yaml\n" in outcome.out
+        assert not (repository.folder / "envs/a/Dockerfile").exists()
+
+
+class TestHosts:
+    OLD = "platform: linux/amd64\ndriver: {version: 515.65.01}\ngpus: [{compute_capability: '8.0'}]\n"
+    NEW = "platform: linux/amd64\ndriver: {version: 560.35.03, module: open}\ngpus: [{compute_capability: '8.0'}]\n"
+
+    @pytest.fixture(autouse=True)
+    def stack(self, repository: Project) -> None:
+        """A stack for CUDA 11.7, which runs on both hosts, is committed."""
+        repository.index.status = None
+        repository.index.add_wheel("torch", "2.0.1", tag="cp311-cp311-manylinux_2_28_x86_64")
+        repository.index.add_wheel("torch", "2.7.1", tag="cp311-cp311-manylinux_2_28_x86_64")
+        repository.write(self.OLD, name="hosts/old.yaml")
+        repository.write(self.NEW, name="hosts/new.yaml")
+        self.solve(repository, "==2.0.1+cu117")
+        git(repository, "add", ".")
+        git(repository, "commit", "--quiet", "--message", "for both")
+
+    def solve(self, repository: Project, build: str) -> None:
+        spec = changed(
+            "name: a",
+            "accelerator: cuda",
+            f'requires: {{python: "==3.11", pytorch: "{build}"}}',
+            "packages: [torch]",
+            "image: {base: slim}",
+        )
+        repository.write(spec, name="envs/a/provision.yaml")
+        assert repository.run("solve", "envs/a/provision.yaml", "--upgrade").code in {0, 3}
+
+    def test_hosts_on_which_every_lock_runs_are_no_finding(self, repository: Project) -> None:
+        assert "stranded" not in repository.run("check", "--hosts", "hosts").out
+
+    def test_a_change_that_strands_a_host_names_it_and_says_that_it_did_run_there(self, repository: Project) -> None:
+        self.solve(repository, "==2.7.1+cu126")
+        outcome = repository.run("check", "--hosts", "hosts")
+        assert outcome.code == 1
+        head = "  no: the stack does not run on old (linux/amd64), and the stack of the last commit did  [stranded-hosts]\n"
+        assert head in outcome.out
+        assert "driver 515.65.01" in outcome.out
+        git(repository, "add", ".")
+        git(repository, "commit", "--quiet", "--message", "newer")
+        again = repository.run("check", "--hosts", "hosts")
+        assert "  no: the stack does not run on old (linux/amd64)  [stranded-hosts]\n" in again.out
+
+
+def test_git_that_is_missing_is_no_error(repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(repository.folder))
+    assert repository.run("check").out == "✓ 2 locks: 2 yes\n"
+    assert repository.run("check", "envs/a/provision.yaml").out == f"{lock_of('a')}: yes\n"
+
+
+def test_a_hook_of_git_checks_as_everybody_does(repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git tells its hooks of a folder and an index; they must not keep us from asking about others."""
+    monkeypatch.setenv("GIT_DIR", ".git")
+    monkeypatch.setenv("GIT_INDEX_FILE", ".git/index")
+    monkeypatch.chdir(repository.folder / "envs/a")
+    assert repository.run("check", ".").out == "pylock.a.toml: yes\n"
