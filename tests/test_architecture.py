@@ -61,7 +61,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
     "workflow": DOWN_TO_RENDER | {"curate"},
-    "cli": DOWN_TO_RENDER | {"validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
+    "importers": BASE | {"gate", "grounds", "matrix", "resolver", "spec"},
+    "schemas": BASE | {"host", "matrix", "spec", "validate"},
+    "cli": DOWN_TO_RENDER
+    | {"importers", "schemas", "validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
     "api": DOWN_TO_RENDER | {"workflow"},
     "__main__": frozenset({"cli"}),
 }
