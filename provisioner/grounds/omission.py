@@ -99,6 +99,12 @@ class ImageUnknown(Struct, frozen=True):
     """The reason that a base image was carried over although its contents are unknown."""
 
 
+class AptUnknown(Struct, frozen=True):
+    """The reason that nobody here knows whether the base image has apt-get."""
+
+    image: str
+
+
 class Redirected(Struct, frozen=True):
     """The reason that the shell takes an unquoted `>` for a redirection, so that the bound behind it was without effect."""
 
@@ -156,6 +162,7 @@ Reason = (
     | OtherStage
     | ImageReplaced
     | ImageUnknown
+    | AptUnknown
     | Redirected
     | PlatformOfImage
     | VersionPattern

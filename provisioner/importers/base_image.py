@@ -52,7 +52,7 @@ def tag_file() -> TagFile:
     return parse_model(load_document(path, kind=KIND, is_ours=True), TagFile, kind=KIND)
 
 
-def read_base_image(reference: str, position: Position, importing: Importing, matrix: Matrix) -> None:
+def read_base_image(reference: str, position: Position, *, importing: Importing, matrix: Matrix) -> None:
     """Record what a base image means for a spec; what it holds beyond that is among what was not carried over."""
     if "://" in reference or _REFERENCE.fullmatch(reference) is None:
         importing.omit(reference, position, Login() if "@" in reference else ImageUnknown())
@@ -68,20 +68,21 @@ def read_base_image(reference: str, position: Position, importing: Importing, ma
     for row in tag_file().rows:
         match = re.fullmatch(row.tag, tag) if row.repository == repository else None
         if match is not None:
-            _row(row, match.groupdict(), reference, position, importing)
+            _row(row, match.groupdict(), importing=importing, position=position)
+            if row.keeps:
+                importing.image("base", reference, position)
+            else:
+                importing.omit(reference, position, ImageReplaced())
             return
     importing.image("base", reference, position)
     importing.omit(reference, position, ImageUnknown())
 
 
-def _row(row: TagRow, values: dict[str, str | None], reference: str, position: Position, importing: Importing) -> None:
+def _row(row: TagRow, values: dict[str, str | None], *, importing: Importing, position: Position) -> None:
+    """Record what a tag says, with the parts of the tag filled in."""
     for component, text in row.requires.items():
         importing.require(component, text.format_map(values), position)
     if row.accelerator:
         importing.accelerator(row.accelerator, position)
-    if row.keeps:
-        importing.image("base", reference, position)
-        for key, text in row.image.items():
-            importing.image(key, text.format_map(values), position)
-    else:
-        importing.omit(reference, position, ImageReplaced())
+    for key, text in row.image.items():
+        importing.image(key, text.format_map(values), position)

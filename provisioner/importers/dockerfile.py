@@ -124,7 +124,7 @@ class _Dockerfile:
             if name := unset_variable(stage.base):
                 self._importing.omit(f"FROM {stage.base}", position, UnsetVariable(name))
             else:
-                read_base_image(stage.base, position, self._importing, self._matrix)
+                read_base_image(stage.base, position, importing=self._importing, matrix=self._matrix)
             if stage.start.flag("platform"):
                 self._importing.omit(f"--platform={stage.start.flag('platform')}", position, PlatformOfImage())
         _StageReader(self._importing, self._install, self._folder, self._global, is_last=is_last).read(stage.instructions)

@@ -78,7 +78,7 @@ def import_files(paths: Sequence[Path], *, folder: Path, matrix: Matrix) -> Impo
     for path in paths:
         importing.source(path)
         format_of(path).read(path, importing, matrix)
-    return settled(importing.result())
+    return settled(importing.result(), matrix)
 
 
 def format_of(path: Path) -> Format:

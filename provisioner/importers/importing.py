@@ -132,26 +132,26 @@ class Importing:
         """Record the accelerator (`cuda`, `cpu`); the first one counts."""
         if self._accelerator is None:
             self._accelerator = Entry(name, self.place(position))
-        elif self._accelerator.text != name:
-            reason = Contradicts(key="accelerator", kept=self._accelerator.text, place=self._accelerator.place)
+        elif self._accelerator.value != name:
+            reason = Contradicts(key="accelerator", kept=self._accelerator.value, place=self._accelerator.place)
             self.omit(name, position, reason)
 
     def require(self, component: str, text: str, position: Position) -> None:
         """Record a range of a component; of ranges without a common version, the first one counts."""
         before = self._requires.get(component)
         entry = Entry(text or "*", self.place(position))
-        if before is None or before.text == "*":
+        if before is None or before.value == "*":
             self._requires[component] = entry
             return
-        if entry.text in ("*", before.text):
+        if entry.value in ("*", before.value):
             return
         if component != "pytorch_build":
-            joined = _joined(before.text, entry.text)
+            joined = _joined(before.value, entry.value)
             if joined:
-                self._requires[component] = Entry(joined, before.place if joined == before.text else entry.place)
+                self._requires[component] = Entry(joined, before.place if joined == before.value else entry.place)
                 return
-        reason = Contradicts(key=f"requires.{component}", kept=before.text, place=before.place)
-        self.omit(f"{component} {entry.text}", position, reason)
+        reason = Contradicts(key=f"requires.{component}", kept=before.value, place=before.place)
+        self.omit(f"{component} {entry.value}", position, reason)
 
     def package(self, text: str, position: Position, *, is_constraint: bool = False) -> None:
         """Record a Python requirement (PEP 508), or the reason that a spec would refuse it."""
@@ -180,8 +180,8 @@ class Importing:
         before = self._image.get(key)
         if before is None:
             self._image[key] = Entry(text, self.place(position))
-        elif before.text != text:
-            self.omit(text, position, Contradicts(key=f"image.{key}", kept=before.text, place=before.place))
+        elif before.value != text:
+            self.omit(text, position, Contradicts(key=f"image.{key}", kept=before.value, place=before.place))
 
     def apt(self, text: str, position: Position) -> None:
         """Record a package of Debian or Ubuntu, with or without its version, as apt-get takes it."""
@@ -201,11 +201,11 @@ class Importing:
 
     def read(self, reading: Reading) -> None:
         """Record the lines of requirement files, as a copy; what they refuse is among what was not carried over."""
-        pinned = {line.text for line in reading.lines if re.match(r"torch\s*==", line.text)}
+        is_torch_pinned = any(_pins_torch(line.text) for line in reading.lines)
         for line in reading.lines:
             self.package(line.text, line.position, is_constraint=line.is_constraint)
         for index in reading.indexes:
-            self._index(index, is_torch_pinned=bool(pinned))
+            self._index(index, is_torch_pinned=is_torch_pinned)
         for project in reading.projects:
             self.packages_from(project.folder / "pyproject.toml", project.position, extras=project.extras)
         for mistake in reading.mistakes:
@@ -258,6 +258,15 @@ class Importing:
         name = re.sub(r"[^a-z0-9._-]+", "-", host.lower()).strip("-._") or "index"
         taken = {"pytorch", *(one.name for one in (*self._extra_indexes, *self._default_indexes))}
         return next(one for one in (name, *(f"{name}-{number}" for number in range(2, 1000))) if one not in taken)
+
+
+def _pins_torch(requirement: str) -> bool:
+    """Return whether a requirement asks for one version of PyTorch."""
+    try:
+        found = Requirement(requirement)
+    except InvalidRequirement:
+        return False
+    return canonicalize_name(found.name) == "torch" and any(one.operator == "==" for one in found.specifier)
 
 
 def _joined(first: str, second: str) -> str:

@@ -37,12 +37,13 @@ _OF_UV = {"--default-index": "--index-url", "--index": "--extra-index-url"}
 
 _VALUED = frozenset(
     {
-        "-t", "--target", "--prefix", "--root", "--platform", "--python-version", "--implementation", "--abi", "--cache-dir",
-        "--timeout", "--default-timeout", "--retries", "--trusted-host", "--proxy", "--cert", "--client-cert", "--log",
-        "--progress-bar", "--upgrade-strategy", "--src", "-C", "--config-settings", "--config-setting", "--global-option",
-        "--report", "--use-feature", "--use-deprecated", "--exists-action", "--python", "-p", "--python-platform",
-        "--resolution", "--exclude-newer", "--extra", "--group", "--index-strategy", "--keyring-provider", "--link-mode", "--prerelease",
-        "--torch-backend", "--upgrade-package", "-P", "--allow-insecure-host", "--build-constraint", "--override",
+        "-t", "--target", "--prefix", "--root", "--platform", "--python-version", "--implementation", "--abi",
+        "--cache-dir", "--timeout", "--default-timeout", "--retries", "--trusted-host", "--proxy", "--cert",
+        "--client-cert", "--log", "--progress-bar", "--upgrade-strategy", "--src", "-C", "--config-settings",
+        "--config-setting", "--global-option", "--report", "--use-feature", "--use-deprecated", "--exists-action",
+        "--python", "-p", "--python-platform", "--resolution", "--exclude-newer", "--extra", "--group",
+        "--index-strategy", "--keyring-provider", "--link-mode", "--prerelease", "--torch-backend", "--upgrade-package",
+        "-P", "--allow-insecure-host", "--build-constraint", "--override",
     }
 )  # fmt: skip
 """Other options with a value, which may be the next word."""
@@ -55,8 +56,9 @@ _CONDA_VALUED = frozenset({"-n", "--name", "-p", "--prefix", "--solver", "--revi
 
 _WITHOUT_EFFECT = frozenset(
     {
-        "[", ":", "alias", "cd", "chmod", "chown", "cp", "echo", "exit", "export", "false", "ldconfig", "ln", "ls", "mkdir", "mv",
-        "nvidia-smi", "printf", "pwd", "rm", "rmdir", "set", "shift", "source", "test", "touch", "true", "umask", "unset", "which",
+        "[", ":", "alias", "cd", "chmod", "chown", "cp", "echo", "exit", "export", "false", "ldconfig", "ln", "ls",
+        "mkdir", "mv", "nvidia-smi", "printf", "pwd", "rm", "rmdir", "set", "shift", "source", "test", "touch", "true",
+        "umask", "unset", "which",
     }
 )  # fmt: skip
 """Commands that bring no package into an image."""

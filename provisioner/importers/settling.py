@@ -8,22 +8,28 @@ from msgspec.structs import replace
 
 from provisioner.document import Document, Position
 from provisioner.errors import without_logins
-from provisioner.grounds.omission import Omission, Refused
+from provisioner.grounds.omission import AptUnknown, Omission, Refused
 from provisioner.importers.importing import Imported
+from provisioner.resolver.rules.images import images_named
 from provisioner.spec.check import spec_mistakes
 
 if TYPE_CHECKING:
     from provisioner.document import KeyPath
+    from provisioner.matrix.model import Matrix
     from provisioner.places import Place
     from provisioner.spec.content import Content
 
 
-def settled(imported: Imported) -> Imported:
+def settled(imported: Imported, matrix: Matrix) -> Imported:
     """Return an imported content without the entries in which the checks of a spec find mistakes; these are omissions.
 
     The content is checked again until nothing is found, for one entry may contradict another one.
     """
     content, omissions = imported.content, list(imported.omissions)
+    base = content.image.get("base")
+    if base is not None and "distribution" not in content.image and not images_named(matrix, base.value):
+        omissions += (Omission(one.value, one.place, AptUnknown(base.value)) for one in content.apt)
+        content = replace(content, apt=())
     while True:
         paths = _paths(content)
         wrong: dict[int, str] = {}
@@ -40,22 +46,22 @@ def settled(imported: Imported) -> Imported:
 def _paths(content: Content) -> list[tuple[KeyPath, str, Place]]:
     """Return the key path, text and place of each entry; the number of an entry is the line of its mistakes."""
     found: list[tuple[KeyPath, str, Place]] = []
-    found += ((("requires", name), f"{name}: {one.text}", one.place) for name, one in content.requires.items())
-    found += ((("packages", at), one.text, one.place) for at, one in enumerate(content.packages))
-    found += ((("constraints", at), one.text, one.place) for at, one in enumerate(content.constraints))
+    found += ((("requires", name), f"{name}: {one.value}", one.place) for name, one in content.requires.items())
+    found += ((("packages", at), one.value, one.place) for at, one in enumerate(content.packages))
+    found += ((("constraints", at), one.value, one.place) for at, one in enumerate(content.constraints))
     found += ((("indexes", at), one.url, one.place) for at, one in enumerate(content.indexes))
-    found += ((("image", key), one.text, one.place) for key, one in content.image.items())
+    found += ((("image", key), one.value, one.place) for key, one in content.image.items())
     return found
 
 
 def _document(content: Content, paths: list[tuple[KeyPath, str, Place]]) -> Document:
     """Return the entries as the document of a spec in which each stands on a line of its own."""
     data: dict[str, Any] = {
-        "requires": {name: one.text for name, one in content.requires.items()},
-        "packages": tuple(one.text for one in content.packages),
-        "constraints": tuple(one.text for one in content.constraints),
+        "requires": {name: one.value for name, one in content.requires.items()},
+        "packages": tuple(one.value for one in content.packages),
+        "constraints": tuple(one.value for one in content.constraints),
         "indexes": tuple({"name": one.name, "url": one.url} for one in content.indexes),
-        "image": {key: one.text for key, one in content.image.items()},
+        "image": {key: one.value for key, one in content.image.items()},
     }
     keys = {path: Position(line, 1) for line, (path, _, _) in enumerate(paths, start=1)}
     return Document("", data, keys, {path: text for path, text, _ in paths})

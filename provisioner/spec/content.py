@@ -10,7 +10,7 @@ from provisioner.places import Place  # noqa: TC001 - msgspec evaluates the anno
 class Entry(Struct, frozen=True):
     """One value of a spec, spelled as in the spec, and the file and line that it was read from."""
 
-    text: str
+    value: str
     place: Place
 
 

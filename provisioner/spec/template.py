@@ -134,11 +134,11 @@ def _outputs(platform: str, content: Content | None) -> dict[str, str]:
 def _accelerator(content: Content | None) -> str:
     if content is None or content.accelerator is None:
         return "# accelerator: cuda"
-    return f"accelerator: {content.accelerator.text}{_place(content.accelerator.place)}"
+    return f"accelerator: {content.accelerator.value}{_place(content.accelerator.place)}"
 
 
 def _requires(content: Content) -> str:
-    rows = [f"  {name}: {_quoted(one.text)}{_place(one.place)}" for name, one in content.requires.items()]
+    rows = [f"  {name}: {_quoted(one.value)}{_place(one.place)}" for name, one in content.requires.items()]
     return "\n".join(["requires:", *rows]) if rows else "requires: {}"
 
 
@@ -156,7 +156,7 @@ def _packages(content: Content) -> str:
 
 
 def _items(entries: Sequence[Entry]) -> list[str]:
-    return [f"  - {_plain(one.text)}{_place(one.place)}" for one in entries]
+    return [f"  - {_plain(one.value)}{_place(one.place)}" for one in entries]
 
 
 def _project(entry: ProjectEntry) -> str:
@@ -168,16 +168,16 @@ def _policy(content: Content | None) -> str:
     if content is None or not content.allow:
         return _POLICY
     places = ", ".join(str(one.place) for one in content.allow)
-    words = ", ".join(("minor-version", *(one.text for one in content.allow)))
+    words = ", ".join(("minor-version", *(one.value for one in content.allow)))
     return f"policy:\n  allow: [{words}]  # {comment(places)}"
 
 
 def _image(content: Content | None) -> str:
     if content is None or not (content.image or content.apt):
         return _IMAGE
-    rows = ["image:", *(f"  {key}: {_quoted(one.text)}{_place(one.place)}" for key, one in content.image.items())]
+    rows = ["image:", *(f"  {key}: {_quoted(one.value)}{_place(one.place)}" for key, one in content.image.items())]
     if content.apt:
-        rows += ["  apt:", *(f"    - {_quoted(one.text)}{_place(one.place)}" for one in content.apt)]
+        rows += ["  apt:", *(f"    - {_quoted(one.value)}{_place(one.place)}" for one in content.apt)]
     return "\n".join(rows)
 
 

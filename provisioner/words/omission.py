@@ -59,6 +59,8 @@ def reason_words(reason: Reason) -> str:
             return (
                 "the image is carried over; nobody here knows what is in it: state `distribution` and `python` under `image:`"
             )
+        case of.AptUnknown(image=image):
+            return f"nobody here knows whether `{image}` has apt-get; `distribution:` under `image:` states it"
         case of.Redirected(name=name):
             return f"without quotes the shell takes `>` for a redirection: `{name}` had no such bound, and has none here"
         case of.PlatformOfImage():
