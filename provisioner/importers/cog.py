@@ -12,8 +12,8 @@ from provisioner.document import Document, Position, load_document
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.grounds.omission import Application, UnknownKey
 from provisioner.importers.install_commands import InstallCommands, Place
+from provisioner.importers.requirement_lines import record_lines
 from provisioner.importers.requirements import read_named_requirements
-from provisioner.spec.requirement_file import read_requirement_lines
 
 if TYPE_CHECKING:
     from provisioner.document import KeyPath
@@ -85,7 +85,7 @@ class _Cog:
 
     def _python_packages(self, path: KeyPath, value: object) -> None:
         lines = [(text, position) for position, text in self._texts(path, value)]
-        self._importing.read(read_requirement_lines(lines))
+        record_lines(lines, self._importing)
 
     def _commands(self, path: KeyPath, value: object) -> None:
         """Record what the commands of `run` install: texts, or mappings with the text under `command`."""

@@ -25,8 +25,8 @@ from provisioner.grounds.omission import (
 from provisioner.importers.conda_names import conda_names
 from provisioner.importers.importing import INSTALLERS
 from provisioner.importers.match_spec import MatchSpec, parse_match_spec
+from provisioner.importers.requirement_lines import record_lines
 from provisioner.importers.requirements import read_named_requirements
-from provisioner.spec.requirement_file import read_requirement_lines
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class _Environment:
                 read_named_requirements(self._folder / match["file"], position, self._importing)
             else:
                 lines.append((item.strip(), position))
-        self._importing.read(read_requirement_lines(lines))
+        record_lines(lines, self._importing)
 
     def _position(self, path: KeyPath) -> Position:
         position = self._document.position(path)

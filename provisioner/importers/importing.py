@@ -20,8 +20,6 @@ from provisioner.grounds.omission import (
     Login,
     NoSystemPackage,
     Omission,
-    OwnerUnknown,
-    PyTorchIndex,
     Refused,
     VersionPattern,
 )
@@ -33,7 +31,6 @@ from provisioner.versions import Range
 if TYPE_CHECKING:
     from provisioner.document import Position
     from provisioner.grounds.omission import Reason
-    from provisioner.spec.requirement_file import IndexLine, Reading
 
 INSTALLERS = frozenset({"conda", "mamba", "pip", "uv"})
 """Packages that install packages, which no environment needs for its own sake."""
@@ -41,14 +38,12 @@ INSTALLERS = frozenset({"conda", "mamba", "pip", "uv"})
 _LONGEST = 160
 """The most characters of a text that is quoted; a longer one is shortened."""
 
-_PYTORCH = re.compile(r"https?://download\.pytorch\.org/(?:whl|libtorch)/?(?P<rest>.*)")
-_VARIANT = re.compile(r"(?:nightly/|test/)?(?P<name>cpu|cu\d+|rocm[\d.]+|xpu)/?")
 _PYPI = "https://pypi.org/simple"
 _PYTORCH_BUILDS = "https://download.pytorch.org/whl/{variant}"
 _APT = re.compile(r"(?P<name>[a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)?(?P<version>=.*)?")
 _APT_VERSION = re.compile(r"=[0-9][A-Za-z0-9.+:~-]*")
 _EXACT = frozenset({"==", ">=", "<=", "<", "~="})
-_LOGIN = re.compile(r"://[^\s/]*@")
+LOGIN = re.compile(r"://[^\s/]*@")
 
 
 class Imported(Struct, frozen=True):
@@ -161,7 +156,7 @@ class Importing:
             why = str(error).splitlines()[0]
             self.omit(text, position, Refused(f"not a requirement such as numpy>=2: {why[:1].lower()}{why[1:]}"))
             return
-        if requirement.url and _LOGIN.search(requirement.url):
+        if requirement.url and LOGIN.search(requirement.url):
             self.omit(text, position, Login())
         elif canonicalize_name(requirement.name) in INSTALLERS:
             self.omit(text, position, Installer())
@@ -199,57 +194,17 @@ class Importing:
         """Record a word of `policy.allow`."""
         self._allow.setdefault(word, Entry(word, self.place(position)))
 
-    def read(self, reading: Reading) -> None:
-        """Record the lines of requirement files, as a copy; what they refuse is among what was not carried over."""
-        is_torch_pinned = any(_pins_torch(line.text) for line in reading.lines)
-        for line in reading.lines:
-            self.package(line.text, line.position, is_constraint=line.is_constraint)
-        for index in reading.indexes:
-            self._index(index, is_torch_pinned=is_torch_pinned)
-        for project in reading.projects:
-            self.packages_from(project.folder / "pyproject.toml", project.position, extras=project.extras)
-        for mistake in reading.mistakes:
-            self.mistake(mistake)
+    def index(self, url: str, position: Position, *, is_default: bool) -> None:
+        """Record an index as the default one, or as an extra one, which pip takes too."""
+        if all(one.url != url for one in (*self._extra_indexes, *self._default_indexes)):
+            entry = IndexEntry(name=self._index_name(url), url=url, place=self.place(position))
+            (self._default_indexes if is_default else self._extra_indexes).append(entry)
 
     def mistake(self, mistake: Mistake) -> None:
         """Record a line that a spec refuses, with the message of the refusal."""
         reason = Refused(without_logins(mistake.text))
         place = Place(self.relative(Path(mistake.file)), mistake.line)
         self._omissions[Omission(_quoted(mistake), place, reason)] = None
-
-    def _index(self, line: IndexLine, *, is_torch_pinned: bool) -> None:
-        """Record an index: one of PyTorch as the build that it has, any other under its host's name."""
-        text = f"--{line.option} {line.url}"
-        if _LOGIN.search(line.url):
-            self.omit(text, line.position, Login())
-            return
-        pytorch = _PYTORCH.fullmatch(line.url)
-        if pytorch is not None:
-            self._pytorch_index(line, pytorch["rest"], is_torch_pinned=is_torch_pinned)
-        elif line.option == "find-links":
-            self.omit(text, line.position, OwnerUnknown())
-        else:
-            self._other_index(line)
-
-    def _pytorch_index(self, line: IndexLine, rest: str, *, is_torch_pinned: bool) -> None:
-        """Record what an index of PyTorch means: pip takes its build if it is the only index, or if one version is asked for.
-
-        Beside PyPI and without a version, pip takes the newest version of both, whichever build that is.
-        """
-        variant = _VARIANT.fullmatch(rest)
-        name = variant["name"] if variant is not None else ""
-        if name == "cpu" and (is_torch_pinned or line.option == "index-url"):
-            self.accelerator("cpu", line.position)
-        elif name and (is_torch_pinned or line.option == "index-url"):
-            self.require("pytorch_build", name, line.position)
-        else:
-            self.omit(f"--{line.option} {line.url}", line.position, PyTorchIndex("" if name == "cpu" else name))
-
-    def _other_index(self, line: IndexLine) -> None:
-        """Record an index as the default one, or as an extra one, which pip takes too."""
-        if all(one.url != line.url for one in (*self._extra_indexes, *self._default_indexes)):
-            entry = IndexEntry(name=self._index_name(line.url), url=line.url, place=self.place(line.position))
-            (self._default_indexes if line.option == "index-url" else self._extra_indexes).append(entry)
 
     def _index_name(self, url: str) -> str:
         """Return a name for an index: its host, and a number where that is taken."""
@@ -258,15 +213,6 @@ class Importing:
         name = re.sub(r"[^a-z0-9._-]+", "-", host.lower()).strip("-._") or "index"
         taken = {"pytorch", *(one.name for one in (*self._extra_indexes, *self._default_indexes))}
         return next(one for one in (name, *(f"{name}-{number}" for number in range(2, 1000))) if one not in taken)
-
-
-def _pins_torch(requirement: str) -> bool:
-    """Return whether a requirement asks for one version of PyTorch."""
-    try:
-        found = Requirement(requirement)
-    except InvalidRequirement:
-        return False
-    return canonicalize_name(found.name) == "torch" and any(one.operator == "==" for one in found.specifier)
 
 
 def _joined(first: str, second: str) -> str:

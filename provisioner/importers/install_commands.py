@@ -16,9 +16,10 @@ from provisioner.document import Position
 from provisioner.grounds.omission import Installer, MissingFile, Redirected, UnreadCommand, UnsetVariable
 from provisioner.importers.conda import MatchSpecs
 from provisioner.importers.dockerfile_syntax import unset_variable
+from provisioner.importers.requirement_lines import record_lines, record_reading
 from provisioner.importers.requirements import read_requirements
 from provisioner.importers.shell import Command, commands
-from provisioner.spec.requirement_file import read_requirement_file, read_requirement_lines
+from provisioner.spec.requirement_file import read_requirement_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -105,8 +106,9 @@ class InstallCommands:
             self.script(words[2], place, takes_system=takes_system)
         elif name not in _WITHOUT_EFFECT and takes_system:
             # The first words tell which command it is; the others may hold secrets.
-            shown = " ".join(word for word in words[:2] if re.fullmatch(r"[\w./+-]+", word))
-            self._importing.omit(f"{shown or name} …" if len(words) > 1 else shown or name, place.position, UnreadCommand())
+            shown = [word for word in words[:2] if re.fullmatch(r"[\w./+-]+", word)] or [name]
+            rest = ["…"] if len(words) > len(shown) else []
+            self._importing.omit(" ".join([*shown, *rest]), place.position, UnreadCommand())
 
     def _pip(self, words: Sequence[str], redirected: Sequence[tuple[str, str]], place: Place) -> None:
         """Record the arguments of pip: its options, a subcommand, its options and requirements."""
@@ -161,7 +163,7 @@ class InstallCommands:
         if path is not None:
             named_at = Position(1, 1, str(path))
             reading = read_requirement_file(path, named_at=named_at, is_constraint=True, reads_environment=False)
-            self._importing.read(reading)
+            record_reading(reading, self._importing)
 
     def _found(self, value: str, place: Place, option: str) -> Path | None:
         """Return the file here that is at a path in the image; None, with an omission, if there is none."""
@@ -183,7 +185,7 @@ class InstallCommands:
                 self._importing.omit(line, place.position, UnreadCommand())
             else:
                 known.append((line, place.position))
-        self._importing.read(read_requirement_lines(known))
+        record_lines(known, self._importing)
 
     def _apt(self, words: Sequence[str], place: Place) -> None:
         """Record the packages behind `apt-get install`; other subcommands bring none."""

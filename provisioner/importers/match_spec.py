@@ -12,7 +12,7 @@ from msgspec import Struct
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 
 _LABEL = re.compile(r"^(?P<channel>.*)::(?P<rest>[^:]*)$")
-_SHAPE = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)(?P<rest>[^\[\]]*)(?:\[(?P<brackets>[^\[\]]*)\])?")
+_SHAPE = re.compile(r"(?P<name>[A-Za-z0-9_][A-Za-z0-9_.-]*)(?P<rest>(?:[\s=<>!~][^\[\]]*)?)(?:\[(?P<brackets>[^\[\]]*)\])?")
 _PAIR = re.compile(r"""\s*(?P<key>\w+)\s*=\s*(?P<value>'[^']*'|"[^"]*"|[^,'"]*?)\s*(?:,|$)""")
 _SPACED = re.compile(r"\s*(>=|<=|==|!=|~=|[<>,|])\s*")
 _WITH_BUILD = re.compile(r"(?P<sign>={0,2})(?P<version>[^=<>!~,|\s]+)=(?P<build>[^=\s]+)")

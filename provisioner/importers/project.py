@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from packaging.specifiers import SpecifierSet
-
 from provisioner.document import Position
 from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.grounds.omission import NotAsked, OtherSource, Refused
@@ -17,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.document import Document
+    from provisioner.errors import Mistake
     from provisioner.importers.importing import Importing
 
 
@@ -33,26 +32,43 @@ def read_project(path: Path, importing: Importing) -> None:
         hint = "of Poetry's own table nothing is read: `poetry export` writes a requirements.txt"
         raise UsageError(f"`{path}` has no [project] table, so it states no requirements", hints=(hint,))
     named_at = Position(1, 1, str(path))
-    found = project_requirements(document, named_at=named_at, extras=(), groups=(), with_dependencies=True)
-    try:
-        load_spec(path)
-    except InvalidDocumentError as error:
-        for text, position in found.requirements:
-            importing.package(text, position)
-        for text, position in found.requires_python:
-            _python(text, position, importing)
-        for mistake in error.mistakes:
-            importing.mistake(mistake)
-    else:
-        importing.packages_from(path, named_at)
-    for source in found.other_sources:
-        importing.omit(f"{source.table}.{source.name}", source.position, OtherSource(source.tool))
+    record_project(path, named_at, importing=importing)
     _not_asked(document, importing)
 
 
+def record_project(path: Path, position: Position, *, importing: Importing, extras: tuple[str, ...] = ()) -> None:
+    """Record a project that another file names at `position`, with some of its extras; raises as `read_project`.
+
+    The spec names the project if all of it can be read; if not, its readable requirements are copied.
+    """
+    document = load_project(path)
+    found = project_requirements(document, named_at=position, extras=extras, groups=(), with_dependencies=True)
+    mistakes = found.mistakes or _mistakes(path)
+    if mistakes:
+        for text, at in found.requirements:
+            importing.package(text, at)
+        for text, at in found.requires_python:
+            _python(text, at, importing)
+        for mistake in mistakes:
+            importing.mistake(mistake)
+    else:
+        importing.packages_from(path, position, extras=extras)
+    for source in found.other_sources:
+        importing.omit(f"{source.table}.{source.name}", source.position, OtherSource(source.tool))
+
+
+def _mistakes(path: Path) -> tuple[Mistake, ...]:
+    """Return the mistakes for which a spec that names a project would be refused."""
+    try:
+        load_spec(path)
+    except InvalidDocumentError as error:
+        return error.mistakes
+    return ()
+
+
 def _python(text: str, position: Position, importing: Importing) -> None:
-    """Record `requires-python`, whose operators a range of a component has, except `===`."""
-    spelled = ",".join(sorted(str(one) for one in SpecifierSet(text)))
+    """Record `requires-python` as a range of the component, which has all of its operators but `===`."""
+    spelled = ",".join(part.strip() for part in text.split(","))
     try:
         Range.parse(spelled)
     except ValueError as error:

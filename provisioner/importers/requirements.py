@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.document import FileError, Position
 from provisioner.errors import InvalidDocumentError
 from provisioner.grounds.omission import Hashes, MissingFile
+from provisioner.importers.requirement_lines import record_reading
 from provisioner.spec.load import load_spec
 from provisioner.spec.requirement_file import read_requirement_file
 
@@ -46,4 +47,4 @@ def _copy(path: Path, named_at: Position, importing: Importing) -> None:
     hashed = next((line for line in reading.lines if line.hashes), None)
     if hashed is not None:
         importing.omit("--hash", hashed.position, Hashes())
-    importing.read(reading)
+    record_reading(reading, importing)
