@@ -59,6 +59,12 @@ class UnsetVariable(Struct, frozen=True):
     name: str
 
 
+class PatchRelease(Struct, frozen=True):
+    """The reason that Python is chosen by series, so that a patch release became its series `kept`."""
+
+    kept: str
+
+
 class Contradicts(Struct, frozen=True):
     """The reason that another line says something else of the same `key` of the spec: `kept`, which was carried over."""
 
@@ -154,6 +160,7 @@ Reason = (
     | UnreadCommand
     | UnknownKey
     | UnsetVariable
+    | PatchRelease
     | Contradicts
     | Login
     | OwnerUnknown

@@ -59,9 +59,11 @@ def read_base_image(reference: str, position: Position, *, importing: Importing,
         return
     listed = images_named(matrix, reference)
     if listed:
-        importing.image("base", reference, position)
-        if listed[0].python:
-            importing.require("python", f"{listed[0].python}.*", position)
+        python = listed[0].python
+        if python and not importing.require("python", f"{python}.*", position):
+            importing.omit(reference, position, ImageReplaced())  # a file before it asks for another Python
+        else:
+            importing.image("base", reference, position)
         return
     name = _HUB.sub("", reference.partition("@")[0])
     repository, _, tag = name.partition(":")

@@ -20,6 +20,7 @@ from provisioner.grounds.omission import (
     Login,
     NoSystemPackage,
     Omission,
+    PatchRelease,
     Refused,
     VersionPattern,
 )
@@ -42,6 +43,7 @@ _PYPI = "https://pypi.org/simple"
 _PYTORCH_BUILDS = "https://download.pytorch.org/whl/{variant}"
 _APT = re.compile(r"(?P<name>[a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)?(?P<version>=.*)?")
 _APT_VERSION = re.compile(r"=[0-9][A-Za-z0-9.+:~-]*")
+_PATCH = re.compile(r"(?P<sign>[=<>!~]*)\s*(?P<series>\d+\.\d+)\.(?P<patch>\d+)(\.\*)?")
 _EXACT = frozenset({"==", ">=", "<=", "<", "~="})
 LOGIN = re.compile(r"://[^\s/]*@")
 
@@ -131,22 +133,29 @@ class Importing:
             reason = Contradicts(key="accelerator", kept=self._accelerator.value, place=self._accelerator.place)
             self.omit(name, position, reason)
 
-    def require(self, component: str, text: str, position: Position) -> None:
-        """Record a range of a component; of ranges without a common version, the first one counts."""
+    def require(self, component: str, text: str, position: Position) -> bool:
+        """Record a range of a component, and return whether it holds: of ranges without a common version, the first one does.
+
+        Of Python the series counts, for the matrix has no patch releases.
+        """
+        if component == "python" and (kept := _python_series(text)) != text:
+            self.omit(f"python {text}", position, PatchRelease(kept))
+            text = kept
         before = self._requires.get(component)
         entry = Entry(text or "*", self.place(position))
         if before is None or before.value == "*":
             self._requires[component] = entry
-            return
+            return True
         if entry.value in ("*", before.value):
-            return
+            return True
         if component != "pytorch_build":
             joined = _joined(before.value, entry.value)
             if joined:
                 self._requires[component] = Entry(joined, before.place if joined == before.value else entry.place)
-                return
+                return True
         reason = Contradicts(key=f"requires.{component}", kept=before.value, place=before.place)
         self.omit(f"{component} {entry.value}", position, reason)
+        return False
 
     def package(self, text: str, position: Position, *, is_constraint: bool = False) -> None:
         """Record a Python requirement (PEP 508), or the reason that a spec would refuse it."""
@@ -213,6 +222,22 @@ class Importing:
         name = re.sub(r"[^a-z0-9._-]+", "-", host.lower()).strip("-._") or "index"
         taken = {"pytorch", *(one.name for one in (*self._extra_indexes, *self._default_indexes))}
         return next(one for one in (name, *(f"{name}-{number}" for number in range(2, 1000))) if one not in taken)
+
+
+def _python_series(text: str) -> str:
+    """Return a range of Python without patch releases; it allows each series of which the range allows a release."""
+    clauses = []
+    for part in text.split(","):
+        match = _PATCH.fullmatch(part.strip())
+        if match is None:
+            clauses.append(part.strip())
+        elif match["sign"] in {"", "==", "===", "~="}:
+            clauses.append(f"{match['series']}.*")
+        elif match["sign"] in {">", ">="}:
+            clauses.append(f">={match['series']}")
+        elif match["sign"] in {"<", "<="}:
+            clauses.append(f"<{match['series']}" if (match["sign"], match["patch"]) == ("<", "0") else f"<={match['series']}")
+    return ",".join(clauses)
 
 
 def _joined(first: str, second: str) -> str:

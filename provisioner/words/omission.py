@@ -40,6 +40,8 @@ def reason_words(reason: Reason) -> str:
             return "the key has no meaning that is known here"
         case of.UnsetVariable(name=name):
             return f"the file gives `{name}` no value"
+        case of.PatchRelease(kept=kept):
+            return f"Python is chosen by series, in its newest patch release; `{kept}` is carried over"
         case of.Contradicts(key=key, kept=kept, place=place):
             return f"`{key}: {kept}` of {place} is carried over, and both cannot hold"
         case of.Login():
