@@ -312,6 +312,17 @@ def test_a_wrong_file_of_a_component_is_refused_by_its_schema_too(text: str) -> 
     assert wrong("matrix-component", document.data) != []
 
 
+def test_the_decision_counts_what_the_schema_refuses() -> None:
+    page = " ".join((ROOT / "docs/decisions/207-a-schema-stands-beside-the-spec.md").read_text(encoding="utf-8").split())
+    unsaid = [len(texts) for texts in UNSAID.values()]
+    whole = len(SAID) + sum(unsaid)
+    assert f"Of {whole} wrong specs in the tests, the schema refuses {len(SAID)}; of the {sum(unsaid)} others, " in page
+    grammar, contradictions, names, files = unsaid
+    assert f"{grammar} need a grammar" in page
+    assert f"{contradictions} are contradictions between lines, {names} are names" in page
+    assert f"{files} are missing files" in page
+
+
 def test_the_components_of_the_matrix_are_completed(matrix: Matrix) -> None:
     named = json.loads(schema_text("spec"))["$defs"]["SpecFile"]["properties"]["requires"]["properties"]
     assert named.keys() == {*matrix.components, "pytorch_build"}
