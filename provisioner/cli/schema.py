@@ -13,7 +13,7 @@ def schema(
         typer.Argument(metavar="[DOCUMENT]", help="spec, host, validation, matrix or matrix-…; without, all are listed."),
     ] = None,
 ) -> None:
-    """Print the JSON Schema of a document, by which editors and other programs complete and check it.
+    """Print the JSON Schema of a document, for editors and checks.
 
     Without DOCUMENT, list the documents that have one.
     """

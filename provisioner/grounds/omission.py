@@ -111,6 +111,10 @@ class AptUnknown(Struct, frozen=True):
     image: str
 
 
+class NoImage(Struct, frozen=True):
+    """The reason that a text behind FROM is not the name of an image."""
+
+
 class Redirected(Struct, frozen=True):
     """The reason that the shell takes an unquoted `>` for a redirection, so that the bound behind it was without effect."""
 
@@ -170,6 +174,7 @@ Reason = (
     | ImageReplaced
     | ImageUnknown
     | AptUnknown
+    | NoImage
     | Redirected
     | PlatformOfImage
     | VersionPattern

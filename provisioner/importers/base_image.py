@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import field
 
 from provisioner.document import load_document, parse_model
-from provisioner.grounds.omission import ImageReplaced, ImageUnknown, Login
+from provisioner.grounds.omission import ImageReplaced, ImageUnknown, NoImage
 from provisioner.importers.conda_names import Source
 from provisioner.resolver.rules.images import images_named
 from provisioner.strict_model import StrictModel
@@ -55,7 +55,7 @@ def tag_file() -> TagFile:
 def read_base_image(reference: str, position: Position, *, importing: Importing, matrix: Matrix) -> None:
     """Record what a base image means for a spec; what it holds beyond that is among what was not carried over."""
     if "://" in reference or _REFERENCE.fullmatch(reference) is None:
-        importing.omit(reference, position, Login() if "@" in reference else ImageUnknown())
+        importing.omit(reference, position, NoImage())
         return
     listed = images_named(matrix, reference)
     if listed:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from provisioner.document import Document, Position, load_document
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.grounds.omission import Application, UnknownKey
-from provisioner.importers.install_commands import InstallCommands, Place
+from provisioner.importers.install_commands import InstallCommands, ScriptPlace
 from provisioner.importers.requirement_lines import record_lines
 from provisioner.importers.requirements import read_named_requirements
 
@@ -93,7 +93,7 @@ class _Cog:
             below: KeyPath = (*path, index)
             text = item.get("command") if isinstance(item, dict) else item
             if isinstance(text, str):
-                self._install.script(text, Place(self._position(below), lambda _: None))
+                self._install.script(text, ScriptPlace(self._position(below), lambda _: None))
             else:
                 self._mistake(below, "must be a command")
 

@@ -16,7 +16,7 @@ from provisioner.gate.grammar import PREFIX, GateError, parse
 from provisioner.grounds.omission import Application, OtherStage, PlatformOfImage, Refused, UnreadCommand, UnsetVariable
 from provisioner.importers.base_image import read_base_image
 from provisioner.importers.dockerfile_syntax import Instruction, load_dockerfile, substitute, unset_variable
-from provisioner.importers.install_commands import InstallCommands, Place
+from provisioner.importers.install_commands import InstallCommands, ScriptPlace
 from provisioner.importers.shell import Command, commands
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ class _StageReader:
 
     def _run(self, one: Instruction) -> None:
         mounted = [mount for name, value in one.flags if name == "mount" for mount in _mounts(value)]
-        place = Place(one.position, lambda path: self._found(path, (*self._copies, *mounted)))
+        place = ScriptPlace(one.position, lambda path: self._found(path, (*self._copies, *mounted)))
         takes_system = self._is_last
         if (arguments := one.arguments) is not None:
             if arguments:
@@ -185,7 +185,7 @@ class _StageReader:
             script = "\n".join(one.heredocs)
         self._script(script, place, takes_system=takes_system)
 
-    def _script(self, script: str, place: Place, *, takes_system: bool) -> None:
+    def _script(self, script: str, place: ScriptPlace, *, takes_system: bool) -> None:
         """Record what a script installs, with the values of variables outside of single quotes."""
         parts = script.split("'")
         known = "'".join(part if at % 2 else substitute(part, self._variables) for at, part in enumerate(parts))

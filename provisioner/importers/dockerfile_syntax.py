@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 KIND = "Dockerfile"
 
-MOST_CHARACTERS = 1_000_000
+MOST_CHARACTERS = 250_000
 """The most characters of a Dockerfile that is read; nobody writes one that long."""
 
 WORDS = frozenset(
@@ -108,6 +108,8 @@ def _mistakes(found: Sequence[Instruction], file: str) -> list[Mistake]:
 def parse_dockerfile(text: str, *, file: str) -> tuple[Instruction, ...]:
     """Return the instructions of the text of a Dockerfile; anything that starts a line is taken for one."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
+    ends = {line: at for at, line in enumerate(lines)}
+    ends_behind_tabs = {line.lstrip("\t"): at for at, line in enumerate(lines)}
     escape = _escape(lines)
     found: list[Instruction] = []
     at = 0
@@ -132,8 +134,10 @@ def parse_dockerfile(text: str, *, file: str) -> tuple[Instruction, ...]:
         heredocs: list[str] = []
         if word.upper() in _WITH_HEREDOCS:
             for mark in _HEREDOC.finditer(value):
-                content, at = _heredoc(lines, at, mark)
-                heredocs.append(content)
+                end = (ends_behind_tabs if mark["tabs"] else ends).get(mark["name"], -1)
+                if end >= at:  # if nothing ends it, `<<` is no mark
+                    content, at = _heredoc(lines, at, mark)
+                    heredocs.append(content)
         found.append(Instruction(word=word.upper(), value=value, flags=flags, heredocs=tuple(heredocs), position=position))
     return tuple(found)
 
@@ -163,24 +167,29 @@ def _flags(text: str) -> tuple[tuple[tuple[str, str], ...], str]:
 
 
 def _heredoc(lines: Sequence[str], at: int, mark: re.Match[str]) -> tuple[str, int]:
-    """Return the content of a here-document from line `at` on, and the number of the line behind it.
-
-    If nothing ends it, `<<` was no mark: the content is empty.
-    """
-    for end in range(at, len(lines)):
-        line = lines[end].lstrip("\t") if mark["tabs"] else lines[end]
-        if line == mark["name"]:
-            return "\n".join(one.lstrip("\t") if mark["tabs"] else one for one in lines[at:end]), end + 1
-    return "", at
+    """Return the content of a here-document from line `at` on, and the number of the line behind the one that ends it."""
+    content: list[str] = []
+    while (line := lines[at].lstrip("\t") if mark["tabs"] else lines[at]) != mark["name"]:
+        content.append(line)
+        at += 1
+    return "\n".join(content), at + 1
 
 
 def substitute(text: str, variables: Mapping[str, str]) -> str:
     r"""Return a text with `$NAME`, `${NAME}`, `${NAME:-word}` and `${NAME:+word}` replaced; unknown names stay as they are.
 
-    An escaped `\$` stays escaped.
+    An escaped `\$` stays escaped. Once the result is longer than a whole file may be, nothing more is replaced: a few lines of
+    `ENV A=$A$A` would fill any memory.
     """
+    left = MOST_CHARACTERS
 
     def value(match: re.Match[str]) -> str:
+        nonlocal left
+        found = meant(match) if left > 0 else match[0]
+        left -= len(found)
+        return found
+
+    def meant(match: re.Match[str]) -> str:
         if match["escaped"] is not None:
             return match[0]
         name = match["name"] or match["braced"]

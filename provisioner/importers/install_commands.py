@@ -65,7 +65,7 @@ _WITHOUT_EFFECT = frozenset(
 """Commands that bring no package into an image."""
 
 
-class Place(Struct, frozen=True):
+class ScriptPlace(Struct, frozen=True):
     """Where a script stands: its position, and how a path in the image is found as a file here (None if it is not)."""
 
     position: Position
@@ -79,7 +79,7 @@ class InstallCommands:
         self._importing = importing
         self._match_specs = MatchSpecs(importing, matrix)
 
-    def script(self, text: str, place: Place, *, takes_system: bool = True) -> None:
+    def script(self, text: str, place: ScriptPlace, *, takes_system: bool = True) -> None:
         """Record what the commands of a script install; `takes_system` is False to leave out packages of the system."""
         try:
             found = list(commands(text))
@@ -89,7 +89,7 @@ class InstallCommands:
         for command in found:
             self.command(command, place, takes_system=takes_system)
 
-    def command(self, command: Command, place: Place, *, takes_system: bool = True) -> None:
+    def command(self, command: Command, place: ScriptPlace, *, takes_system: bool = True) -> None:
         """Record what one command installs; one that installs nothing that is known is an omission."""
         words = command.words
         name = PurePosixPath(words[0]).name
@@ -110,7 +110,7 @@ class InstallCommands:
             rest = ["…"] if len(words) > len(shown) else []
             self._importing.omit(" ".join([*shown, *rest]), place.position, UnreadCommand())
 
-    def _pip(self, words: Sequence[str], redirected: Sequence[tuple[str, str]], place: Place) -> None:
+    def _pip(self, words: Sequence[str], redirected: Sequence[tuple[str, str]], place: ScriptPlace) -> None:
         """Record the arguments of pip: its options, a subcommand, its options and requirements."""
         options = list(_options(words))
         names = [value for name, value in options if not name]
@@ -137,7 +137,7 @@ class InstallCommands:
                 lines.append(value)
         self._lines(lines, place)
 
-    def _pip_option(self, name: str, value: str, place: Place) -> Iterator[str]:
+    def _pip_option(self, name: str, value: str, place: ScriptPlace) -> Iterator[str]:
         """Yield an option as a line of a requirement file; record those that are no such line."""
         name = _OF_UV.get(_SHORT.get(name, name), _SHORT.get(name, name))
         if name in {"--requirement", "--requirements"}:
@@ -153,19 +153,19 @@ class InstallCommands:
         elif name in _MEANT:
             self._importing.omit(f"{name} {value}".strip(), place.position, Installer())
 
-    def _requirement_file(self, value: str, place: Place) -> None:
+    def _requirement_file(self, value: str, place: ScriptPlace) -> None:
         path = self._found(value, place, "-r")
         if path is not None:
             read_requirements(path, self._importing)
 
-    def _constraint_file(self, value: str, place: Place) -> None:
+    def _constraint_file(self, value: str, place: ScriptPlace) -> None:
         path = self._found(value, place, "-c")
         if path is not None:
             named_at = Position(1, 1, str(path))
             reading = read_requirement_file(path, named_at=named_at, is_constraint=True, reads_environment=False)
             record_reading(reading, self._importing)
 
-    def _found(self, value: str, place: Place, option: str) -> Path | None:
+    def _found(self, value: str, place: ScriptPlace, option: str) -> Path | None:
         """Return the file here that is at a path in the image; None, with an omission, if there is none."""
         if name := unset_variable(value):
             self._importing.omit(f"{option} {value}", place.position, UnsetVariable(name))
@@ -176,9 +176,9 @@ class InstallCommands:
             return None
         return path
 
-    def _lines(self, lines: Sequence[str], place: Place) -> None:
+    def _lines(self, lines: Sequence[str], place: ScriptPlace) -> None:
         known = []
-        for line in lines:
+        for line in dict.fromkeys(lines):
             if name := unset_variable(line):
                 self._importing.omit(line, place.position, UnsetVariable(name))
             elif "`" in line or "$(" in line:
@@ -187,7 +187,7 @@ class InstallCommands:
                 known.append((line, place.position))
         record_lines(known, self._importing)
 
-    def _apt(self, words: Sequence[str], place: Place) -> None:
+    def _apt(self, words: Sequence[str], place: ScriptPlace) -> None:
         """Record the packages behind `apt-get install`; other subcommands bring none."""
         names = [value for name, value in _options(words, valued=_APT_VALUED) if not name]
         if names[:1] != ["install"]:
@@ -198,7 +198,7 @@ class InstallCommands:
             else:
                 self._importing.apt(name, place.position)
 
-    def _conda(self, words: Sequence[str], place: Place) -> None:
+    def _conda(self, words: Sequence[str], place: ScriptPlace) -> None:
         """Record the match specs behind `conda install`, `conda create` and `conda env update --file`."""
         from provisioner.importers.conda import read_conda_file
 

@@ -31,7 +31,7 @@ SCHEMAS: dict[str, str] = {
 SCHEMA_BESIDE = "provision.schema.json"
 """The name of the file beside a spec by which editors complete and check the spec."""
 
-IDENTIFIER = "provision:schema:"
+IDENTIFIER = "urn:provision:schema:"
 """The begin of the `$id` of each schema, by which a file is known as one of ours."""
 
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 def omission_words(omission: Omission) -> str:
     """Return an omission as one line: file and line, the text, and why it was not carried over."""
-    return f"{omission.place}: `{omission.text}`: {reason_words(omission.reason)}"
+    quoted = f" `{omission.text}`:" if omission.text else ""
+    return f"{omission.place}:{quoted} {reason_words(omission.reason)}"
 
 
 def reason_words(reason: Reason) -> str:
@@ -63,6 +64,8 @@ def reason_words(reason: Reason) -> str:
             )
         case of.AptUnknown(image=image):
             return f"nobody here knows whether `{image}` has apt-get; `distribution:` under `image:` states it"
+        case of.NoImage():
+            return "not the name of an image"
         case of.Redirected(name=name):
             return f"without quotes the shell takes `>` for a redirection: `{name}` had no such bound, and has none here"
         case of.PlatformOfImage():

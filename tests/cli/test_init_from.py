@@ -86,7 +86,7 @@ def test_the_schema_beside_the_spec_is_that_of_the_command(folder: Path, capsys:
     assert leave("schema", "spec") == 0
     printed = capsys.readouterr().out
     assert printed == (folder / "provision.schema.json").read_text()
-    assert json.loads(printed)["$id"] == "provision:schema:spec"
+    assert json.loads(printed)["$id"] == "urn:provision:schema:spec"
 
 
 def test_schemas_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

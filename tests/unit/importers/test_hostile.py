@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from provisioner.document import FileError, parse_document
 from provisioner.errors import InvalidDocumentError, ProvisionError, UsageError
+from provisioner.importers.dockerfile_syntax import MOST_CHARACTERS
 from provisioner.importers.formats import import_files
 from provisioner.spec.gather import gather
 from provisioner.spec.load import parse_spec
@@ -54,7 +56,7 @@ def is_valid(text: str, folder: Path) -> bool:
         ("Dockerfile", "RUN x\nFROM y\n", "Dockerfile:1:1: `RUN` stands before the first FROM; only ARG may"),
         ("Dockerfile", "# nothing\n", "Dockerfile:1:1: no line names a base image (FROM)"),
         ("Dockerfile", "FROM\n", "Dockerfile:1:1: FROM names no image"),
-        ("Dockerfile", "FROM a\n" + "RUN x\n" * 200_000, "more than 1000000 are not read"),
+        ("Dockerfile", "FROM a\n" + "RUN x\n" * 200_000, "more than 250000 are not read"),
         ("pyproject.toml", "[project\n", "pyproject.toml:1:"),
     ],
 )
@@ -135,6 +137,36 @@ def test_a_path_in_an_image_does_not_lead_out_of_the_context(tmp_path: Path, mat
     dockerfile = "FROM python:3.11\nCOPY . /app/\nRUN pip install -r /app/../secret.txt -r ../secret.txt\n"
     text = imported(tmp_path / "app", "Dockerfile", dockerfile, matrix)
     assert "packages-from" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("before", "repeated", "after"),
+    [
+        ("ENV A=xx\n", "ENV A=$A$A$A$A\n", "RUN pip install $A\n"),
+        ("ENV A=0123456789\nENV A=$A$A$A$A$A$A$A$A$A$A\nRUN pip install ", "$A", "\n"),
+        ("", "RUN a <<X\n", ""),
+        ("", "RUN a <<-X\n", ""),
+        ("RUN ", "pip install 'a", "\n"),
+        ("RUN ", "a && ", "b\n"),
+        ("RUN ", "a\\\n", ""),
+        ("RUN a \\\n", "\n", ""),
+        ("", "COPY --from=0 a b\n", ""),
+        ("", "FROM 0\n", ""),
+        ("ENV ", "a=b ", "\n"),
+        ("RUN pip install ", "a ", "\n"),
+        ("RUN <<X\n", "pip install 'a\n", "X\n"),
+        ("RUN ", "${a", "\n"),
+        ("RUN a", "<", "\n"),
+    ],
+)
+def test_a_file_that_asks_for_much_work_gets_little(
+    before: str, repeated: str, after: str, tmp_path: Path, matrix: Matrix
+) -> None:
+    most = MOST_CHARACTERS // 4 // len(repeated)
+    start = time.process_time()
+    imported(tmp_path, "Dockerfile", f"FROM a\n{before}{repeated * most}{after}", matrix)
+    assert time.process_time() - start < 10
 
 
 WORDS = st.sampled_from(
