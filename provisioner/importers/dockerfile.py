@@ -222,7 +222,7 @@ class _StageReader:
         path = normpath(PurePosixPath(self._workdir, target).as_posix())
         for source in sources:
             into = is_folder and not (self._folder / source).is_dir()
-            self._copies.append(_Copy(source, f"{path}/{PurePosixPath(source).name}" if into else path))
+            self._copies.append(_Copy(source, (PurePosixPath(path) / PurePosixPath(source).name).as_posix() if into else path))
         if self._is_last and not all(source.endswith((".txt", ".in", ".toml", ".yml", ".yaml")) for source in sources):
             self._importing.omit(f"{one.word} …", one.position, Application())
 
