@@ -84,7 +84,7 @@ class InstallCommands:
         try:
             found = list(commands(text))
         except ValueError:
-            self._importing.omit(text, place.position, UnreadCommand())
+            self._importing.omit(_first_words(text.split()), place.position, UnreadCommand())
             return
         for command in found:
             self.command(command, place, takes_system=takes_system)
@@ -105,10 +105,7 @@ class InstallCommands:
         elif name in {"bash", "sh"} and len(words) > 2 and words[1].startswith("-") and "c" in words[1]:
             self.script(words[2], place, takes_system=takes_system)
         elif name not in _WITHOUT_EFFECT and takes_system:
-            # The first words tell which command it is; the others may hold secrets.
-            shown = [word for word in words[:2] if re.fullmatch(r"[\w./+-]+", word)] or [name]
-            rest = ["…"] if len(words) > len(shown) else []
-            self._importing.omit(" ".join([*shown, *rest]), place.position, UnreadCommand())
+            self._importing.omit(_first_words(words), place.position, UnreadCommand())
 
     def _pip(self, words: Sequence[str], redirected: Sequence[tuple[str, str]], place: ScriptPlace) -> None:
         """Record the arguments of pip: its options, a subcommand, its options and requirements."""
@@ -221,6 +218,12 @@ class InstallCommands:
                 self._match_specs.read(text, place.position)
             except ValueError:
                 self._importing.omit(text, place.position, UnreadCommand())
+
+
+def _first_words(words: Sequence[str]) -> str:
+    """Return the first words of a command, which tell what it is; the others may hold secrets."""
+    shown = [word for word in words[:2] if re.fullmatch(r"[\w./+-]+", word)]
+    return " ".join([*shown, *(["…"] if len(words) > len(shown) else [])])
 
 
 def _behind_conda_run(words: Sequence[str]) -> tuple[str, tuple[str, ...]]:

@@ -128,6 +128,7 @@ def test_a_base_image_means(
         ("RUN apt-get install -y libgl1", "libgl1", "nobody here knows whether `acme` has apt-get; `distribution:` under"),
         ("RUN pip install a --no-deps", "--no-deps", "of how packages are installed, which the outputs of the lock choose"),
         ("ENV NVIDIA_REQUIRE_CUDA='cuda>=x'", "ENV NVIDIA_REQUIRE_CUDA", "is not a version of one to three numbers"),
+        ("RUN curl -H 'Token: abc", "curl -H …", "what the command adds is not known"),
         ("HEALTHCHECK CMD true", "HEALTHCHECK …", "of the application or the container, not of its environment"),
         ("RUN pip install -e .", "--editable .", "there is no file `pyproject.toml` here"),
     ],
