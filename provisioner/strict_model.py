@@ -38,12 +38,14 @@ class Spelling(NamedTuple):
     """The form in documents of a value that is a struct in memory, such as a version as text; annotation metadata.
 
     `form` is the type of the value in documents. `read` converts it into the struct, and raises `ValueError` with the message
-    for an invalid one; `write` converts the struct back.
+    for an invalid one; `write` converts the struct back. `pattern` is a regular expression that every valid text matches as a
+    whole, for JSON Schemas; "" if there is none.
     """
 
     form: Any
     read: Callable[[object], object]
     write: Callable[[Any], object]
+    pattern: str = ""
 
 
 def spelled(pattern: str) -> Meta:
@@ -72,7 +74,7 @@ def _reader(kind: Any) -> Callable[[Any], object] | None:  # noqa: ANN401 - any 
 
     The function returns data of another shape unchanged, for msgspec to reject.
     """
-    if (spelling := _spelling_of(kind)) is not None:
+    if (spelling := spelling_of(kind)) is not None:
         return spelling.read
     if isinstance(kind, type) and issubclass(kind, Struct):
         return _reader_of_model(kind) if issubclass(kind, SpelledModel) else None
@@ -100,7 +102,7 @@ def _reader_of_model(model: type[Struct]) -> Callable[[Any], object] | None:
     return read_fields if readers else None
 
 
-def _spelling_of(kind: Any) -> Spelling | None:  # noqa: ANN401 - any annotation of a model
+def spelling_of(kind: Any) -> Spelling | None:  # noqa: ANN401 - any annotation of a model
     """Return the `Spelling` in the annotation of a type; None if it has none."""
     return next((one for one in getattr(kind, "__metadata__", ()) if isinstance(one, Spelling)), None)
 
@@ -157,7 +159,7 @@ class _Walk:
         shape = _shape_of(kind)
         if value is None and shape is not None:
             yield Wrong(path, "has no value; write one, or leave the key out")
-        elif (spelling := _spelling_of(kind)) is not None:
+        elif (spelling := spelling_of(kind)) is not None:
             yield from self._spelling(value, spelling, path)
         elif shape is dict:
             yield from self._mapping(value, kind, path)
@@ -237,7 +239,7 @@ def _shape_of(kind: Any) -> type | None:  # noqa: ANN401 - any annotation of a m
     """Return the shape (see `_shape`) of the values of a type; `object` for `Any`."""
     if kind is Any:
         return object
-    if (spelling := _spelling_of(kind)) is not None:
+    if (spelling := spelling_of(kind)) is not None:
         return _shape_of(spelling.form)
     if isinstance(kind, type) and issubclass(kind, Struct):
         return dict
@@ -313,7 +315,7 @@ def without_defaults(value: Any) -> Any:  # noqa: ANN401 - whatever a model hold
 
 
 def _written(value: Any, kind: Any) -> Any:  # noqa: ANN401 - whatever a model holds, and its annotation
-    spelling = next(filter(None, map(_spelling_of, _alternatives(kind))), None)
+    spelling = next(filter(None, map(spelling_of, _alternatives(kind))), None)
     return without_defaults(value) if spelling is None or value is None else spelling.write(value)
 
 

@@ -63,8 +63,11 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER | {"plan"},
     "workflow": DOWN_TO_RENDER | {"curate", "evidence"},
+    "importers": BASE | {"gate", "grounds", "matrix", "resolver", "spec"},
+    "schemas": BASE | {"host", "matrix", "spec", "evidence"},
     "cli": DOWN_TO_RENDER
-    | {"evidence", "validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
+    | {"importers", "schemas", "evidence", "validate", "fleet", "plan", "doctor"}
+    | {"measure", "curate", "compare", "browse", "workflow"},
     "api": DOWN_TO_RENDER | {"workflow"},
     "__main__": frozenset({"cli"}),
 }

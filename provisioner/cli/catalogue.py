@@ -5,7 +5,11 @@ from __future__ import annotations
 COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     "init": (
         "Write a commented provision.yaml for this machine",
-        ("provision init", "provision init --profile h100 --out trainer.yaml"),
+        (
+            "provision init",
+            "provision init --profile h100 --out trainer.yaml",
+            "provision init --from environment.yml --from Dockerfile --profile a100",
+        ),
     ),
     "solve": (
         "Find a stack and its packages, lock them, write what is asked for",
@@ -70,6 +74,10 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "provision fleet trainer.yaml --hosts nodes.json --out affinity/",
             "provision fleet --hosts machines.csv --format json",
         ),
+    ),
+    "schema": (
+        "Print the JSON Schema of a document, for editors and checks",
+        ("provision schema", "provision schema spec > provision.schema.json"),
     ),
     "matrix": (
         "Browse, lint, measure and compare the compatibility matrix",

@@ -30,7 +30,7 @@ def like(example: str, pattern: str) -> Spelling:
             raise ValueError(f"`{text}` is not spelled like {example}")
         return text
 
-    return Spelling(str, read, str)
+    return Spelling(str, read, str, pattern)
 
 
 Date = Annotated[str, like("2025-06-04 or 2025-06", r"(\d{4}-\d{2}(-\d{2})?)?")]

@@ -21,7 +21,7 @@ from provisioner.document import FileError, Position, read_text
 from provisioner.errors import Mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 KIND = "requirement file"
 
@@ -93,7 +93,8 @@ class ProjectLine(Struct, frozen=True, kw_only=True):
 class Reading(Struct):
     """The result of reading requirement files: their lines by kind, every mistake, and the files.
 
-    `done` has each file with whether it was read as constraints.
+    `done` has each file with whether it was read as constraints. With `reads_environment` a `${VARIABLE}` is replaced by its
+    value, as pip does; without, a line with one is a mistake, so that no secret is copied into another file.
     """
 
     lines: list[RequirementLine] = field(default_factory=list)
@@ -101,15 +102,29 @@ class Reading(Struct):
     projects: list[ProjectLine] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     done: set[tuple[Path, bool]] = field(default_factory=set)
+    reads_environment: bool = True
 
 
-def read_requirement_file(path: Path, *, named_at: Position, is_constraint: bool = False) -> Reading:
+def read_requirement_file(
+    path: Path, *, named_at: Position, is_constraint: bool = False, reads_environment: bool = True
+) -> Reading:
     """Read a file and the files it names.
 
     `named_at` is the position that names the file, at which a file that cannot be read is reported.
     """
-    reading = Reading()
+    reading = Reading(reads_environment=reads_environment)
     _read(path, named_at, reading, is_constraint=is_constraint, inside=())
+    return reading
+
+
+def read_requirement_lines(lines: Iterable[tuple[str, Position]]) -> Reading:
+    """Read lines of a requirement file that stand in another file, such as the arguments of `pip install`.
+
+    A relative path starts from the folder of the position's file. A `${VARIABLE}` is a mistake (see `Reading`).
+    """
+    reading = Reading(reads_environment=False)
+    for line, position in lines:
+        _read_line(line, position, reading, is_constraint=False, inside=(), needs_hashes=False)
     return reading
 
 
@@ -177,7 +192,12 @@ def _logical_lines(text: str, file: str) -> Iterator[tuple[str, Position]]:
 def _read_line(
     line: str, position: Position, reading: Reading, *, is_constraint: bool, inside: tuple[Path, ...], needs_hashes: bool
 ) -> None:
-    missing = [name for name in _VARIABLE.findall(line) if name not in os.environ]
+    variables = _VARIABLE.findall(line)
+    if variables and not reading.reads_environment:
+        text = f"the value of the environment variable {variables[0]} is not copied; write what it stands for"
+        reading.mistakes.append(_mistake(position, text))
+        return
+    missing = [name for name in variables if name not in os.environ]
     if missing:
         reading.mistakes.append(_mistake(position, f"the environment variable {missing[0]} is not set"))
         return

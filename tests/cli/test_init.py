@@ -49,12 +49,17 @@ def test_a_spec_for_this_machine_is_valid(folder: Path, capsys: pytest.CaptureFi
     assert host_from_document(document.below(("target", "host"))).platform == spec.target.platform
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert printed.err.endswith("wrote `specs/mine.yaml`; edit what it requires, then run `provision solve specs/mine.yaml`\n")
+    assert printed.err.endswith(
+        "wrote `specs/mine.yaml`, and `specs/provision.schema.json` for editors; edit what it requires, then run "
+        "`provision solve specs/mine.yaml`\n"
+    )
 
 
 def test_the_default_spec_needs_no_name_in_the_next_command(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert leave("init", "--profile", "cpu") == 0
-    assert capsys.readouterr().err == "wrote `provision.yaml`; edit what it requires, then run `provision solve`\n"
+    assert capsys.readouterr().err == (
+        "wrote `provision.yaml`, and `provision.schema.json` for editors; edit what it requires, then run `provision solve`\n"
+    )
 
 
 def test_a_file_that_is_there_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
