@@ -10,6 +10,11 @@ from msgspec import Struct
 _LOGIN = re.compile(r"://\S*@")
 
 
+def without_logins(text: str) -> str:
+    """Return a text with the login of each URL masked, for what is printed and may end up in a log."""
+    return _LOGIN.sub("://…@", text)
+
+
 class ProvisionError(Exception):
     """A failure that the user can act on.
 
@@ -59,7 +64,7 @@ class Mistake(Struct, frozen=True, order=True):
 
     def __str__(self) -> str:
         text = f"{self.text}; the first is {self.first}" if self.first else self.text
-        what = _LOGIN.sub("://…@", f"{self.path}: {text}" if self.path else text)
+        what = without_logins(f"{self.path}: {text}" if self.path else text)
         return f"{self.file}:{self.line}:{self.column}: {what}"
 
 

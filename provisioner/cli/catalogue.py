@@ -47,6 +47,14 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Describe this machine as a host profile",
         ("provision inspect > hosts/this.yaml", "provision inspect --nodes nodes.json --node gpu-7"),
     ),
+    "diagnose": (
+        "Say what an error log means: the cause, and what to do",
+        (
+            "provision diagnose build.log",
+            "dmesg | provision diagnose --host auto",
+            "provision diagnose pod.log --host hosts/a100.yaml --lock pylock.trainer.toml --format json",
+        ),
+    ),
     "plan": (
         "Say in which order hosts get from today's stack to the wanted one",
         (

@@ -32,6 +32,7 @@ from provisioner.matrix.model import (
     SeenToRun,
     SharedFile,
     Sonames,
+    Statement,
     SystemLibrary,
     SystemNeed,
     SystemSurvey,
@@ -91,6 +92,7 @@ class MatrixFile(SourcedFile, frozen=True, kw_only=True):
     distributions: str = ""
     hazards: str = ""
     knowledge: str = ""
+    failures: str = ""
     driver_packages: str = ""
     wheels: str = ""
     system_packages: str = ""
@@ -162,10 +164,16 @@ class HazardFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class KnowledgeFile(SourcedFile, frozen=True, kw_only=True):
-    """The matrix file of environment variables to set, and of known failures."""
+    """The matrix file of environment variables to set."""
 
     variables: tuple[Variables, ...] = ()
+
+
+class FailureFile(SourcedFile, frozen=True, kw_only=True):
+    """The matrix file of the messages in logs: known failures, and statements of facts."""
+
     failures: tuple[Failure, ...] = ()
+    statements: tuple[Statement, ...] = ()
 
 
 class DriverPackageFile(SourcedFile, frozen=True, kw_only=True):
@@ -259,6 +267,7 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     distributions: Parsed[DistributionFile]
     hazards: Parsed[HazardFile]
     knowledge: Parsed[KnowledgeFile]
+    failures: Parsed[FailureFile]
     driver_packages: Parsed[DriverPackageFile]
     wheels: Parsed[WheelFile]
     system_packages: Parsed[SystemPackageFile]
@@ -273,7 +282,7 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     @property
     def all_files(self) -> tuple[Parsed[SourcedFile], ...]:
         """Every file, in a fixed order."""
-        rest = (self.distributions, self.hazards, self.knowledge, self.driver_packages, self.wheels)
+        rest = (self.distributions, self.hazards, self.knowledge, self.failures, self.driver_packages, self.wheels)
         system = (self.system_packages, self.system_wheels)
         return (self.index, *self.component_files, self.gpus, self.images, self.python_builds, *rest, *system)
 
@@ -311,6 +320,7 @@ def read_files(directory: Path) -> MatrixFiles:
         distributions=read_one(DistributionFile, "distributions", content.distributions),
         hazards=read_one(HazardFile, "hazards", content.hazards),
         knowledge=read_one(KnowledgeFile, "knowledge", content.knowledge),
+        failures=read_one(FailureFile, "failures", content.failures),
         driver_packages=read_one(DriverPackageFile, "driver_packages", content.driver_packages),
         wheels=read_one(WheelFile, "wheels", content.wheels),
         system_packages=read_one(SystemPackageFile, "system_packages", content.system_packages),
