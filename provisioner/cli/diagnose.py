@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, TextIO, cast
 
 import typer
 
@@ -21,7 +21,8 @@ STDIN = "-"
 AUTO = "auto"
 
 LogArgument = Annotated[
-    str, typer.Argument(metavar="[LOG]", help="The log: a file, also one packed by gzip; `-`, the default, is stdin.", show_default=False)
+    str,
+    typer.Argument(metavar="[LOG]", help="A file, gzip too; `-`, the default, is stdin.", show_default=False),
 ]
 HostOption = Annotated[
     str, typer.Option("--host", metavar="FILE", help="The profile of the log's machine; `auto` for this machine.")
@@ -48,8 +49,8 @@ def diagnose(
 ) -> int:
     """Say what an error log means: the root cause, what follows from it, what is harmless, and what to do, in order.
 
-    Exit code 0: all that was recognised is harmless, and nothing else speaks of an error. 1: a cause was found. 2: the log cannot be
-    read. 3: nothing was recognised, or harmless messages beside errors that are not known.
+    Exit code 0: all that was recognised is harmless, and nothing else speaks of an error. 1: a cause was found. 2: the log cannot
+    be read. 3: nothing was recognised, or harmless messages beside errors that are not known.
     """
     from provisioner.cli.diagnose_report import diagnosis_data, diagnosis_lines
     from provisioner.cli.display import json_data, report, step
@@ -67,14 +68,12 @@ def diagnose(
     profile = _profile(host, found) if host else None
     locked = read_lock(lock) if lock is not None else None
     text = _read(log, last * 2**20)
+    if lock is not None and locked is not None:
+        wanted = _wanted_lock(lock, locked, profile)
+    else:
+        wanted = _wanted_spec(spec, target, matrix)
     with step("Diagnosing"):
-        diagnosis = diagnose_log(
-            text,
-            found,
-            profile=profile,
-            wanted=_wanted_lock(lock, locked, profile) if lock is not None and locked is not None else _wanted_spec(spec, target, matrix),
-            locked=_components(locked, profile),
-        )
+        diagnosis = diagnose_log(text, found, profile=profile, wanted=wanted, locked=_components(locked, profile))
     name = "stdin" if log == STDIN else Path(log).name
     if format is OutputFormat.JSON:
         json_data(diagnosis_data(diagnosis, found, name=name))
@@ -104,7 +103,7 @@ def _read(name: str, last: int) -> Log:
 
 
 def _binary(stream: IO[str]) -> IO[bytes]:
-    return stream.buffer  # type: ignore[attr-defined, no-any-return] - stdin of a process has one
+    return cast("TextIO", stream).buffer
 
 
 def _profile(name: str, matrix: Matrix) -> Host:
@@ -141,7 +140,7 @@ def _wanted_lock(path: Path, lock: Lock, profile: Host | None) -> Wanted:
 
     platform = _platform_of(lock, profile)
     one = lock.on(platform)
-    spec = Spec(name=lock.name, accelerator=one.stack.accelerator)
+    spec = Spec(name=lock.name)
     framework = next((name for name in FRAMEWORKS if name in one.stack.components), "")
     stack_spec = StackSpec(spec=spec, platform=platform, accelerator=one.stack.accelerator)
     return Wanted(name=path.name, stack_spec=fixed(stack_spec, one, path), framework=framework)
@@ -157,8 +156,6 @@ def _wanted_spec(path: Path | None, target: str | None, matrix: Path | None) -> 
 
     inputs = read_without_hosts(path, matrix=matrix, target=target)
     request = inputs.request(inputs.platforms[0])
-    stack_spec = StackSpec(
-        spec=inputs.spec, platform=request.platform, accelerator=request.accelerator, places=request.places
-    )
+    stack_spec = StackSpec(spec=inputs.spec, platform=request.platform, accelerator=request.accelerator, places=request.places)
     framework = next((name for name in FRAMEWORKS if name in inputs.spec.requires), "")
     return Wanted(name=path.name, stack_spec=stack_spec, framework=framework)

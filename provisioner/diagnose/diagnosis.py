@@ -28,7 +28,7 @@ EXIT_CODES = {"cause": 1, "harmless": 0, "unknown": 3}
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
-    """One failure that explains messages of the log, with its remedies; `when` are the facts that it depends on and nobody states.
+    """One failure that explains messages of the log, with its remedies; `when` are the facts that it depends on, all unknown.
 
     `remedies` are () for a failure that is told only as another possibility.
     """
@@ -41,8 +41,8 @@ class Explanation(Struct, frozen=True, kw_only=True):
 class Finding(Struct, frozen=True, kw_only=True):
     """Messages of a log, and what explains them: the likeliest failure first, then others that leave the same messages.
 
-    `consequences` are messages that follow from this failure. For a consequence whose cause is not in the log, `possible` are the
-    failures that it can follow from.
+    `consequences` are messages that follow from this failure. For a consequence whose cause is not in the log, `possible` are
+    the failures that it can follow from.
     """
 
     recognised: Recognised
@@ -86,7 +86,7 @@ def diagnose(
 ) -> Diagnosis:
     """Return what a log says of a machine and its stack.
 
-    `profile` are the facts of the machine, `wanted` the lock or spec that is to run on it, and `locked` the components of the lock.
+    `profile` are the facts of the machine, `wanted` is the lock or spec that is to run on it, `locked` are the lock's components.
     """
     found = recognise(log, matrix)
     readings = [reading for one in found.failures for reading in one.readings]
@@ -106,7 +106,7 @@ def diagnose(
 
 
 class _Order:
-    """Puts the failures of one log into order: alternatives together, consequences below their causes, the deepest layer first."""
+    """Puts the failures of a log into order: alternatives together, consequences below causes, the deepest layer first."""
 
     def __init__(self, matrix: Matrix, facts: MachineFacts, remedies: Remedies) -> None:
         self._facts = facts

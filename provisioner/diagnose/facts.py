@@ -27,14 +27,20 @@ if TYPE_CHECKING:
 OF_MACHINES = ("platform", "virtualization", "driver", "kernel", "glibc")
 """The facts of a log that are laid over a host profile, beside its GPUs: those that the solver is asked with."""
 
+_KEYS = ("platform", "virtualization")
+"""Facts that are keys of a profile and no components."""
+
+_PROVED = ("accelerator", "runs", "build")
+"""Guards that the message itself proves: CUDA's messages come from CUDA, a container engine's from a container."""
+
 LABEL = "the log's machine"
 
 
 class MachineFacts(Struct, frozen=True, kw_only=True):
     """Everything that is known of the machine and stack of a log.
 
-    `facts` are those of the log, the profile and the lock; where they disagree the log comes first. `host` is the profile with the
-    facts of the log laid over it.
+    `facts` are those of the log, the profile and the lock; where they disagree the log comes first. `host` is the profile with
+    the facts of the log laid over it.
     """
 
     facts: tuple[KnownFact, ...]
@@ -94,7 +100,7 @@ def holds(needs: Iterable[Need], facts: MachineFacts) -> Verdict:
 
 def unknown_guards(needs: Iterable[Need], facts: MachineFacts) -> tuple[Need, ...]:
     """Return the guards that nobody states, without those that every log of the failure meets, such as its accelerator."""
-    return tuple(need for need in needs if _holds(need, facts) is Verdict.UNKNOWN and need.component not in {"accelerator", "build"})
+    return tuple(need for need in needs if _holds(need, facts) is Verdict.UNKNOWN and need.component not in _PROVED)
 
 
 def _holds(need: Need, facts: MachineFacts) -> Verdict:
@@ -156,7 +162,7 @@ def _laid_over(host: Host, facts: Iterable[KnownFact]) -> tuple[Host, tuple[Disa
             continue  # the profile states a release of the branch
         if before and before != fact.value:
             disagreements[name] = Disagreement(name=name, in_log=fact.value, in_profile=before, line=fact.line)
-        host = replace(host, **{name: fact.value}) if name in {"platform", "virtualization"} else with_fact(host, name, fact.value)
+        host = replace(host, **{name: fact.value}) if name in _KEYS else with_fact(host, name, fact.value)
     targets = tuple(dict.fromkeys(fact.value for fact in facts if fact.name == "gpu"))
     if targets and not {gpu.target for gpu in host.gpus or ()} & set(targets):
         before = ", ".join(gpu.target or "" for gpu in host.gpus or ())
@@ -168,8 +174,6 @@ def _laid_over(host: Host, facts: Iterable[KnownFact]) -> tuple[Host, tuple[Disa
 
 
 def _stated(host: Host, name: str) -> str:
-    if name in {"platform", "virtualization"}:
+    if name in _KEYS:
         return getattr(host, name) or ""
     return stated(host, name) or ""
-
-

@@ -1,7 +1,7 @@
 """Read logs of any size and encoding into lines of plain text.
 
-Logs come from terminals, container engines and kernels: with colours, progress bars, other encodings and binary junk. Only the end
-of a long log is kept, because the error is there.
+Logs come from terminals, container engines and kernels: with colours, progress bars, other encodings and binary junk. Only the
+end of a long log is kept, because the error is there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,17 @@ _GZIP = b"\x1f\x8b"
 _MARKS = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 _SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[PX^_][^\x1b\n]*\x1b\\|[ -/]*[0-~])")
 _OBEYED = dict.fromkeys(
-    (*range(9), *range(0xB, 0x20), *range(0x7F, 0xA0), 0x61C, 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+    (
+        *range(9),
+        *range(0xB, 0x20),
+        *range(0x7F, 0xA0),
+        0x61C,
+        0x200E,
+        0x200F,
+        *range(0x2028, 0x202F),
+        *range(0x2066, 0x206A),
+        0xFEFF,
+    )
 )
 """Characters that terminals obey instead of showing them; they are left out."""
 
@@ -88,7 +98,8 @@ def read_log(stream: IO[bytes], *, last: int = LAST_BYTES) -> Log:
         total += len(chunk)
         if total > MOST_BYTES:
             raise UnreadableLogError(
-                f"the log has more than {MOST_BYTES >> 30} GB", hints=("give its end alone: tail -c 10000000 LOG | provision diagnose -",)
+                f"the log has more than {MOST_BYTES >> 30} GB",
+                hints=("give its end alone: tail -c 10000000 LOG | provision diagnose -",),
             )
         kept.append((len(chunk), decoder.decode(chunk)))
         size += len(chunk)
@@ -115,7 +126,7 @@ def log_of(text: str, *, skipped: int = 0, skipped_lines: int = 0) -> Log:
 
 
 def quoted(line: str, start: int = 0, end: int = 0) -> str:
-    """Return a line as it may be shown: without logins and tokens, and cut around the part from `start` to `end` if it is long."""
+    """Return a line as it may be shown: without secrets, and cut around the part from `start` to `end` if it is long."""
     text = line.strip()
     if len(text) > QUOTED:
         begin = max(0, min(start - QUOTED // 3, len(line) - QUOTED))

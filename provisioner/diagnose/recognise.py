@@ -74,7 +74,7 @@ class Recognition(Struct, frozen=True, kw_only=True):
 
 
 class _Hit(NamedTuple):
-    index: int
+    at: int
     start: int
     end: int
     readings: tuple[Reading, ...]
@@ -91,7 +91,7 @@ def recognise(log: Log, matrix: Matrix) -> Recognition:
         hits = search.hits_of(failure.symptoms, together=failure.together)
         if hits:
             found.append(_recognised(log, failure, hits))
-            explained.update(hit.index for hit in hits)
+            explained.update(hit.at for hit in hits)
     readings = [reading for row in matrix.statements for reading in _stated(search, row, explained)]
     unknown = [index for index, line in enumerate(log.lines) if index not in explained and _ERROR.search(line)]
     return Recognition(
@@ -105,24 +105,24 @@ def recognise(log: Log, matrix: Matrix) -> Recognition:
 def _recognised(log: Log, failure: Failure, hits: Sequence[_Hit]) -> Recognised:
     first: dict[int, _Hit] = {}
     for hit in hits:
-        first.setdefault(log.numbers[hit.index], hit)
+        first.setdefault(log.numbers[hit.at], hit)
     shown = [first[number] for number in sorted(first)[:MOST_QUOTED]]
     return Recognised(
         failure=failure,
-        quotes=tuple(Quote(log.numbers[hit.index], quoted(log.shown[hit.index], hit.start, hit.end)) for hit in shown),
+        quotes=tuple(Quote(log.numbers[hit.at], quoted(log.shown[hit.at], hit.start, hit.end)) for hit in shown),
         count=len(first),
         readings=tuple(dict.fromkeys(reading for hit in hits for reading in hit.readings)),
-        spans=frozenset((hit.index, hit.start) for hit in hits),
+        spans=frozenset((hit.at, hit.start) for hit in hits),
     )
 
 
 def _stated(search: _Search, row: Statement, explained: set[int]) -> Iterator[Reading]:
     hits = search.hits_of(row.symptoms)
     for hit in hits:
-        explained.add(hit.index)
+        explained.add(hit.at)
         yield from hit.readings
     if hits:
-        yield from (Reading(fact, value, "", search.log.numbers[hits[0].index]) for fact, value in row.states.items())
+        yield from (Reading(fact, value, "", search.log.numbers[hits[0].at]) for fact, value in row.states.items())
 
 
 class _Search:

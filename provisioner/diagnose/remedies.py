@@ -33,7 +33,6 @@ from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.places import Place
 from provisioner.plan.model import PlanRequest
 from provisioner.plan.planner import make_plan
-from provisioner.plan.state import StackSpec
 from provisioner.request import Request
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
@@ -42,15 +41,18 @@ from provisioner.spec.model import Spec
 from provisioner.versions import Version, kernel_build, series
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterator
 
     from provisioner.diagnose.facts import MachineFacts
     from provisioner.grounds.diagnosis import Remedy
     from provisioner.matrix.model import Build, Failure, Matrix, RemedyStep
+    from provisioner.matrix.need import Need
+    from provisioner.plan.state import StackSpec
     from provisioner.resolver.stack import Stack
 
 MOST_DRIVERS = 4
-"""The number of driver branches that are named for a kernel."""
+"""The number of driver branches that are named for a kernel: those nearest to the driver of the log, else the newest."""
 
 _CUDA_FACTS = ("cuda_wanted", "cuda_of_pytorch", "cuda", "cuda_other")
 """The facts of a log that name the CUDA which needs a driver, the most certain first."""
@@ -76,7 +78,11 @@ class Remedies:
         """Return the steps against a failure, in order; a question for which the facts are missing says which ones."""
         if not failure.steps:
             return (Advice(failure.remedy),) if failure.remedy else ()
-        return tuple(dict.fromkeys(remedy for step in failure.steps for remedy in self._step(step, failure)))
+        found: list[Remedy] = []
+        for remedy in (remedy for step in failure.steps for remedy in self._step(step, failure)):
+            if remedy not in found:  # two questions may need the same fact; not every remedy can be hashed
+                found.append(remedy)
+        return tuple(found)
 
     def _step(self, step: RemedyStep, failure: Failure) -> Iterator[Remedy]:
         if step.run:
@@ -93,8 +99,8 @@ class Remedies:
             yield from self._kernel()
 
     def _filled(self, text: str, *, is_shell: bool) -> str:
-        def value(match: object) -> str:
-            fact, default = match["fact"], match["default"]  # type: ignore[index]
+        def value(match: re.Match[str]) -> str:
+            fact, default = match["fact"], match["default"]
             found = self._facts.value(fact)
             if not found:
                 return default if default is not None else f"<{fact}>"
@@ -110,16 +116,20 @@ class Remedies:
         if not targets:
             yield FactWanted(("gpu",))
             return
-        framework = self._framework(failure)
+        framework = "nvcc" if failure.layer == "nvcc" else self._framework(failure)
         for target in targets:
             found = [
-                f"{release.version}+{build.name}"
+                f"{release.version}+{build.name}" if framework == "pytorch" else str(release.version)
                 for release in self._matrix.components[framework].releases
                 for build in release.builds
-                if not release.prerelease and not build.compiled and _has_code_for(build, target) and self._is_for_platform(build)
+                if not release.prerelease
+                and not build.compiled
+                and _has_code_for(build, target, is_compiler=framework == "nvcc")
+                and self._is_for_platform(build)
             ]
             yield BuildsFor(gpu=target, framework=framework, newest=next(iter(found), ""), oldest=next(reversed(found), ""))
-        yield from self._stack(failure)
+        if framework != "nvcc":
+            yield from self._stack(failure)
 
     def _is_for_platform(self, build: Build) -> bool:
         return not build.platforms or self._platform in build.platforms
@@ -137,7 +147,8 @@ class Remedies:
                 newest.setdefault(str(release.version).partition(".")[0], str(release.version))
         branch = driver.partition(".")[0]
         same = newest.pop(branch, "")
-        others = tuple(list(newest.values())[:MOST_DRIVERS])
+        nearest = sorted(newest, key=lambda one: abs(int(one) - int(branch))) if branch.isdigit() else list(newest)
+        others = tuple(newest[one] for one in nearest[:MOST_DRIVERS])
         yield DriversFor(kernel=kernel, driver=driver, same_branch=same if same != driver else "", others=others)
 
     def _driver(self) -> Iterator[Remedy]:
@@ -153,11 +164,8 @@ class Remedies:
 
     def _needs_of(self, cuda: str) -> CudaNeeds | None:
         wanted = series(cuda)
-        oldest: str = ""
-        for release in self._matrix.components["cuda"].releases:
-            if series(str(release.version)) == wanted and release.driver is not None and release.driver.minor_version is not None:
-                oldest = str(release.driver.minor_version)
-                break
+        minima = [one.driver for one in self._matrix.components["cuda"].releases if series(str(one.version)) == wanted]
+        oldest = next((str(one.minor_version) for one in minima if one is not None and one.minor_version is not None), "")
         native = [branch for branch in self._matrix.branches if branch.native_cuda >= Version.parse(wanted)]
         first = min(native, key=lambda one: int(one.branch), default=None)
         if not oldest and first is None:
@@ -259,11 +267,13 @@ class Remedies:
         return tuple(found) or (NothingToChange(wanted.name),)
 
 
-def _has_code_for(build: Build, target: str) -> bool:
+def _has_code_for(build: Build, target: str, *, is_compiler: bool) -> bool:
+    if is_compiler:
+        return f"sm_{target.replace('.', '')}" in (build.sass or ())
     if target.startswith("gfx"):
         return runs_on(build.gfx or (), target)
-    return bool(build.sass or build.ptx) and coverage(build.sass or (), build.ptx or (), capability(target)) != "none"
+    return coverage(build.sass or (), (), capability(target)) == "native"
 
 
-def _bounds_above(need: object) -> bool:
-    return any(clause.operator.startswith("<") for clause in need.range.clauses)  # type: ignore[attr-defined]
+def _bounds_above(need: Need) -> bool:
+    return any(clause.operator.startswith("<") for clause in need.range.clauses)

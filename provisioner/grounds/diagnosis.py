@@ -54,7 +54,7 @@ class DriverRuns(Struct, frozen=True, kw_only=True):
 
 
 class CudaNeeds(Struct, frozen=True, kw_only=True):
-    """The drivers that a CUDA release needs: the oldest with minor-version compatibility, the first branch that runs it natively.
+    """The drivers that a CUDA release needs: the oldest with minor-version compatibility, and the first branch that knows it.
 
     "" for what the matrix does not say.
     """
@@ -65,7 +65,7 @@ class CudaNeeds(Struct, frozen=True, kw_only=True):
 
 
 class BuildsFor(Struct, frozen=True, kw_only=True):
-    """The builds of a framework that have code for a GPU: the newest and the oldest release with one; "" where there is none."""
+    """The builds of a framework with machine code for a GPU: the newest and the oldest; "" where there is none."""
 
     gpu: str
     framework: str
@@ -74,7 +74,7 @@ class BuildsFor(Struct, frozen=True, kw_only=True):
 
 
 class DriversFor(Struct, frozen=True, kw_only=True):
-    """The driver releases that build on a kernel: the newest of the branch of the log, "" for none, and those of other branches."""
+    """The driver releases that build on a kernel: the newest of the branch of `driver`, "" for none, and of other branches."""
 
     kernel: str
     driver: str

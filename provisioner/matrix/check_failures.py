@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.matrix.check_rows import twice, unknown
-from provisioner.matrix.symptom import OTHER_FACTS, ROLES, plain, read_symptom, unknown_facts
+from provisioner.matrix.symptom import OTHER_FACTS, plain, read_symptom, unknown_facts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -101,4 +101,4 @@ def _steps(at: KeyPosition, failure: Failure, rows: RowChecker) -> Iterator[Mist
 
 def facts_of_step(step: RemedyStep) -> tuple[str, ...]:
     """Return the facts of the log that a step names."""
-    return tuple(found["fact"] for found in FACT_OF_STEP.finditer(" ".join((step.run, step.say, step.note))))
+    return tuple(found["fact"] for found in FACT_OF_STEP.finditer(f"{step.run} {step.say} {step.note}"))

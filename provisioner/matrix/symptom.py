@@ -1,8 +1,8 @@
 """Symptoms of failures: templates of messages in logs, such as `is too old (found version {cuda_of_driver:cuda})`.
 
-A template is the text of a message as its program prints it, without regard to upper and lower case or to how much white space is
-between two words. `{fact:notation}` stands for a value in the message: what it states, and how it is written; `{*}` for any text.
-The notations decode values, because many programs print a version as one number: 11040 is CUDA 11.4.
+A template is the text of a message as its program prints it, without regard to upper and lower case or to how much white space
+is between two words. `{fact:notation}` stands for a value in the message: what it states, and how it is written; `{*}` stands for
+any text. The notations decode values, because many programs print a version as one number: 11040 is CUDA 11.4.
 """
 
 from __future__ import annotations
@@ -18,8 +18,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
 
 ROLES = ("", "_wanted", "_other")
-"""What may follow the name of a component in the name of a fact: the version that is there (``), the one that something needs or was
-built for (`_wanted`), and one of several that should be the same (`_other`)."""
+"""What follows the name of a component in the name of a fact.
+
+Nothing for the version that is there, `_wanted` for one that something needs or was built for, `_other` for the second of two that
+should be the same.
+"""
 
 OTHER_FACTS = frozenset(
     {
@@ -89,7 +92,7 @@ def release_of_tag(text: str) -> str:
 
 
 def platform_of(text: str) -> str:
-    """Return the platform that a container engine names: linux/arm64/v8 is linux/arm64; "" for one that profiles do not have."""
+    """Return the platform in a name of a container engine: linux/arm64/v8 is linux/arm64; "" for one that is not supported."""
     platform = "/".join(text.split("/")[:2]).lower()
     return platform if platform in PLATFORMS else ""
 
@@ -99,8 +102,11 @@ def _same(text: str) -> str:
 
 
 class Notation(NamedTuple):
-    """How a value is written in messages: a regular expression without groups, a function that decodes what it matches, and an
-    example. The function returns "" for a number that is no value of this notation."""
+    """The way in which a value is written in messages.
+
+    `pattern` is a regular expression without groups; `decode` returns the value of a text that it matches, "" for a number that
+    is none; `example` is such a text.
+    """
 
     pattern: str
     decode: Callable[[str], str]
@@ -134,8 +140,8 @@ NOTATIONS: dict[str, Notation] = {
 
 _BLANKS = re.compile(r"\s+")
 _ESCAPED_QUOTE = re.compile(r"\\+(?=[\"'])")
-_QUOTES = str.maketrans({"`": "'", "´": "'", "‘": "'", "’": "'", "“": '"', "”": '"', "İ": "I"})
-"""Quotation marks, which programs print in several shapes. U+0130 is the one character whose lower case is longer than itself."""
+_QUOTES = str.maketrans({"`": "'", "\u00b4": "'", "\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"', "\u0130": "I"})
+"""The shapes of quotation marks; and U+0130, the one character whose lower case is longer than itself."""
 
 _PLACEHOLDER = re.compile(r"\{(?:(?P<any>\*)|(?P<fact>[a-z_]+):(?P<notation>[a-z]+))\}")
 _LEAST_TEXT = 6

@@ -57,7 +57,8 @@ def fact_words(fact: KnownFact) -> str:
 
 def disagreement_words(one: Disagreement) -> str:
     """Return that a log and a host profile state different values."""
-    return f"{fact_label(one.name)} is {one.in_log} in the log (line {one.line}) and {one.in_profile} in the profile; the log counts here"
+    name = fact_label(one.name)
+    return f"{name} is {one.in_log} in the log (line {one.line}) and {one.in_profile} in the profile; the log counts here"
 
 
 def condition_words(conditions: Sequence[tuple[str, str]]) -> str:
@@ -88,7 +89,8 @@ def nothing_words(lines: int) -> str:
 
 def harmless_words(count: int) -> str:
     """Return that all that was recognised in a log is harmless."""
-    return f"nothing wrong found: {counted(count, 'message')} that {'looks' if count == 1 else 'look'} like an error and harm{'s' if count == 1 else ''} nothing"
+    verbs = ("looks", "harms") if count == 1 else ("look", "harm")
+    return f"nothing wrong found: {counted(count, 'message')} that {verbs[0]} like an error and {verbs[1]} nothing"
 
 
 def remedy_words(remedy: Remedy) -> str:
@@ -137,20 +139,24 @@ def _cuda_needs_words(needs: of.CudaNeeds) -> str:
 
 def _builds_words(builds: of.BuildsFor) -> str:
     name = fact_label(builds.framework)
+    if builds.framework == "nvcc":
+        found = f"those of CUDA {builds.oldest} to {builds.newest} do" if builds.newest else "the matrix lists none that does"
+        return f"an nvcc that compiles for GPUs of {builds.gpu} is needed: {found}"
     if not builds.newest:
         return f"no build of {name} that the matrix lists has code for GPUs of {builds.gpu}"
     if builds.newest == builds.oldest:
-        return f"of {name} only {builds.newest} has code for GPUs of {builds.gpu}"
-    return f"{name} has builds with code for GPUs of {builds.gpu} from {builds.oldest} to {builds.newest}"
+        return f"of {name} only {builds.newest} has machine code for GPUs of {builds.gpu}"
+    return f"{name} has builds with machine code for GPUs of {builds.gpu} from {builds.oldest} to {builds.newest}"
 
 
 def _drivers_words(drivers: of.DriversFor) -> str:
     kernel = f"kernel {drivers.kernel}"
     if not drivers.same_branch and not drivers.others:
-        return f"the matrix lists no driver that is known to build on {kernel}: boot an older kernel, or one of the distribution's"
+        return f"the matrix lists no driver that is known to build on {kernel}: boot an older kernel"
     same = f"driver {drivers.same_branch}, of the same branch, builds on {kernel}" if drivers.same_branch else ""
-    verb = "does" if len(drivers.others) == 1 else "do"
-    others = f"{listed(drivers.others)} {f'{verb} too' if same else f'build{"s" if verb == "does" else ""} on {kernel}'}"
+    is_one = len(drivers.others) == 1
+    verb = ("does too" if is_one else "do too") if same else f"{'builds' if is_one else 'build'} on {kernel}"
+    others = f"{listed(drivers.others)} {verb}"
     return "; ".join(part for part in (same, others if drivers.others else "") if part)
 
 
