@@ -60,8 +60,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER,
+    "diagnose": DOWN_TO_RENDER | {"plan"},
     "workflow": DOWN_TO_RENDER | {"curate"},
-    "cli": DOWN_TO_RENDER | {"validate", "fleet", "plan", "doctor", "measure", "curate", "compare", "browse", "workflow"},
+    "cli": DOWN_TO_RENDER
+    | {"validate", "fleet", "plan", "doctor", "diagnose", "measure", "curate", "compare", "browse", "workflow"},
     "api": DOWN_TO_RENDER | {"workflow"},
     "__main__": frozenset({"cli"}),
 }

@@ -49,8 +49,8 @@ def diagnose(
 ) -> int:
     """Say what an error log means: the root cause, what follows from it, what is harmless, and what to do, in order.
 
-    Exit code 0: all that was recognised is harmless, and nothing else speaks of an error. 1: a cause was found. 2: the log cannot
-    be read. 3: nothing was recognised, or harmless messages beside errors that are not known.
+    Exit code 0: all that was recognised is harmless, and nothing else speaks of an error. 1: a cause was found. 2: the log
+    cannot be read. 3: nothing was recognised, or harmless messages beside errors that are not known.
     """
     from provisioner.cli.diagnose_report import diagnosis_data, diagnosis_lines
     from provisioner.cli.display import json_data, report, step
@@ -68,10 +68,9 @@ def diagnose(
     profile = _profile(host, found) if host else None
     locked = read_lock(lock) if lock is not None else None
     text = _read(log, last * 2**20)
+    wanted = _wanted_spec(spec, target, matrix)
     if lock is not None and locked is not None:
         wanted = _wanted_lock(lock, locked, profile)
-    else:
-        wanted = _wanted_spec(spec, target, matrix)
     with step("Diagnosing"):
         diagnosis = diagnose_log(text, found, profile=profile, wanted=wanted, locked=_components(locked, profile))
     name = "stdin" if log == STDIN else Path(log).name

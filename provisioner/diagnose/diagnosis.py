@@ -86,7 +86,7 @@ def diagnose(
 ) -> Diagnosis:
     """Return what a log says of a machine and its stack.
 
-    `profile` are the facts of the machine, `wanted` is the lock or spec that is to run on it, `locked` are the lock's components.
+    `profile` has the facts of the machine, `wanted` is the lock or spec that is to run on it, `locked` has the lock's versions.
     """
     found = recognise(log, matrix)
     readings = [reading for one in found.failures for reading in one.readings]

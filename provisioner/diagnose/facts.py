@@ -130,7 +130,7 @@ def _matches(need: Need, value: str) -> bool:
 
 
 def _spelled(reading: Reading) -> str:
-    return reading.text if reading.text != reading.value else ""
+    return reading.written if reading.written != reading.value else ""
 
 
 def _derived(found: Iterable[KnownFact], matrix: Matrix) -> Iterator[KnownFact]:
@@ -144,7 +144,8 @@ def _derived(found: Iterable[KnownFact], matrix: Matrix) -> Iterator[KnownFact]:
                 yield KnownFact(name="driver", value=branch.branch, line=fact.line, by="cuda_of_driver")
         if fact.name == "gpu_name" and "gpu" not in names:
             named = {name.lower(): gpu for gpu in matrix.gpus for name in (gpu.name, *gpu.aliases)}
-            gpu = named.get(fact.value.lower()) or named.get(fact.value.lower().removeprefix("nvidia "))
+            named |= {f"nvidia {name}": gpu for name, gpu in named.items()}
+            gpu = named.get(fact.value.lower())
             if gpu is not None:
                 yield KnownFact(name="gpu", value=gpu.compute_capability or gpu.gfx, line=fact.line, by="gpu_name")
 

@@ -30,11 +30,11 @@ _ERROR = re.compile(r"\b(?:\w*error|fatal|panic|failed|failure|\w*exception)\b",
 
 
 class Reading(NamedTuple):
-    """A fact that a message states: its name, its value, the text in which it is written, and the number of the line."""
+    """A fact that a message states: its name, its value, how it is written, and the number of the line."""
 
     fact: str
     value: str
-    text: str
+    written: str
     line: int
 
 

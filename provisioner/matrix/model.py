@@ -366,12 +366,12 @@ class Failure(Row, frozen=True, kw_only=True):
     """A known failure: the messages that it leaves in logs (`symptoms`), the component at fault (`layer`), cause and remedy.
 
     `symptoms` are templates of `provisioner.matrix.symptom`; any of them tells the failure, with `together` only all of them.
-    `samples` are real messages, each of which is recognised as this failure; `also` names failures whose messages they have, too.
-    `when` and `on` restrict the failure to the versions and hosts with which it occurs; empty for all. `kind` is `consequence` for
-    a message that says nothing of its cause, `benign` for one that looks like an error and harms nothing, and `silent` for a
-    failure without a message of its own, whose `symptoms` are words for people. `follows` names failures that this one follows
-    from if they are in the same log. `alike` names groups of failures with the same message, which facts of the host tell apart.
-    `steps` are the remedy in order; without them it is `remedy` alone.
+    `samples` are real messages, each of which is recognised as this failure; `also` names failures whose messages they have,
+    too. `when` and `on` restrict the failure to the versions and hosts with which it occurs; empty for all. `kind` is
+    `consequence` for a message that says nothing of its cause, `benign` for one that looks like an error and harms nothing, and
+    `silent` for a failure without a message of its own, whose `symptoms` are words for people. `follows` names failures that
+    this one follows from if they are in the same log. `alike` names groups of failures with the same message, which facts of
+    the host tell apart. `steps` are the remedy in order; without them it is `remedy` alone.
     """
 
     name: str
@@ -725,8 +725,8 @@ class Matrix(Struct, frozen=True, kw_only=True):
 
     `order` are the names of the components; each may only require later ones. `digest` is the hash of the files. `positions`
     has the file and line of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
-    (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`), failure (`failure:NAME`), statement in a log (`statement:NAME`),
-    distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply), GPU wheel
+    (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`), failure (`failure:NAME`),
+    statement in a log (`statement:NAME`), distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply), GPU wheel
     (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the system (`system-wheel:`, `system-need:` likewise).
     """
 

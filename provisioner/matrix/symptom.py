@@ -1,8 +1,8 @@
 """Symptoms of failures: templates of messages in logs, such as `is too old (found version {cuda_of_driver:cuda})`.
 
 A template is the text of a message as its program prints it, without regard to upper and lower case or to how much white space
-is between two words. `{fact:notation}` stands for a value in the message: what it states, and how it is written; `{*}` stands for
-any text. The notations decode values, because many programs print a version as one number: 11040 is CUDA 11.4.
+is between two words. `{fact:notation}` stands for a value in the message: what it states, and how it is written; `{*}` stands
+for any text. The notations decode values, because many programs print a version as one number: 11040 is CUDA 11.4.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 ROLES = ("", "_wanted", "_other")
 """What follows the name of a component in the name of a fact.
 
-Nothing for the version that is there, `_wanted` for one that something needs or was built for, `_other` for the second of two that
-should be the same.
+Nothing for the version that is there, `_wanted` for one that something needs or was built for, `_other` for the second of two
+that should be the same.
 """
 
 OTHER_FACTS = frozenset(
