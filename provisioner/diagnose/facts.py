@@ -163,6 +163,8 @@ def _laid_over(host: Host, facts: Iterable[KnownFact]) -> tuple[Host, tuple[Disa
             continue  # the profile states a release of the branch
         if before and before != fact.value:
             disagreements[name] = Disagreement(name=name, in_log=fact.value, in_profile=before, line=fact.line)
+            if name == "driver":  # what the profile says of the other driver says nothing of this one
+                host = replace(host, driver=None, userspace_driver=None, fabric_manager=None)
         host = replace(host, **{name: fact.value}) if name in _KEYS else with_fact(host, name, fact.value)
     targets = tuple(dict.fromkeys(fact.value for fact in facts if fact.name == "gpu"))
     if targets and not {gpu.target for gpu in host.gpus or ()} & set(targets):

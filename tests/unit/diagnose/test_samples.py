@@ -62,11 +62,7 @@ def test_every_statement_states_facts_and_is_no_failure(matrix: Matrix) -> None:
     [
         ("is too old (found version 11040). Please", "cuda_of_driver", "11.4"),
         ("was compiled against (9, 1, 0) but found runtime version (9, 0, 0)", "", ""),
-        (
-            "cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0) but found runtime version (9, 0, 0)",
-            "cudnn",
-            "9.0.0",
-        ),
+        ("Loaded runtime CuDNN library: 8.5.0 but source was compiled with: 8.6.0.", "cudnn_wanted", "8.6.0"),
         ("with CUDA capability sm_120 is not compatible with the current PyTorch installation", "gpu", "12.0"),
         ("Mismatched NCCL version detected : rank 0 version 22005 rank 1 version 2708", "nccl_other", "2.7.8"),
         ("libc.so.6: version `GLIBC_2.34' not found", "glibc_wanted", "2.34"),
