@@ -51,7 +51,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Say what an error log means: the cause, and what to do",
         (
             "provision diagnose build.log",
-            "dmesg | provision diagnose --host auto",
+            "provision diagnose dmesg.txt --host auto",
             "provision diagnose pod.log --host hosts/a100.yaml --lock pylock.trainer.toml --format json",
         ),
     ),

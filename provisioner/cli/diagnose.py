@@ -47,8 +47,9 @@ def diagnose(
     matrix: MatrixOption = None,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
-    """Say what an error log means: the root cause, what follows from it, what is harmless, and what to do, in order.
+    """Say what an error log means: the cause, and what to do.
 
+    The root cause comes first, then what follows from it, other findings, and messages that are harmless.
     Exit code 0: all that was recognised is harmless, and nothing else speaks of an error. 1: a cause was found. 2: the log
     cannot be read. 3: nothing was recognised, or harmless messages beside errors that are not known.
     """

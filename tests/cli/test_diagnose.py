@@ -19,7 +19,7 @@ GOLDEN = ROOT / "tests/golden/diagnose"
 
 LOGS = {
     "driver-too-old": """\
-torch/cuda/__init__.py:124: UserWarning: CUDA initialization: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver
+UserWarning: CUDA initialization: The NVIDIA driver on your system is too old (found version 11040).
 Looking in indexes: https://ada:secret@pypi.example.org/simple
 RuntimeError: Attempting to deserialize object on a CUDA device but torch.cuda.is_available() is False.
 nvidia: loading out-of-tree module taints kernel.
