@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MOST_TRIED = 5000
 """The number of places in a log at which one message is looked for; a log with more says nothing new in the rest."""
 
+MOST_FAILED = 20
+"""The number of places in one line at which a message is looked for in vain, so that no line of megabytes holds the search up."""
+
 MOST_QUOTED = 3
 """The number of lines of one failure that are quoted."""
 
@@ -143,6 +146,7 @@ class _Search:
     def _hits(self, template: str) -> Iterator[_Hit]:
         symptom = read_symptom(template)
         at = self._text.find(symptom.anchor)
+        last = failed = 0
         for _ in range(MOST_TRIED):
             if at < 0:
                 return
@@ -152,7 +156,11 @@ class _Search:
             match = symptom.pattern.search(line, begin, offset + _AFTER)
             if match is not None:
                 yield _Hit(index, match.start(), match.end(), tuple(self._readings(template, match, index)))
+            failed = failed + 1 if match is None and index == last else 0
+            last = index
             after = max(at + len(symptom.anchor), self._starts[index] + (match.end() if match is not None else 0))
+            if failed >= MOST_FAILED:
+                after = max(after, self._starts[index + 1])
             at = self._text.find(symptom.anchor, after)
 
     def _readings(self, template: str, match: re.Match[str], index: int) -> Iterator[Reading]:
