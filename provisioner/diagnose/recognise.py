@@ -22,7 +22,7 @@ MOST_TRIED = 5000
 """The number of places in a log at which one message is looked for; a log with more says nothing new in the rest."""
 
 MOST_FAILED = 20
-"""The number of places in one line at which a message is looked for in vain, so that no line of megabytes holds the search up."""
+"""How often a message is looked for in vain in one line, so that no line of megabytes holds the search up."""
 
 MOST_QUOTED = 3
 """The number of lines of one failure that are quoted."""
