@@ -62,11 +62,12 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER | {"plan"},
+    "diagnose": DOWN_TO_RENDER | {"plan"},
     "workflow": DOWN_TO_RENDER | {"curate", "evidence"},
     "importers": BASE | {"gate", "grounds", "matrix", "resolver", "spec"},
     "schemas": BASE | {"host", "matrix", "spec", "evidence"},
     "cli": DOWN_TO_RENDER
-    | {"importers", "schemas", "evidence", "validate", "fleet", "plan", "doctor"}
+    | {"importers", "schemas", "evidence", "validate", "fleet", "plan", "doctor", "diagnose"}
     | {"measure", "curate", "compare", "browse", "workflow"},
     "api": DOWN_TO_RENDER | {"workflow"},
     "__main__": frozenset({"cli"}),

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import draw
+import failures
 import pytest
 import truth
 from ruamel.yaml import YAML
@@ -113,6 +114,10 @@ def test_the_pictures_are_what_the_imports_say(golden: Callable[[Path, str], Non
     page = text_of("ARCHITECTURE.md")
     assert len(draw.PICTURE.findall(page)) == 2
     golden(ROOT / "ARCHITECTURE.md", draw.drawn(page))
+
+
+def test_the_page_of_diagnoses_lists_the_failures_of_the_matrix(matrix: Matrix, golden: Callable[[Path, str], None]) -> None:
+    golden(failures.PAGE, failures.page(matrix, text_of("docs/diagnose.md")))
 
 
 def test_the_page_of_truth_counts_the_matrix_and_the_machines(matrix: Matrix, golden: Callable[[Path, str], None]) -> None:

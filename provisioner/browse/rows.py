@@ -246,7 +246,8 @@ def _knowledge(matrix: Matrix) -> Iterator[Row]:
             "when": needs_data(failure.when),
             "on": needs_data(failure.on),
         }
-        data |= {"symptoms": failure.symptoms, "cause": failure.cause, "remedy": failure.remedy, "sources": failure.source}
+        data |= {"kind": failure.kind, "symptoms": failure.symptoms, "samples": failure.samples, "follows": failure.follows}
+        data |= {"cause": failure.cause, "remedy": failure.remedy, "sources": failure.source}
         yield Row(kind="failure", name=failure.name, data=without_empty(data))
     for limit in matrix.limits:
         data = {"name": limit.name, "when": needs_data((limit.when,)), "on": needs_data(limit.on)}
@@ -292,6 +293,7 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         matrix.seen_to_run,
         matrix.variables,
         matrix.failures,
+        matrix.statements,
         matrix.driver_packages,
     ):
         yield from ((one.name, one.source) for one in rows)

@@ -59,6 +59,14 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
         "Say layer by layer what is found, what is wanted, and what to do",
         ("provision doctor", "provision doctor pylock.trainer.toml", "provision doctor --host hosts/a100.yaml --format json"),
     ),
+    "diagnose": (
+        "Say what an error log means: the cause, and what to do",
+        (
+            "provision diagnose build.log",
+            "provision diagnose dmesg.txt --host auto",
+            "provision diagnose pod.log --host hosts/a100.yaml --lock pylock.trainer.toml --format json",
+        ),
+    ),
     "plan": (
         "Say in which order hosts get from today's stack to the wanted one",
         (

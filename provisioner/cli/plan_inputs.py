@@ -253,7 +253,7 @@ def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accele
     found, path = lock
     if found is None or platform not in found.platforms:
         return _stack_spec(inputs, spec, platform, accelerator)
-    return _fixed(_stack_spec(inputs, spec, platform, found.on(platform).stack.accelerator), found.on(platform), path)
+    return fixed(_stack_spec(inputs, spec, platform, found.on(platform).stack.accelerator), found.on(platform), path)
 
 
 def _wanted(going: Going, platform: str, accelerator: str) -> StackSpec:
@@ -266,10 +266,10 @@ def _wanted(going: Going, platform: str, accelerator: str) -> StackSpec:
     names = {"pytorch_build", *lock.stack.components}
     requires = {name: text for name, text in inputs.spec.requires.items() if name not in names}
     spec = replace(inputs.spec, requires=requires, packages=())
-    return _fixed(replace(stack_spec, spec=spec, accelerator=lock.stack.accelerator), lock, going.lock_path)
+    return fixed(replace(stack_spec, spec=spec, accelerator=lock.stack.accelerator), lock, going.lock_path)
 
 
-def _fixed(stack_spec: StackSpec, lock: Lock, path: Path) -> StackSpec:
+def fixed(stack_spec: StackSpec, lock: Lock, path: Path) -> StackSpec:
     """Return a stack spec that requires every version in `lock`, a lock of one platform in the file `path`."""
     labels = {name: value for name, value in lock.stack.components.items() if name not in {"pytorch_build", "platform"}}
     if "pytorch" in labels:

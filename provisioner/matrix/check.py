@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.matrix.check_distributions import check_distributions
+from provisioner.matrix.check_failures import check_failures
 from provisioner.matrix.check_rows import RowChecker, twice, unknown
 from provisioner.matrix.need import OF_REQUESTS, Need, need_of, need_text, read_version
 from provisioner.strict_model import without_defaults
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 def check(files: MatrixFiles) -> tuple[Mistake, ...]:
     """Return every inconsistency of the matrix files that could be read; () when there is none."""
     checker = _Checker(files)
-    return (*checker.mistakes(), *check_distributions(files, checker.rows))
+    return (*checker.mistakes(), *check_failures(files, checker.rows), *check_distributions(files, checker.rows))
 
 
 class _Checker:
@@ -263,16 +264,6 @@ class _Checker:
             yield from self.rows.condition(at.at("when"), [variables.when])
             yield from self.rows.guards(at.at("on"), variables.on)
             yield from self.rows.cited(at, variables.source, f"variables `{variables.name}`")
-        yield from twice(at_top, "failures", content.failures, kind="failure")
-        for at, failure in at_top.each("failures", content.failures):
-            if failure.layer not in self.files.index.content.components:
-                yield at.at("layer").mistake(f"there is no component `{failure.layer}`")
-            if not failure.symptoms:
-                text = f"failure `{failure.name}` has no symptom, so nobody can recognise it"
-                yield at.at("symptoms").mistake(text)
-            yield from self.rows.condition(at.at("when"), failure.when)
-            yield from self.rows.guards(at.at("on"), failure.on)
-            yield from self.rows.cited(at, failure.source, f"failure `{failure.name}`")
 
     def _driver_packages(self) -> Iterator[Mistake]:
         file = self.files.driver_packages

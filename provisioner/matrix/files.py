@@ -35,6 +35,7 @@ from provisioner.matrix.model import (
     SharedFile,
     Sonames,
     SourceBuild,
+    Statement,
     SystemLibrary,
     SystemNeed,
     SystemSurvey,
@@ -94,6 +95,7 @@ class MatrixFile(SourcedFile, frozen=True, kw_only=True):
     distributions: str = ""
     hazards: str = ""
     knowledge: str = ""
+    failures: str = ""
     driver_packages: str = ""
     host_packages: str = ""
     wheels: str = ""
@@ -166,10 +168,16 @@ class HazardFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class KnowledgeFile(SourcedFile, frozen=True, kw_only=True):
-    """The matrix file of environment variables to set, and of known failures."""
+    """The matrix file of environment variables to set."""
 
     variables: tuple[Variables, ...] = ()
+
+
+class FailureFile(SourcedFile, frozen=True, kw_only=True):
+    """The matrix file of the messages in logs: known failures, and statements of facts."""
+
     failures: tuple[Failure, ...] = ()
+    statements: tuple[Statement, ...] = ()
 
 
 class DriverPackageFile(SourcedFile, frozen=True, kw_only=True):
@@ -271,6 +279,7 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     distributions: Parsed[DistributionFile]
     hazards: Parsed[HazardFile]
     knowledge: Parsed[KnowledgeFile]
+    failures: Parsed[FailureFile]
     driver_packages: Parsed[DriverPackageFile]
     host_packages: Parsed[HostPackageFile]
     wheels: Parsed[WheelFile]
@@ -286,9 +295,10 @@ class MatrixFiles(Struct, frozen=True, kw_only=True):
     @property
     def all_files(self) -> tuple[Parsed[SourcedFile], ...]:
         """Every file, in a fixed order."""
-        rest = (self.distributions, self.hazards, self.knowledge, self.driver_packages, self.host_packages, self.wheels)
+        rest = (self.distributions, self.hazards, self.knowledge, self.failures)
+        packages = (self.driver_packages, self.host_packages, self.wheels)
         system = (self.system_packages, self.system_wheels)
-        return (self.index, *self.component_files, self.gpus, self.images, self.python_builds, *rest, *system)
+        return (self.index, *self.component_files, self.gpus, self.images, self.python_builds, *rest, *packages, *system)
 
 
 def read_files(directory: Path) -> MatrixFiles:
@@ -324,6 +334,7 @@ def read_files(directory: Path) -> MatrixFiles:
         distributions=read_one(DistributionFile, "distributions", content.distributions),
         hazards=read_one(HazardFile, "hazards", content.hazards),
         knowledge=read_one(KnowledgeFile, "knowledge", content.knowledge),
+        failures=read_one(FailureFile, "failures", content.failures),
         driver_packages=read_one(DriverPackageFile, "driver_packages", content.driver_packages),
         host_packages=read_one(HostPackageFile, "host_packages", content.host_packages),
         wheels=read_one(WheelFile, "wheels", content.wheels),

@@ -198,6 +198,7 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from (("shared files", shared.source) for shared in matrix.shared_files)
     yield from (("variables", one.source) for one in matrix.variables)
     yield from (("failures", one.source) for one in matrix.failures)
+    yield from (("statements of logs", one.source) for one in matrix.statements)
     yield from (("driver packages", one.source) for one in matrix.driver_packages)
     yield from (("host repositories", one.source) for one in matrix.host_repositories)
     yield from (("host packages", one.source) for one in matrix.host_packages)

@@ -51,7 +51,8 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         performance=files.gpus.content.performance,
         chips=files.gpus.content.chips,
         variables=files.knowledge.content.variables,
-        failures=files.knowledge.content.failures,
+        failures=files.failures.content.failures,
+        statements=files.failures.content.statements,
         driver_packages=files.driver_packages.content.packages,
         host_repositories=files.host_packages.content.repositories,
         host_packages=files.host_packages.content.packages,
@@ -125,7 +126,9 @@ def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, KeyPosition]]:
     yield from ((f"shared-file:{shared.name}", at) for at, shared in top.each("shared_files", shared_files))
     top, known = files.knowledge.at(), files.knowledge.content
     yield from ((f"variables:{variables.name}", at) for at, variables in top.each("variables", known.variables))
-    yield from ((f"failure:{failure.name}", at) for at, failure in top.each("failures", known.failures))
+    top, logged = files.failures.at(), files.failures.content
+    yield from ((f"failure:{failure.name}", at) for at, failure in top.each("failures", logged.failures))
+    yield from ((f"statement:{statement.name}", at) for at, statement in top.each("statements", logged.statements))
     packages = files.driver_packages.at().each("packages", files.driver_packages.content.packages)
     yield from ((f"driver-package:{package.os} {package.name}", at) for at, package in packages)
     rows = files.wheels.at().each("wheels", files.wheels.content.wheels)

@@ -347,19 +347,60 @@ class Variables(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
-class Failure(Row, frozen=True, kw_only=True):
-    """A known failure: the texts that it leaves in logs (`symptoms`), the component at fault (`layer`), cause and remedy.
+class RemedyStep(Row, frozen=True, kw_only=True):
+    """One step of a remedy: exactly one of a shell command (`run`), an instruction in words (`say`), and a question (`solve`).
 
-    `when` and `on` restrict it to the versions and hosts with which it occurs; empty for all.
+    `run`, `say` and `note` may name facts of the log: `{kernel}`, or `{kernel|$(uname -r)}` with the text for a log without it.
+    `solve` is a question that the matrix and the solver answer for the machine of the log: which `stack` runs there, which
+    `driver` is needed, which builds have code for the `gpu`, which drivers build on the `kernel`. `note` says what a command is
+    for.
+    """
+
+    run: str = ""
+    say: str = ""
+    solve: Literal["", "stack", "driver", "gpu", "kernel"] = ""
+    note: str = ""
+
+
+class Failure(Row, frozen=True, kw_only=True):
+    """A known failure: the messages that it leaves in logs (`symptoms`), the component at fault (`layer`), cause and remedy.
+
+    `symptoms` are templates of `provisioner.matrix.symptom`; any of them tells the failure, with `together` only all of them.
+    `samples` are real messages, each of which is recognised as this failure; `also` names failures whose messages they have,
+    too. `when` and `on` restrict the failure to the versions and hosts with which it occurs; empty for all. `kind` is
+    `consequence` for a message that says nothing of its cause, `benign` for one that looks like an error and harms nothing, and
+    `silent` for a failure without a message of its own, whose `symptoms` are words for people. `follows` names failures that
+    this one follows from if they are in the same log. `alike` names groups of failures with the same message, which facts of
+    the host tell apart. `steps` are the remedy in order; without them it is `remedy` alone.
     """
 
     name: str
     layer: str
+    kind: Literal["cause", "consequence", "benign", "silent"] = "cause"
     when: WrittenNeeds = ()
     on: WrittenNeeds = ()
     symptoms: tuple[str, ...]
+    together: bool = False
+    samples: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
+    follows: tuple[str, ...] = ()
+    alike: tuple[str, ...] = ()
     cause: str
-    remedy: str
+    remedy: str = ""
+    steps: tuple[RemedyStep, ...] = ()
+    source: Cited = ()
+
+
+class Statement(Row, frozen=True, kw_only=True):
+    """A message that is no failure and states facts of the machine, such as the head of `nvidia-smi`.
+
+    `symptoms` and `samples` are as in `Failure`; `states` are facts that the message itself proves, such as the platform.
+    """
+
+    name: str
+    symptoms: tuple[str, ...]
+    states: dict[str, str] = field(default_factory=dict)
+    samples: tuple[str, ...] = ()
     source: Cited = ()
 
 
@@ -750,7 +791,8 @@ class Matrix(Struct, frozen=True, kw_only=True):
     `order` are the names of the components; each may only require later ones. `digest` is the hash of the files. `positions`
     has the file and line of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
     (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`), failure (`failure:NAME`),
-    distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply), GPU wheel
+    statement in a log (`statement:NAME`), distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some
+    versions imply), GPU wheel
     (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the system (`system-wheel:`, `system-need:` likewise).
     """
 
@@ -772,6 +814,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     chips: tuple[Chip, ...] = ()
     variables: tuple[Variables, ...] = ()
     failures: tuple[Failure, ...] = ()
+    statements: tuple[Statement, ...] = ()
     driver_packages: tuple[DriverPackage, ...] = ()
     host_repositories: tuple[HostRepository, ...] = ()
     host_packages: tuple[HostPackage, ...] = ()

@@ -21,6 +21,7 @@ SCHEMAS: dict[str, str] = {
     "matrix-distributions": "distributions.yaml of a matrix",
     "matrix-hazards": "hazards.yaml of a matrix",
     "matrix-knowledge": "knowledge.yaml of a matrix",
+    "matrix-failures": "failures.yaml of a matrix",
     "matrix-driver-packages": "driver_packages.yaml of a matrix",
     "matrix-host-packages": "host_packages.yaml of a matrix",
     "matrix-wheels": "wheels.yaml of a matrix",

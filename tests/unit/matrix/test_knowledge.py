@@ -22,6 +22,7 @@ components:
   driver: {title: driver, file: driver.yaml, virtual: true}
 gpus: gpus.yaml
 knowledge: knowledge.yaml
+failures: failures.yaml
 driver_packages: packages.yaml
 host_packages: hosts.yaml
 """,
@@ -44,8 +45,20 @@ overrides:
     "knowledge": """\
 variables:
   - {name: home, when: {cuda: ">=12"}, on: {os: ubuntu}, set: {CUDA_HOME: /x}, because: so, source: [notes]}
+""",
+    "failures": """\
 failures:
-  - {name: stub, layer: driver, symptoms: [a text], cause: c, remedy: r, source: [notes]}
+  - name: old
+    layer: driver
+    symptoms: ["driver {driver:version} is old"]
+    samples: ["driver 470.86 is old"]
+    cause: c
+    remedy: r
+    steps: [{run: "install {driver|any}"}]
+    source: [notes]
+  - {name: odd, layer: driver, symptoms: ["it is odd"], samples: ["it is odd"], cause: c, remedy: r, source: [notes]}
+statements:
+  - {name: told, symptoms: ["Driver Version: {driver:version}"], samples: ["Driver Version: 1.2"], source: [notes]}
 """,
     "packages": "packages: [{name: p, os: ubuntu, kind: dkms, source: [notes]}]\n",
     "hosts": """\
@@ -74,7 +87,7 @@ def test_a_sound_file_is_read(tmp_path: Path) -> None:
     assert mistakes(tmp_path) == []
     matrix = load_matrix(tmp_path)
     assert [one.set for one in matrix.variables] == [{"CUDA_HOME": "/x"}]
-    assert [one.symptoms for one in matrix.failures] == [("a text",)]
+    assert [one.symptoms for one in matrix.failures] == [("driver {driver:version} is old",), ("it is odd",)]
     assert [str(need) for one in matrix.overrides for need in one.when] == ["<7"]
     assert [one.kind for one in matrix.driver_packages] == ["dkms"]
     assert [one.name for one in matrix.host_repositories] == ["extra"]
@@ -85,8 +98,26 @@ def test_a_sound_file_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "text"),
     [
-        ("knowledge", "layer: driver", "layer: drivr", "there is no component `drivr`"),
-        ("knowledge", "[a text]", "[]", "failure `stub` has no symptom, so nobody can recognise it"),
+        ("failures", "name: odd, layer: driver", "name: odd, layer: drivr", "there is no component `drivr`"),
+        ("failures", 'symptoms: ["it is odd"]', "symptoms: []", "failure `odd` has no symptom, so nobody can recognise it"),
+        ("failures", 'samples: ["it is odd"], ', "", "failure `odd` has no sample; add a real message"),
+        ("failures", 'samples: ["it is odd"]', 'samples: ["is even"]', "no sample of failure `odd` has this message"),
+        ("failures", '"it is odd"], samples', '"it is {*}"], samples', "has no fixed text of 6 characters"),
+        ("failures", "{driver:version} is", "{driver:versoin} is", "`versoin` is no notation; did you mean `version`?"),
+        (
+            "failures",
+            "{driver:version} is",
+            "{drivr:version} is",
+            "`drivr` is no fact that a message states",
+        ),
+        ("failures", "{driver:version} is", "{driver} is", "has a brace that is no placeholder"),
+        ("failures", "{driver|any}", "{drivr|any}", "there is no fact `drivr`; did you mean `driver`?"),
+        ("failures", '{run: "install {driver|any}"}', "{note: n}", "a step is one of `run`, `say` and `solve`"),
+        ("failures", "remedy: r, source: [notes]}\nstat", "source: [notes]}\nstat", "failure `odd` has no remedy"),
+        ("failures", "{name: odd,", "{name: odd, follows: [od],", "there is no failure `od`; did you mean `old`?"),
+        ("failures", "{name: odd,", "{name: odd, follows: [odd],", "failure `odd` follows itself"),
+        ("failures", "{name: odd,", "{name: odd, alike: [pair],", "no other failure is `alike` `pair`"),
+        ("failures", "{name: told,", "{name: told, states: {drivr: x},", "there is no fact `drivr`; did you mean `driver`?"),
         ("knowledge", '{cuda: ">=12"}', '{cuda: ">=12", rocm: ">=6"}', "variables[0].when: must have one component, it has 2"),
         ("knowledge", '{cuda: ">=12"}', "{cuda: same}", "`same` goes only with `require`: a condition has no subject"),
         ("knowledge", "because: so, source: [notes]", "because: so", "variables `home` cites no source"),
@@ -111,6 +142,6 @@ def test_a_mistake_is_named(tmp_path: Path, *, file: str, old: str, new: str, te
 
 
 def test_an_entry_given_twice_is_named(tmp_path: Path) -> None:
-    entry = FILES["knowledge"].splitlines()[-1]
-    (found,) = mistakes(tmp_path, file="knowledge", old=entry, new=f"{entry}\n{entry}")
-    assert found.endswith("failure `stub` is given twice; the first is on line 4")
+    entry = FILES["failures"].splitlines()[9]
+    (found,) = mistakes(tmp_path, file="failures", old=entry, new=f"{entry}\n{entry}")
+    assert found.endswith("failure `odd` is given twice; the first is on line 10")

@@ -127,6 +127,7 @@ def test_every_file_of_the_matrix_validates() -> None:
         "matrix-distributions": [files.distributions],
         "matrix-hazards": [files.hazards],
         "matrix-knowledge": [files.knowledge],
+        "matrix-failures": [files.failures],
         "matrix-driver-packages": [files.driver_packages],
         "matrix-host-packages": [files.host_packages],
         "matrix-wheels": [files.wheels],

@@ -1,0 +1,1 @@
+"""Diagnose error logs: read a log, recognise its messages, tell causes from consequences, and compute remedies."""
