@@ -8,11 +8,18 @@ from typing import ClassVar
 from msgspec import Struct
 
 _LOGIN = re.compile(r"://\S*@")
+_USERINFO = re.compile(r"(:/{1,2})[^\s/@]+(?=@)")
+"""The login of an address (RFC 3986, 3.2.1); the path of a file has one slash where the address had two."""
 
 
 def without_logins(text: str) -> str:
-    """Return a text with the login in each URL replaced by `…`, for messages and files that others read."""
+    """Return a text with `…` in place of all before the last `@` of each URL: in a login that a person wrote, `/` may stand."""
     return _LOGIN.sub("://…@", text)
+
+
+def without_userinfo(text: str) -> str:
+    """Return a text with the login in each URL replaced by `…`, and with all else as it was, such as `…/repository@v1`."""
+    return _USERINFO.sub(r"\1…", text)
 
 
 class ProvisionError(Exception):

@@ -89,11 +89,16 @@ def data(text: str) -> None:
 
 
 def shown(text: str) -> str:
-    r"""Return a text with all control characters escaped as `\x1b`, except this program's own colours.
+    r"""Return a text with all control characters escaped as `\x1b`, except this program's own colours, and without logins.
 
     Names, versions and reasons come from indexes and files of other people. Characters that reverse the writing direction are
-    escaped too, because they make a line look different from its content.
+    escaped too, because they make a line look different from its content. All that is printed goes through here, so that the
+    login of an address is not told wherever a person wrote it: what is printed ends up in logs of CI.
     """
+    if "@" in text:
+        from provisioner.errors import without_userinfo  # imported here because few texts need it
+
+        text = without_userinfo(text)
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     import re  # imported here because few texts need it

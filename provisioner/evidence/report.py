@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from msgspec import Meta, field
 from msgspec.structs import replace
 
+from provisioner.errors import without_userinfo
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
@@ -72,18 +72,14 @@ def at_level(level: int, fields: Iterable[FieldReport]) -> tuple[FieldReport, ..
     return tuple(replace(field, level=level) for field in fields)
 
 
-_LOGIN = re.compile(r"(?<=://)[^\s/@]+(?=@)")
-"""The login in an address, as logs of builds have it of proxies and indexes (RFC 3986, 3.2.1: userinfo)."""
-
-
-def without_logins(fields: Iterable[FieldReport]) -> tuple[FieldReport, ...]:
-    """Return fields with `…` in place of each login in an address, since evidence is committed and shown."""
+def masked(fields: Iterable[FieldReport]) -> tuple[FieldReport, ...]:
+    """Return fields with `…` in place of each login in an address, as logs of builds have them: evidence is committed."""
     return tuple(
         replace(
             one,
-            locked=_LOGIN.sub("…", one.locked),
-            measured=_LOGIN.sub("…", one.measured),
-            note=_LOGIN.sub("…", one.note),
+            locked=without_userinfo(one.locked),
+            measured=without_userinfo(one.measured),
+            note=without_userinfo(one.note),
         )
         for one in fields
     )

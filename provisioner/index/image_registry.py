@@ -66,7 +66,9 @@ class ImageReference(Struct, frozen=True, kw_only=True):
         """Parse a reference; raises `ImageReferenceError`, naming the invalid part, when the text is not one."""
         rest, at, digest = text.partition("@")
         if at and not _DIGEST.fullmatch(digest):
-            raise ImageReferenceError(f"`{text}` is not an image reference: `{digest}` is not a sha256 digest")
+            # What stands before the @ may be a login.
+            shown = text if digest.startswith("sha256:") else f"…@{digest}"
+            raise ImageReferenceError(f"`{shown}` is not an image reference: `{digest}` is not a sha256 digest")
         first, slash, below = rest.partition("/")
         is_registry = bool(slash) and ("." in first or ":" in first or first == "localhost")
         registry, path = (first, below) if is_registry else (DOCKER_HUB, rest)

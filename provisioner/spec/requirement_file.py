@@ -164,7 +164,10 @@ def _text_of(path: Path) -> str:
                 return path.read_bytes().decode("utf-16")
             except UnicodeDecodeError:
                 raise FileError(f"{KIND} `{path}` is not UTF-16 text, though it begins like it") from None
-    return read_text(path, kind=KIND).removeprefix("\ufeff")
+    text = read_text(path, kind=KIND).removeprefix("\ufeff")
+    if "\0" in text:  # such as /proc/self/environ, whose content must not be told in a mistake
+        raise FileError(f"{KIND} `{path}` is not text: it has a NUL character")
+    return text
 
 
 def _logical_lines(text: str, file: str) -> Iterator[tuple[str, Position]]:

@@ -26,8 +26,8 @@ from provisioner.evidence.report import (
     LoadReport,
     Report,
     at_level,
+    masked,
     overall,
-    without_logins,
 )
 from provisioner.lock.format.file import lock_digest
 from provisioner.render.entry_guard import entrypoint, has_guard, refusal
@@ -115,7 +115,7 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
         finally:
             if built.tag and not options.keep_image:
                 engine.remove(built.tag)
-    fields = without_logins((*fields, *outcome.fields))
+    fields = masked((*fields, *outcome.fields))
     return Report(
         name=lock.name,
         lock_file=lock_path.name,

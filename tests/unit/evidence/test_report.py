@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from provisioner.evidence.report import FieldReport, Report, Verdict, is_stronger, proven_level, without_logins
+from provisioner.evidence.report import FieldReport, Report, Verdict, is_stronger, masked, proven_level
 from tests.unit.evidence.reports import report
 
 
@@ -49,9 +49,9 @@ def test_a_login_in_an_address_is_in_no_fact() -> None:
     note = (
         "no answer from https://ann:secret@proxy:3128/x, nor from git+ssh://git@host/a@v1; https://host/a@v2 did, a@b.c wrote"
     )
-    (found,) = without_logins([FieldReport(name="build", locked=note, measured=note, verdict="no", note=note)])
-    masked = "no answer from https://…@proxy:3128/x, nor from git+ssh://…@host/a@v1; https://host/a@v2 did, a@b.c wrote"
-    assert (found.locked, found.measured, found.note) == (masked, masked, masked)
+    (found,) = masked([FieldReport(name="build", locked=note, measured=note, verdict="no", note=note)])
+    expected = "no answer from https://…@proxy:3128/x, nor from git+ssh://…@host/a@v1; https://host/a@v2 did, a@b.c wrote"
+    assert (found.locked, found.measured, found.note) == (expected, expected, expected)
 
 
 def test_what_proves_a_higher_level_of_the_same_bytes_is_stronger() -> None:
