@@ -165,8 +165,9 @@ def check(
     else:
         from provisioner.cli.check_formats import formatted
         from provisioner.cli.check_formats.remark import environments_of
+        from provisioner.errors import without_userinfo
 
-        data(formatted(format, environments_of(reports)))
+        data(without_userinfo(formatted(format, environments_of(reports))))
     errors = [report.error.exit_code for report in reports if report.error is not None]
     return max(errors, key=SEVERITY.index) if errors else EXIT_CODES[overall]
 

@@ -83,8 +83,8 @@ def verdict_line(verdict: str, text: str) -> Line:
 
 
 def data(text: str) -> None:
-    """Print a result to stdout, with a newline at its end."""
-    text = shown(text)
+    """Print a result to stdout, with a newline at its end; a document that is printed so is as it is in its file."""
+    text = _printable(text)
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
@@ -92,13 +92,21 @@ def shown(text: str) -> str:
     r"""Return a text with all control characters escaped as `\x1b`, except this program's own colours, and without logins.
 
     Names, versions and reasons come from indexes and files of other people. Characters that reverse the writing direction are
-    escaped too, because they make a line look different from its content. All that is printed goes through here, so that the
-    login of an address is not told wherever a person wrote it: what is printed ends up in logs of CI.
+    escaped too, because they make a line look different from its content. Every message goes through here, so that the login of
+    an address is not told wherever a person wrote it: what is printed ends up in logs of CI.
     """
-    if "@" in text:
-        from provisioner.errors import without_userinfo  # imported here because few texts need it
+    return _printable(_masked(text))
 
-        text = without_userinfo(text)
+
+def _masked(text: str) -> str:
+    if "@" not in text:
+        return text
+    from provisioner.errors import without_userinfo  # imported here because few texts need it
+
+    return without_userinfo(text)
+
+
+def _printable(text: str) -> str:
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
     import re  # imported here because few texts need it
@@ -113,16 +121,17 @@ def _escaped(match: re.Match[str]) -> str:
 def json_data(value: object) -> None:
     """Print a JSON document to stdout: keys in the order given, two spaces of indent, non-ASCII text unescaped.
 
-    Characters that stdout cannot encode, or that control a terminal, are escaped as JSON does.
+    Characters that stdout cannot encode, or that control a terminal, are escaped as JSON does. Logins are masked.
     """
     import json
     import re
 
-    text = re.sub(_OBEYED, lambda match: json.dumps(match[0])[1:-1], json.dumps(value, indent=2, ensure_ascii=False))
+    whole = _masked(json.dumps(value, indent=2, ensure_ascii=False))
+    text = re.sub(_OBEYED, lambda match: json.dumps(match[0])[1:-1], whole)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        text = json.dumps(value, indent=2)
+        text = _masked(json.dumps(value, indent=2))
     data(text)
 
 
