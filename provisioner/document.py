@@ -125,14 +125,21 @@ def read_text(path: Path, *, kind: str) -> str:
     """
     try:
         return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise FileError(f"{kind} `{path}` does not exist") from None
-    except IsADirectoryError:
-        raise FileError(f"{kind} `{path}` is a directory, not a file") from None
     except UnicodeDecodeError as error:
         raise FileError(f"{kind} `{path}` is not UTF-8 text (byte {error.start})") from None
     except OSError as error:
-        raise FileError(f"{kind} `{path}` cannot be read: {error.strerror}") from None
+        raise unreadable(str(path), error, kind=kind) from None
+
+
+def unreadable(name: str, error: OSError, *, kind: str) -> FileError:
+    """Return the error of a file, as it was named, that cannot be read; `kind` names the kind of file."""
+    match error:
+        case FileNotFoundError():
+            return FileError(f"{kind} `{name}` does not exist")
+        case IsADirectoryError():
+            return FileError(f"{kind} `{name}` is a directory, not a file")
+        case _:
+            return FileError(f"{kind} `{name}` cannot be read: {error.strerror}")
 
 
 def yaml_text(data: Mapping[str, Any]) -> str:

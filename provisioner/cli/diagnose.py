@@ -84,7 +84,7 @@ def diagnose(
 
 def _read(name: str, last: int) -> Log:
     from provisioner.diagnose.log import read_log
-    from provisioner.document import FileError
+    from provisioner.document import unreadable
     from provisioner.errors import UsageError
 
     if name == STDIN:
@@ -94,12 +94,8 @@ def _read(name: str, last: int) -> Log:
     try:
         with Path(name).open("rb") as stream:
             return read_log(stream, last=last)
-    except FileNotFoundError:
-        raise FileError(f"log `{name}` does not exist") from None
-    except IsADirectoryError:
-        raise FileError(f"log `{name}` is a directory, not a file") from None
     except OSError as error:
-        raise FileError(f"log `{name}` cannot be read: {error.strerror}") from None
+        raise unreadable(name, error, kind="log") from None
 
 
 def _binary(stream: IO[str]) -> IO[bytes]:

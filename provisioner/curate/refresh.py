@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.curate.derive import Deriver
+    from provisioner.curate.derive_wheels import DerivedWheels
+    from provisioner.curate.system_wheels import DerivedSystemWheels
     from provisioner.curate.wheel_index import WheelIndex
     from provisioner.matrix.files import MatrixFiles
 
@@ -229,16 +231,7 @@ def _unless_rows_are_lost(one: Refreshed) -> Refreshed:
 def _wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
     old = files.wheels.content
     found = derive_wheels(old, index, today=options.today, measure=options.measure, keep_going=options.keep_going)
-    derived = found.file
-    return replace(
-        _unchanged(files, WHEELS),
-        after=file_text(derived, header=HEADER),
-        releases=len(derived.wheels),
-        builds=sum(len(row.artefacts) for row in derived.wheels),
-        lost=lost_rows(old, derived),
-        notes=found.notes,
-        unread=found.unread,
-    )
+    return replace(_with_wheels(_unchanged(files, WHEELS), found, header=HEADER), lost=lost_rows(old, found.file))
 
 
 def _system_wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
@@ -247,13 +240,18 @@ def _system_wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> R
     found = derive_system_wheels(
         old, index, known=known, today=options.today, measure=options.measure, keep_going=options.keep_going
     )
+    file = _with_wheels(_unchanged(files, SYSTEM_WHEELS), found, header=SYSTEM_WHEELS_HEADER)
+    return replace(file, lost=lost_system_wheels(old, found.file))
+
+
+def _with_wheels(file: Refreshed, found: DerivedWheels | DerivedSystemWheels, *, header: str) -> Refreshed:
+    """Return a file of `APART` with the rows of wheels that were derived for it."""
     derived = found.file
     return replace(
-        _unchanged(files, SYSTEM_WHEELS),
-        after=file_text(derived, header=SYSTEM_WHEELS_HEADER),
+        file,
+        after=file_text(derived, header=header),
         releases=len(derived.wheels),
         builds=sum(len(row.artefacts) for row in derived.wheels),
-        lost=lost_system_wheels(old, derived),
         notes=found.notes,
         unread=found.unread,
     )
