@@ -19,6 +19,7 @@ from provisioner.cli.catalogue import COMMANDS
 from provisioner.cli.commands import load_command
 from provisioner.cli.options import FormatOption, OutputFormat
 from provisioner.errors import RefusedError, UnavailableError
+from tests.leaving import leave
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,13 +46,6 @@ def trial(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., object]], 
         monkeypatch.setitem(COMMANDS, "trial", ("Try something", ("provision trial",)))
 
     return register
-
-
-def leave(*words: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 def refuse(output_format: FormatOption = OutputFormat.TEXT) -> None:

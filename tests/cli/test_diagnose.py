@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.cli.app import main
+from tests.leaving import leave
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,13 +41,6 @@ NVRM: API mismatch: the client has the version 535.54.03, but
 NVRM: this kernel module has the version 530.30.02.  Please
 """,
 }
-
-
-def leave(*words: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 def written(folder: Path, name: str) -> str:

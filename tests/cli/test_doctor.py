@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.cli.app import main
+from tests.leaving import leave
 from tests.pseudo_terminal import on_a_terminal
 
 ROOT = Path(__file__).parents[2]
@@ -19,13 +19,6 @@ HOSTS = ROOT / "tests/fixtures/hosts"
 LOCK = ROOT / "tests/fixtures/locks/pylock.cuda-12.toml"
 
 RUN = "import sys\nfrom provisioner.cli.app import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
-
-
-def leave(*words: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 @pytest.fixture(autouse=True)

@@ -6,19 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.cli.app import main
 from provisioner.host.profile import host_from_document, load_profile, profile_names
 from provisioner.spec.load import load_spec
+from tests.leaving import leave
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def leave(*words: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 @pytest.fixture

@@ -8,19 +8,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.cli.app import main
 from provisioner.spec.load import load_spec
+from tests.leaving import leave
 from tests.unit.importers.test_samples import CASES, SAMPLES
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def leave(*words: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 @pytest.fixture

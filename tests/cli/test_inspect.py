@@ -7,22 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.cli.app import main
 from provisioner.document import parse_document
 from provisioner.host.inventory import read_inventory
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.workflow.inputs import catalogue_of
+from tests.leaving import leave
 
 HOSTS = Path(__file__).parents[1] / "fixtures/hosts"
 NODES = Path(__file__).parents[1] / "fixtures/nodes/cluster.json"
-
-
-def leave(*words: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 def test_a_saved_machine_is_printed_as_yaml(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,25 +9,18 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.browse.validation_page import validation_page
-from provisioner.cli.app import main
 from provisioner.document import write_text
 from provisioner.evidence.junit import junit_text
 from provisioner.evidence.statement import evidence_path, read_evidence, write_evidence
 from provisioner.lock.format.file import write_lock
 from provisioner.validate.local_engine import LocalEngine
+from tests.leaving import leave
 from tests.unit.validate.locks import lock_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
-
-
-def leave(*words: str) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main(words)
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 @pytest.fixture

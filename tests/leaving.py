@@ -1,0 +1,15 @@
+"""Run the program within the process of a test, as a shell would run it."""
+
+from __future__ import annotations
+
+import pytest
+
+from provisioner.cli.app import main
+
+
+def leave(*words: str) -> int:
+    """Run a command line and return its exit code."""
+    with pytest.raises(SystemExit) as stopped:
+        main(words)
+    assert isinstance(stopped.value.code, int)
+    return stopped.value.code
