@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.errors import ProvisionError
-    from provisioner.validate.engine import BuildRequest, Log
+    from provisioner.validate.engine import BuildRequest, Finished, Log
 
 SHOWN_LINES = 12
 """The number of output lines of a failed build, the last ones, that its error shows."""
@@ -39,6 +39,14 @@ _OUT_OF_REACH = re.compile(
     re.IGNORECASE,
 )
 """Error messages of builds that lack network, a login, trusted certificates, disk or engine: nothing is said about the lock."""
+
+_DAMAGED_CACHE = re.compile(
+    r"ERROR: (?:.*: )?(?:layer does not exist|failed to prepare \S+: open \S+/overlay2/\S+: no such file or directory)"
+)
+"""Error messages of a BuildKit whose cache names layers that are gone, as after images were removed while others were built.
+
+https://github.com/moby/moby/issues/36573 and https://github.com/moby/moby/issues/41595 are open; measured with Docker 20.10.
+"""
 
 _CAUSES = (
     re.compile(r"(?:[\d.]+ )?\s*╰─▶ (.+)"),
@@ -61,13 +69,23 @@ class CommandBuilder(Struct, frozen=True):
     environment: tuple[tuple[str, str], ...] = ()
 
     def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build the image and return its id; raises `BuildFailedError` or `EngineError` with the last lines of the output."""
+        """Build the image and return its id; raises `BuildFailedError` or `EngineError` with the last lines of the output.
+
+        A build that fails for a damaged cache is done again without the cache.
+        """
         with tempfile.TemporaryDirectory(prefix="provision-build-") as scratch:
             identity = Path(scratch) / "image-id"
-            finished = stream(self._arguments(request, identity), log, environment=dict(self.environment))
+            finished = self._run(request, identity, log)
+            if is_cache_damaged(finished):
+                log("the engine's build cache names layers that are gone: building again without the cache")
+                finished = self._run(request, identity, log, "--no-cache")
             if finished.exit_code != 0:
-                raise build_failure(request.tag, (finished.stderr + finished.stdout).splitlines())
+                raise build_failure(request.tag, _output(finished))
             return Built(image=identity.read_text(encoding="utf-8").strip(), tag=request.tag, method=self.method)
+
+    def _run(self, request: BuildRequest, identity: Path, log: Log, *options: str) -> Finished:
+        command = [*self.command, *options, *self._arguments(request, identity)]
+        return stream(command, log, environment=dict(self.environment))
 
     def _arguments(self, request: BuildRequest, identity: Path) -> list[str]:
         options = ["--file", str(request.dockerfile), "--tag", request.tag, "--iidfile", str(identity)]
@@ -77,7 +95,16 @@ class CommandBuilder(Struct, frozen=True):
             options += ["--network", request.network]
         for name, path in sorted(request.secrets.items()):
             options += ["--secret", f"id={name},src={path}"]
-        return [*self.command, *options, str(request.context)]
+        return [*options, str(request.context)]
+
+
+def is_cache_damaged(finished: Finished) -> bool:
+    """Return whether a build failed because the cache of its engine names layers that are gone."""
+    return finished.exit_code != 0 and any(_DAMAGED_CACHE.search(line) for line in _output(finished)[-60:])
+
+
+def _output(finished: Finished) -> list[str]:
+    return (finished.stderr + finished.stdout).splitlines()
 
 
 def build_failure(tag: str, lines: list[str]) -> ProvisionError:
@@ -88,6 +115,9 @@ def build_failure(tag: str, lines: list[str]) -> ProvisionError:
     """
     printed = [line.rstrip() for line in lines if line.strip()]
     last = failed_step(printed)[-SHOWN_LINES:]
+    if any(_DAMAGED_CACHE.search(line) for line in printed[-60:]):
+        prune = ("remove the engine's build cache: docker builder prune --all",)
+        return EngineError(f"the engine lost layers while it built `{tag}`", causes=last, hints=prune)
     sign = next((match for line in printed[-60:] if (match := _OUT_OF_REACH.search(line))), None)
     if sign is not None:
         hints = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import tempfile
 from pathlib import Path
@@ -104,7 +105,7 @@ def compare_image(lock: Lock, built: Built, engine: Engine, *, lock_file_name: s
         yield from compare_config(expected, platform, image, is_built_here=bool(built.tag))
 
 
-def build(source: Source, engine: Engine, log: Log, *, platform: str, network: str) -> Built:
+def build(source: Source, engine: Engine, log: Log, *, platform: str, network: str, is_kept: bool) -> Built:
     """Build the recipe of a lock; raises `BuildFailedError` or `EngineError`.
 
     The context has only the files that a recipe mounts. An edited recipe may use others: its context is the folder of the lock,
@@ -123,7 +124,7 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
         request = BuildRequest(
             context=context,
             dockerfile=dockerfile,
-            tag=_tag(source.lock),
+            tag=_tag(source.lock, is_kept=is_kept),
             platform=platform,
             secrets=build_secrets(recipe.text),
             network=network,
@@ -131,9 +132,13 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
         return engine.build(request, log)
 
 
-def _tag(lock: Lock) -> str:
-    """Return the tag of the image, in a namespace of this program, so that no image of the user is replaced or removed."""
-    return f"provision-validate/{lock.name.lower()}:{tag(lock)}"
+def _tag(lock: Lock, *, is_kept: bool) -> str:
+    """Return the tag of the image, in a namespace of this program, so that no image of the user is replaced or removed.
+
+    An image that is removed after its checks has a tag that no other run uses: two runs may validate one lock at a time.
+    """
+    own = "" if is_kept else f"-{secrets.token_hex(4)}"
+    return f"provision-validate/{lock.name.lower()}:{tag(lock)}{own}"
 
 
 def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:

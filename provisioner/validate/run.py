@@ -194,8 +194,9 @@ def _image(source: Source | None, engine: Engine, options: Options, log: Log) ->
         return engine.find(options.image, log), ()
     if source is None:
         return Built(), ()
+    named = {"platform": options.platform, "network": options.build_network}
     try:
-        return build(source, engine, log, platform=options.platform, network=options.build_network), ()
+        return build(source, engine, log, **named, is_kept=options.keep_image), ()
     except BuildFailedError as error:
         note = "\n".join(error.causes) or error.message
         field = FieldReport(name="build", locked="builds", measured="failed", verdict="no", note=note)

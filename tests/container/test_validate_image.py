@@ -20,11 +20,13 @@ from tests.loopback_index import LoopbackIndex
 from tests.unit.validate.locks import failed
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from provisioner.evidence.report import Report
     from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
+    from provisioner.validate.engine import Finished
     from tests.container.image_locks import Wheelhouse
 
 pytestmark = pytest.mark.docker
@@ -67,6 +69,23 @@ def test_the_image_is_gone_afterwards_unless_it_is_to_be_kept(engine: DockerEngi
     assert image.id == kept.image
     engine.remove(tag)
     engine.remove(tag)
+
+
+def test_a_run_leaves_the_image_of_another_one_alone(
+    engine: DockerEngine, wheelhouse: Wheelhouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other run builds the same lock, measures it and removes its image before the container of this one starts."""
+    wheelhouse.add("demo", "1.5")
+    lock = wheelhouse.lock()
+    run, others = engine.run, []
+
+    def run_after_another(request: RunRequest, log: Callable[[str], None]) -> Finished:
+        monkeypatch.setattr(engine, "run", run)
+        others.append(validated(lock, wheelhouse, engine).verdict)
+        return run(request, log)
+
+    monkeypatch.setattr(engine, "run", run_after_another)
+    assert (validated(lock, wheelhouse, engine).verdict, others) == ("yes", ["yes"])
 
 
 def test_a_wheel_that_was_exchanged_does_not_build(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:

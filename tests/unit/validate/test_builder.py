@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
-from provisioner.validate.builder import build_failure, docker_builder, failed_step, reason_of
+from provisioner.validate.builder import CommandBuilder, build_failure, docker_builder, failed_step, reason_of
 from provisioner.validate.engine import BuildFailedError, BuildRequest, EngineError
 
 HOST = "unix:///run/engine.sock"
@@ -115,6 +116,43 @@ def test_a_build_that_could_not_reach_what_it_needs_tells_nothing_about_the_lock
     assert isinstance(error, EngineError)
     assert error.message == f"the build of `t:1` could not reach what it needs: {sign}"
     assert error.exit_code == 3
+
+
+DAMAGED = (
+    "#18 exporting layers done",
+    "#18 ERROR: layer does not exist",
+    "#14 ERROR: failed to prepare w5efgiw8jf: open /var/lib/docker/overlay2/y2ognsp3/committed: no such file or directory",
+)
+"""What Docker 20.10 printed when its cache named layers that had been removed: the first line is no error."""
+
+
+@pytest.mark.parametrize("line", DAMAGED[1:])
+def test_a_damaged_cache_tells_nothing_about_the_lock(line: str) -> None:
+    error = build_failure("t:1", [*RECORDED[:3], line])
+    assert isinstance(error, EngineError)
+    assert (error.message, error.exit_code) == ("the engine lost layers while it built `t:1`", 3)
+
+
+@pytest.mark.parametrize(("is_healed", "error"), [(True, None), (False, EngineError)])
+def test_a_build_with_a_damaged_cache_is_done_again_without_it(
+    *, is_healed: bool, error: type[EngineError] | None, tmp_path: Path
+) -> None:
+    builder = tmp_path / "builder"
+    healed = "for word; do case $last in --iidfile) printf sha256:1 >$word;; esac; last=$word; done; exit 0"
+    builder.write_text(
+        f"""#!/bin/sh
+echo "$*" >>{tmp_path}/calls
+case $* in *--no-cache*) {healed if is_healed else ""};; esac
+echo '{DAMAGED[1]}' >&2; exit 1
+"""
+    )
+    builder.chmod(0o755)
+    request = BuildRequest(context=tmp_path, dockerfile=tmp_path / "Dockerfile", tag="t:1")
+    lines: list[str] = []
+    with pytest.raises(error) if error else nullcontext():
+        assert CommandBuilder("trial", (str(builder),)).build(request, lines.append).image == "sha256:1"
+    assert [call.startswith("--no-cache ") for call in (tmp_path / "calls").read_text().splitlines()] == [False, True]
+    assert "the engine's build cache names layers that are gone: building again without the cache" in lines
 
 
 @pytest.mark.parametrize(
