@@ -42,7 +42,10 @@ install_missing() {
     say "installing$packages"
     # A package that starts its service on installation would race with the engine started below.
     blocked=/usr/sbin/policy-rc.d
-    [ -e "$blocked" ] && blocked= || { printf '#!/bin/sh\nexit 101\n' >"$blocked"; chmod 755 "$blocked"; }
+    if [ ! -e "$blocked" ]; then
+        trap 'rm -f "$blocked"' EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$blocked"; chmod 755 "$blocked"
+    fi
     apt-get -q -o Acquire::Retries=3 update >&2 || fail "apt-get update failed"
     # From Debian 13 on the client and its BuildKit plug-in are packages of their own.
     case $packages in
@@ -55,7 +58,6 @@ install_missing() {
     # shellcheck disable=SC2086 # a list of words
     DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 --no-install-recommends install $packages >&2 \
         || fail "cannot install$packages"
-    [ -z "$blocked" ] || rm -f "$blocked"
 }
 
 # Debian's default unit files are not used: without systemd they cannot be, and with it the settings would be the machine's.

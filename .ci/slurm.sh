@@ -34,12 +34,14 @@ install_missing() {
     say "installing$packages"
     # Packages that start their services on installation would take the ports and fail for want of a configuration.
     blocked=/usr/sbin/policy-rc.d
-    if [ -e "$blocked" ]; then blocked=; else printf '#!/bin/sh\nexit 101\n' >"$blocked"; chmod 755 "$blocked"; fi
+    if [ ! -e "$blocked" ]; then
+        trap 'rm -f "$blocked"' EXIT
+        printf '#!/bin/sh\nexit 101\n' >"$blocked"; chmod 755 "$blocked"
+    fi
     apt-get -q -o Acquire::Retries=3 update >&2 || fail "apt-get update failed"
     # shellcheck disable=SC2086 # a list of words
     DEBIAN_FRONTEND=noninteractive apt-get -q -y -o Acquire::Retries=3 --no-install-recommends install $packages >&2 \
         || fail "cannot install$packages"
-    [ -z "$blocked" ] || rm -f "$blocked"
 }
 
 start_munge() {
