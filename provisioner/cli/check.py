@@ -53,6 +53,15 @@ CheckFormatOption = Annotated[
     ),
 ]
 
+ReportOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--report",
+        metavar="FORMAT=FILE",
+        help="Write a report for a tool of CI as well, such as sarif=check.sarif; give it several times.",
+    ),
+]
+
 FixOption = Annotated[
     bool,
     typer.Option("--fix", help="Render files again that are missing or merely stale; never what may be edited by hand."),
@@ -118,8 +127,10 @@ def check(
     fix: FixOption = False,
     hosts: HostsOption = None,
     format: CheckFormatOption = CheckFormat.TEXT,  # noqa: A002 - the option is called --format
+    report: ReportOption = None,
 ) -> int:
     """Say whether locks and rendered files still hold; works offline, unless --changes asks what solving again would change."""
+    from provisioner.cli.check_formats.asked import reports_asked, write_reports
     from provisioner.cli.display import data, json_data, step, talk, warn
     from provisioner.words.notice import notice_words
     from provisioner.workflow.checking import Question, worst
@@ -127,6 +138,7 @@ def check(
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.repository import check_repository, with_stranded
 
+    asked = reports_asked(report or ())
     question = Question(
         hosts=tuple(host or ()),
         matrix=matrix,
@@ -148,6 +160,7 @@ def check(
                 reports = tuple(anew.get(report.path, report) for report in reports)
         if hosts:
             reports = with_stranded(reports, hosts, checked.matrix)
+    write_reports(asked, reports)
     if format in {CheckFormat.TEXT, CheckFormat.JSON}:  # other formats say at which line an error stands
         _raise_if_all_failed(reports)
     for path in checked.skipped:
@@ -163,11 +176,9 @@ def check(
     elif format is CheckFormat.TEXT:
         _tell(reports)
     else:
-        from provisioner.cli.check_formats import formatted
-        from provisioner.cli.check_formats.remark import environments_of
-        from provisioner.errors import without_userinfo
+        from provisioner.cli.check_formats.asked import report_text
 
-        data(without_userinfo(formatted(format, environments_of(reports))))
+        data(report_text(format, reports))
     errors = [report.error.exit_code for report in reports if report.error is not None]
     return max(errors, key=SEVERITY.index) if errors else EXIT_CODES[overall]
 

@@ -128,6 +128,35 @@ def test_the_same_findings_are_the_same_bytes_without_paths_of_this_machine(proj
     assert "provision.yaml" in first.out
 
 
+def test_one_run_writes_as_many_reports_as_wanted(project: Project) -> None:
+    assert project.run("solve").code == 0
+    project.write(changed("packages: ['alpha<2', 'beta<2']"))
+    wanted = {name: project.run("check", "--format", name).out for name in NAMES}
+    told = project.run("check")
+    outcome = project.run("check", *(word for name in NAMES for word in ("--report", f"{name}=found.{name}")))
+    assert (outcome.code, outcome.out) == (1, told.out)
+    assert {name: (project.folder / f"found.{name}").read_text() for name in NAMES} == wanted
+
+
+def test_a_report_is_written_of_files_that_cannot_be_read(project: Project) -> None:
+    project.write("name = [\n", name=LOCK)
+    assert project.run("check", LOCK, "--report", "gitlab=found.json").code == 2
+    (found,) = json.loads((project.folder / "found.json").read_text())
+    assert found["location"] == {"path": LOCK, "lines": {"begin": 1}}
+
+
+def test_every_mistake_of_the_reports_asked_for_is_told_before_anything_is_checked(project: Project) -> None:
+    outcome = project.run("check", "--report", "text=a", "--report", "sarif=", "--report", "sarif=b", "--report", "junit=b")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.splitlines() == [
+        "error: `--report text=a` is not FORMAT=FILE  [bad-usage]",
+        "  `--report sarif=` is not FORMAT=FILE",
+        "  `--report junit=b` names a file for a second time",
+        "",
+        "hint: formats are sarif, junit, github, gitlab: --report sarif=check.sarif",
+    ]
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_file_that_cannot_be_read_stands_at_its_line(project: Project, name: str) -> None:
     project.write("name = [\n", name=LOCK)
