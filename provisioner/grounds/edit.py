@@ -297,6 +297,31 @@ class SetRuns(Edit, frozen=True, kw_only=True):
         return replace(request, spec=replace(request.spec, runs=self.runs))
 
 
+class CompileFromSource(Edit, frozen=True, kw_only=True):
+    """An edit that locks the system alone, with a framework that is compiled from source, and asks for the script of the host.
+
+    `requirement` is the range in `requires:`, and `distribution` is left out of `packages:`, because no index has that build.
+    The result is solved with `--stack-only`.
+    """
+
+    name: str
+    requirement: str
+    distribution: str
+
+    @property
+    def component(self) -> str:
+        return self.name
+
+    @property
+    def change(self) -> str:
+        return f"{self.requirement} compiled from source"
+
+    def apply(self, request: Request) -> Request:
+        left = DropDistribution(name=self.name, distribution=self.distribution).apply(request).spec
+        requires = {**left.requires, self.name: self.requirement}
+        return replace(request, spec=replace(left, requires=requires, outputs=("host-script",)))
+
+
 class SetExtras(Edit, frozen=True, kw_only=True):
     """An edit that requires a distribution in `packages:` with other extras.
 

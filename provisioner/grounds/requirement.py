@@ -50,6 +50,9 @@ class Relation(Struct, frozen=True):
 FILES = "files"
 """The object of the relation between a distribution and the Pythons and platforms that it has files for."""
 
+WHEEL = "a wheel"
+"""The object of the relation between a framework and the wheels that it is installed from."""
+
 
 class SameChoice(Struct, frozen=True):
     """Two names that stand for one choice: a distribution with extras, and that distribution."""

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from provisioner.errors import UnavailableError
 from provisioner.grounds.choice import NothingMeets, RuledOut
 from provisioner.grounds.predicate import Needs, NeedsDriver, NoFile
-from provisioner.grounds.requirement import PYTHON_ATTEMPT, AsksWhyNot, Entails, Relation
+from provisioner.grounds.requirement import PYTHON_ATTEMPT, WHEEL, AsksWhyNot, Entails, Relation
 from provisioner.grounds.series import NewerSeries
 from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, instance_of, system_half
 from provisioner.resolver.explain.conflict import described, needed_members
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate, Key
 
-PYTORCH_WHEEL = Relation(PYTORCH.name, "a wheel")
+PYTORCH_WHEEL = Relation(PYTORCH.name, WHEEL)
 
 MOST_SERIES = 40
 """The number of newer series that are looked at, the newest first."""

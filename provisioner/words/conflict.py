@@ -311,6 +311,9 @@ def edit_words(edit: Edit) -> str:
             return f"target.platform {edit.change}"
         case edits.SetRuns(runs=runs, before=before):
             return f"runs: {runs}{f' instead of `{before}`' if before else ''}"
+        case edits.CompileFromSource(name=name, requirement=requirement):
+            wanted = f"`requires: {{{name}: '{requirement}'}}` and `outputs: [host-script]`"
+            return f"compiling {name} on the host, with {wanted} and `provision solve --stack-only`,"
         case edits.SetExtras(before=before, name=name):
             return f"{edit.change} instead of `{name}[{before}]`"
         case edits.LeaveWsl1():

@@ -141,6 +141,39 @@ def test_the_last_mac_is_led_to_a_pytorch_that_nobody_publishes(project: Project
     assert "export TORCH_CUDA_ARCH_LIST=6.1" in text
 
 
+@pytest.mark.parametrize(
+    ("asked", "wanted"),
+    [
+        ("packages: ['torch>=1.5']", "`requires: {pytorch: '>=1.5'}`"),
+        ("requires: {pytorch: '>=1.5,<1.8'}", "`requires: {pytorch: '>=1.5,<1.8'}`"),
+        ("packages: [torch]", "`requires: {pytorch: '*'}`"),
+    ],
+)
+def test_a_wish_that_only_a_build_from_source_meets_is_shown_the_way(project: Project, asked: str, wanted: str) -> None:
+    start = f"name: trainer\ntarget: {{platform: macos/x86_64, host: {{{MAC}}}}}\nruns: host\n"
+    project.write(f'{start}{asked}\nindexes: [{{name: local, url: "INDEX/simple"}}]\n')
+    refused = project.run("solve")
+    assert refused.code == 1
+    hint = next(line for line in refused.err.splitlines() if line.startswith("hint: "))
+    way = f"{wanted} and `outputs: [host-script]` and `provision solve --stack-only`"
+    assert hint.startswith(f"hint: compiling pytorch on the host, with {way}, would do: gives cuda ")
+    assert hint.endswith(" (unverified)")
+    project.write(f"{start}{wanted.strip('`')}\noutputs: [host-script]\n")
+    outcome = project.run("solve", "--stack-only")
+    assert outcome.code == 0, outcome.err
+    found = read_lock(project.folder / "pylock.trainer.toml").stack.host_setups[0].build
+    assert found is not None
+    assert f"pytorch {found.version}+" in hint
+    assert "setup.py" in (project.folder / "host.sh").read_text()
+
+
+def test_what_is_compiled_has_no_hint_in_a_container(project: Project) -> None:
+    project.write(
+        f"name: trainer\ntarget: {{platform: linux/amd64, host: {{{UBUNTU}, {V100}}}}}\nrequires: {{pytorch: '>=99'}}\n"
+    )
+    assert "compiling" not in project.run("solve", "--dry-run").err
+
+
 def test_what_no_row_says_is_not_guessed(project: Project) -> None:
     write(project, f"{UBUNTU}, {H100}", 'pytorch: "2.5.*", python: "3.12", driver: "550.*"')
     outcome = project.run("solve", "--stack-only")

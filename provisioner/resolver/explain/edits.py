@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 from packaging.requirements import Requirement as Pep508
+from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import RUNTIMES
 from provisioner.components import COMPONENTS, CUDA_LIBRARIES, DRIVERS, FRAMEWORKS, Effort
@@ -21,6 +22,7 @@ from provisioner.errors import ProvisionError
 from provisioner.grounds.edit import (
     LEFT_OUT,
     AddDistributions,
+    CompileFromSource,
     DropBound,
     DropComponent,
     DropDistribution,
@@ -41,6 +43,7 @@ from provisioner.grounds.edit import (
 )
 from provisioner.grounds.predicate import NeedsLibraries
 from provisioner.grounds.requirement import (
+    WHEEL,
     CompilesOnlyFor,
     Constrains,
     Entails,
@@ -56,7 +59,7 @@ from provisioner.grounds.requirement import (
 )
 from provisioner.resolver.explain.relaxable import Relaxable, installed, nearest, today
 from provisioner.resolver.python.libraries import LIBRARIES, cuda_of
-from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Requirement, Within, build_of
+from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Requirement, Within, build_of, is_of_system
 from provisioner.resolver.rules.facts import virtualizations
 from provisioner.resolver.rules.images import KINDS, images_named
 from provisioner.resolver.rules.lifecycle import is_prerelease
@@ -281,6 +284,25 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
             yield from ((policy, image) for image in images if image.base.startswith("cuda-"))
     yield from _containers(request, groups)
     yield from _wsl(request, groups)
+
+
+def from_source(instance: ProblemInstance, groups: tuple[Group, ...]) -> CompileFromSource | None:
+    """Return the edit that compiles a framework on the host, if its builds without wheels are in the conflict; else None.
+
+    The matrix has to say how it is compiled on the system of the target.
+    """
+    request = instance.problem.request
+    systems = [f"{one.host.os.id} {one.host.os.version}" if one.host.os is not None else "" for one in request.hosts]
+    if request.runs != "host":
+        return None
+    for row in instance.problem.matrix.source_builds:
+        if Relation(row.component, WHEEL) in groups and all(is_of_system(system, row.os) for system in systems):
+            name = COMPONENTS[row.component].distribution
+            lines = [str(one.specifier) for one in map(Pep508, request.spec.packages) if canonicalize_name(one.name) == name]
+            ranges = dict.fromkeys((request.spec.requires.get(row.component, "*"), *lines))
+            requirement = ",".join(text for text in ranges if text not in {"", "*"}) or "*"
+            return CompileFromSource(name=row.component, requirement=requirement, distribution=name)
+    return None
 
 
 def without_gpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:

@@ -24,6 +24,7 @@ from provisioner.resolver.explain.edits import (
     edit_of,
     edits_of_inputs,
     fewer_hosts,
+    from_source,
     is_python_in,
     left_out,
     other_pythons,
@@ -142,6 +143,7 @@ def fixes(
             found.append(working)
         tried = chain(edits_of_inputs(instance, groups), fewer_hosts(instance, search, groups))
         found.extend(_of_inputs(instance, tried, solve_again, known=found, costs=costs))
+        found.extend(_compiled(instance, groups, costs))
         if all(one.is_last_resort for one in found):
             found.extend(_of_inputs(instance, without_gpu(instance, groups), solve_again, known=found, costs=costs))
     if not found and (last := among_members.smallest(groups)) is not None:
@@ -208,6 +210,13 @@ def _solve_system_again(problem: Problem, request: Request) -> Outcome | None:
     instance = ProblemInstance(rejoined(problem, request))
     pins = decide(instance)
     return None if pins is None else outcome(instance, pins)
+
+
+def _compiled(instance: ProblemInstance, groups: tuple[Group, ...], costs: Costs) -> Iterator[Working]:
+    """Yield the edit that compiles a framework on the host, if the system alone has an answer with it."""
+    edit = from_source(instance, groups)
+    if edit is not None and (found := _solve_system_again(instance.problem, edit.apply(instance.problem.request))) is not None:
+        yield Working(edits=(edit,), costs=(costs.of_edit(edit),), outcome=found)
 
 
 def _outcome_of(solve_again: SolveAgain, request: Request, edits: Sequence[Edit]) -> Outcome | None:

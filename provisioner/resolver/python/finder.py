@@ -24,7 +24,7 @@ from provisioner.grounds.predicate import (
     RequiresFile,
     Unpublished,
 )
-from provisioner.grounds.requirement import FILES, Entails, Relation, SameChoice, Subject
+from provisioner.grounds.requirement import FILES, WHEEL, Entails, Relation, SameChoice, Subject
 from provisioner.grounds.source import Index, Metadata
 from provisioner.index.direct_reference import shown_url
 from provisioner.index.markers import Markers, marker_environment
@@ -395,7 +395,7 @@ class PackageFinder:
                 name=PYTORCH.name,
                 subject=Subject(TORCH.name, candidate.label),
                 predicate=NoWheel(problem),
-                relation=Relation(PYTORCH.name, "a wheel"),
+                relation=Relation(PYTORCH.name, WHEEL),
                 cited=Index(build.index),
             )
             others = {one.label for one in self._problem.domains[Key("python")]} - {self.environment.python}
@@ -541,7 +541,7 @@ class PackageFinder:
 
 def _unpublished(candidate: Candidate) -> Requirement:
     """Return the requirement of a build without a published file, which cannot be met: the build could not be locked."""
-    ground = candidate.entails(Unpublished(), Relation(candidate.key.component, "a wheel"))
+    ground = candidate.entails(Unpublished(), Relation(candidate.key.component, WHEEL))
     return Requirement(Key("platform"), Labelled(frozenset()), ground)
 
 
