@@ -47,6 +47,14 @@ class ProvisionError(Exception):
         for note in (*causes, *(f"hint: {hint}" for hint in hints)):
             self.add_note(note)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what another process needs to have this error, too: an error is not made from its `args` alone."""
+        return _as_raised, (type(self), self.args), self.__dict__
+
+
+def _as_raised(kind: type[ProvisionError], args: tuple[object, ...]) -> ProvisionError:
+    return kind.__new__(kind, *args)
+
 
 class UsageError(ProvisionError):
     """Raised when the command line asks for something that does not exist, or contradicts itself."""

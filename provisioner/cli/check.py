@@ -136,7 +136,7 @@ def check(
     from provisioner.workflow.checking import Question, worst
     from provisioner.workflow.mending import mend
     from provisioner.workflow.progress import Progress
-    from provisioner.workflow.repository import check_repository, with_stranded
+    from provisioner.workflow.repository import check_repository, processors, with_stranded
 
     asked = reports_asked(report or ())
     question = Question(
@@ -150,7 +150,7 @@ def check(
         is_strict=strict,
     )
     with step("Checking", (progress := Progress()).__str__):
-        checked = check_repository(paths or [Path()], question, progress)
+        checked = check_repository(paths or [Path()], question, progress, processes=processors())
         reports = checked.reports
         if fix:
             fixed = {report.path: mend(report) for report in reports}

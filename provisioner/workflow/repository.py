@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -14,7 +17,7 @@ from provisioner.workflow.discovery import name_findings, scope_of
 from provisioner.workflow.locating import places_of, whole
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from provisioner.grounds.finding import StrandedHosts
@@ -31,14 +34,32 @@ class Checked(Struct, frozen=True, kw_only=True):
     matrix: Matrix
 
 
-def check_repository(paths: Sequence[Path], question: Question, progress: Progress | None = None) -> Checked:
+LOCKS_OF_A_PROCESS = 4
+"""The fewest locks for which a process is started: a start takes some 20 milliseconds, and a lock some 80."""
+
+
+def processors() -> int:
+    """Return how many processes can be run at a time; 1 where none is forked: on Windows, and on macOS, where it is unsafe."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+
+
+def check_repository(
+    paths: Sequence[Path], question: Question, progress: Progress | None = None, *, processes: int = 1
+) -> Checked:
     """Check every environment that some files and folders are about, offline unless the question asks the indexes.
 
-    An error about one lock is in its report. Raises the errors of `scope_of`, and of reading the matrix.
+    Many locks are checked by up to `processes` processes at a time, unless indexes are asked. An error about one lock is in
+    its report. Raises the errors of `scope_of`, and of reading the matrix.
     """
     scope = scope_of(paths)
     matrix = cached_matrix(question.matrix)
-    reports = {path: check_lock(path, question, progress, matrix=matrix) for path in scope.locks}
+
+    def check(path: Path) -> Report:
+        return check_lock(path, question, progress, matrix=matrix)
+
+    is_online = question.asks_changes or question.reads_wheels
+    most = 1 if is_online else min(processes, len(scope.locks) // LOCKS_OF_A_PROCESS)
+    reports = dict(zip(scope.locks, _each(check, scope.locks, most), strict=True))
     for path, finding in name_findings(scope.locks):
         report = reports[path]
         places = (*report.places, *places_of((finding,), path, None))
@@ -68,3 +89,30 @@ def with_stranded(reports: Sequence[Report], hosts: Sequence[Path], matrix: Matr
         places = places_of(findings, report.path, None)
         found.append(replace(report, findings=(*report.findings, *findings), places=(*report.places, *places)))
     return tuple(found)
+
+
+def _each(check: Callable[[Path], Report], locks: Sequence[Path], processes: int) -> Iterator[Report]:
+    """Yield the report of each lock, in their order, checked by some processes, which have the matrix without loading it."""
+    if processes < 2:
+        yield from map(check, locks)
+        return
+    import multiprocessing  # loaded only for many locks
+
+    context = multiprocessing.get_context("fork")
+    with context.Pool(processes, initializer=_begin, initargs=(check,)) as pool:  # a fork is given them without a copy
+        yield from pool.imap(_checked, locks)
+
+
+_check: Callable[[Path], Report]
+"""The check of a forked process."""
+
+
+def _begin(check: Callable[[Path], Report]) -> None:
+    """Keep the check of this process, and leave interrupts to the one that forked it."""
+    global _check  # noqa: PLW0603 - what a pool calls is a function of a module
+    _check = check
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _checked(path: Path) -> Report:
+    return _check(path)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
 
+from provisioner.cli.display import failure_data
 from provisioner.lock.format.file import read_lock, write_lock
+from provisioner.workflow.checking import Question, check_lock
+from provisioner.workflow.repository import check_repository
 from tests.project import changed
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
+    from provisioner.workflow.checking import Report
     from tests.project import Project
 
 EVERY_NAME = ("a", "b")
@@ -41,6 +49,42 @@ def repository(project: Project) -> Project:
 def lock_of(name: str) -> str:
     """The path of the lock of an environment."""
     return f"envs/{name}/pylock.{name}.toml"
+
+
+def told(report: Report) -> tuple[object, ...]:
+    """All that a report tells; two errors are alike if they are told alike."""
+    error = None if report.error is None else failure_data(report.error)
+    return report.path, report.findings, report.places, report.preview, report.spec, error
+
+
+def test_many_locks_are_checked_by_several_processes_with_the_same_reports(
+    repository: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked_by = tmp_path / "processes"
+    checked_by.mkdir()
+
+    def check_and_sign(path: Path, *words: Any, **named: Any) -> Report:  # noqa: ANN401 - as they are
+        (checked_by / str(os.getpid())).touch()
+        return check_lock(path, *words, **named)
+
+    monkeypatch.setattr("provisioner.workflow.repository.check_lock", check_and_sign)
+    for number in range(10):
+        folder = repository.folder / f"envs/a{number}"
+        shutil.copytree(repository.folder / "envs/a", folder)
+    repository.write("- no mapping\n", name="envs/a1/provision.yaml")
+    repository.write("name = [\n", name="envs/a2/pylock.a.toml")
+    repository.write(changed("packages: ['alpha<2']"), name="envs/a3/provision.yaml")
+    (repository.folder / "envs/a4/Dockerfile").unlink()
+    (alone, own), (together, others) = (
+        (check_repository([repository.folder], Question(), processes=processes).reports, list(checked_by.iterdir()))
+        for processes in (1, 3)
+    )
+
+    assert [told(one) for one in together] == [told(one) for one in alone]
+    assert [one.path.parent.name for one in alone if one.error is not None] == ["a1", "a2"]
+    assert any(one.findings for one in alone)
+    assert {path.name for path in own} == {str(os.getpid())}
+    assert 2 <= len({path.name for path in others} - {str(os.getpid())}) <= 3
 
 
 def test_a_repository_that_holds_is_one_line(repository: Project) -> None:
