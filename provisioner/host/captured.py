@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 _TREE = ("proc", "etc", "sys", "usr", "System")
 """Folders of which a saved tree of a machine has one at least."""
 
+_ARCHIVES = (".gz", ".tgz", ".tar", ".xz", ".zip", ".zst")
+
 _MOST_BYTES = 64 * 1024 * 1024
 """A report on sixteen GPUs with every clock that they support has four megabytes."""
 
@@ -39,11 +41,13 @@ def read_captured(path: Path, *, gpu_names: Mapping[str, tuple[str, str]], catal
     """Return the machines in a file or folder that was captured elsewhere; `-` is a report of nvidia-smi on stdin.
 
     `gpu_names` is as for `inspect_host`; `catalogue` translates the names of GPUs and systems to those of the matrix. Raises
-    `UsageError` for a folder that is none of these or a file of more than 64 MiB, `FileError` for a file that cannot be read,
-    and `InvalidDocumentError` for a mistake in one.
+    `UsageError` for a folder that is none of these, an archive, or a file of more than 64 MiB; `FileError` for a file that
+    cannot be read; `InvalidDocumentError` for a mistake in one.
     """
     if path.is_dir():
         return _of_folder(path, gpu_names, catalogue)
+    if path.suffix.lower() in _ARCHIVES:
+        raise UsageError(f"`{path}` is an archive", hints=("unpack it, and name the folder",))
     text = _text(path)
     if is_smi_report(text):
         file = "stdin" if path == STDIN else str(path)

@@ -40,6 +40,9 @@ _MOST_DEPTH = 2
 """`oc adm must-gather` puts the folder of each image that it ran into one folder."""
 
 _TOOLKIT = re.compile(r"/container-toolkit:v?(\d+(?:\.\d+)+)")
+_NODE_NAME = re.compile(r"[a-z0-9.-]{1,253}")
+"""The name of a node, a DNS subdomain; it is a part of names of files."""
+
 _SECTIONS = {"Capacity": "capacity", "System Info": "nodeInfo"}
 _INFO = {"Kernel Version": "kernelVersion", "OS Image": "osImage", "Architecture": "architecture"}
 
@@ -144,7 +147,8 @@ def _object(text: str) -> dict[str, Any]:
 def _with_more(node: Node, machines: list[Machine], toolkit: str | None) -> Host:
     """Return the host of a node with what else the operator's must-gather tells: its driver and its container toolkit."""
     host = node.host
-    texts = (machine.text(f"gpu_device_usage_{node.name}.log") for machine in machines)
+    is_name = _NODE_NAME.fullmatch(node.name) is not None
+    texts = (machine.text(f"gpu_device_usage_{node.name}.log") for machine in machines if is_name)
     banner = next((found for text in texts if (found := parse.smi_banner(text))), None)
     if banner is not None and (host.driver is None or host.driver.version is None):
         host = replace(host, driver=Driver(version=banner[0]))

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 KIND = "report of nvidia-smi"
 
-_VERSION = re.compile(r"\d+(?:\.\d+){1,2}")
-_MEBIBYTES = re.compile(r"(\d+) MiB")
+_VERSION = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9}){1,2}")
+_MEBIBYTES = re.compile(r"([0-9]{1,9}) MiB")
+_COUNT = re.compile(r"[0-9]{1,4}")
 _FAILURES = {"GPU is lost": 15, "Unknown Error": 999}
 """What nvidia-smi prints in place of every value of a GPU that does not answer, and the codes of nvmlReturn_t that mean it."""
 
@@ -74,8 +75,10 @@ def _root(text: str, file: str) -> Element:
 
     Its document type is allowed, because each report has one, but nothing outside of the file is read, and no entity expanded.
     """
+    # Text of stdin may hold surrogates in place of bytes that are not UTF-8.
+    content = text.lstrip("\ufeff \t\r\n").encode("utf-8", "replace").decode("utf-8")
     try:
-        root: Element = fromstring(text.lstrip("\ufeff \t\r\n"), forbid_dtd=False, forbid_entities=True, forbid_external=True)
+        root: Element = fromstring(content, forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except ParseError as error:
         line, column = error.position
         raise _invalid(file, f"is not XML: {ErrorString(error.code)}", line=line, column=column + 1) from None
@@ -126,7 +129,7 @@ def _is_of_windows(gpus: list[Element]) -> bool:
 
 def _remarks(root: Element, gpus: list[Element], driver: Driver | None, modes: set[str | None]) -> Iterator[Remark]:
     attached = _value(root, "attached_gpus") or ""
-    if attached.isdecimal() and int(attached) > len(gpus):
+    if _COUNT.fullmatch(attached) and int(attached) > len(gpus):
         yield GpusNotListed(listed=len(gpus), attached=int(attached))
     for index, gpu in enumerate(gpus):
         code = _FAILURES.get((gpu.findtext("product_name") or "").strip())

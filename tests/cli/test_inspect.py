@@ -208,3 +208,10 @@ def test_a_file_that_no_report_can_be_is_refused_unread(capsys: pytest.CaptureFi
         stream.truncate(65 * 1024 * 1024)
     assert leave("inspect", "--from", str(large)) == 2
     assert capsys.readouterr().err.startswith(f"error: `{large}` is larger than 64 MiB  [bad-usage]\n")
+
+
+def test_an_archive_is_to_be_unpacked_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--from", "must-gather.tar.gz") == 2
+    assert capsys.readouterr().err == (
+        "error: `must-gather.tar.gz` is an archive  [bad-usage]\n\nhint: unpack it, and name the folder\n"
+    )
