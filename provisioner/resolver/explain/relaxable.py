@@ -98,7 +98,7 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
     """
     found = []
     extra = {root.ground.group for root in instance.problem.extra}
-    for group in dict.fromkeys((*groups, *_leaders(instance, groups))):
+    for group in dict.fromkeys(_leading(instance, group) for group in groups):
         for parent, requirement in search.members(group)[:1]:
             one = Relaxable(group, requirement.key, requirement, _followers(instance, requirement))
             is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
@@ -124,13 +124,20 @@ def _followers(instance: ProblemInstance, requirement: Requirement) -> tuple[Req
     )
 
 
-def _leaders(instance: ProblemInstance, groups: Sequence[Group]) -> Iterator[Group]:
-    """Yield the groups of the facts with which facts among `groups` change.
+def _leading(instance: ProblemInstance, group: Group) -> Group:
+    """Return the group of the fact with which the fact of `group` changes; `group` itself for any other requirement.
 
-    A proof may name either: that the libraries of a driver are too old, or the driver itself.
+    A fact that differs from the one it should follow is a fault of its own, and can change alone.
     """
-    leaders = {Key(COMPONENTS[one.component].installed_with, one.host) for one in groups if isinstance(one, FactOf)}
-    yield from (one.ground.group for one in instance.roots if one.key in leaders and one.ground.kind == "fact")
+    if not isinstance(group, FactOf) or group.component not in COMPONENTS:
+        return group
+    key = Key(COMPONENTS[group.component].installed_with, group.host)
+    is_in_step = any(
+        group.component in following(host, key.component) and stated(host, group.component) == stated(host, key.component)
+        for host in _hosts(instance, key)
+    )
+    leaders = (one.ground.group for one in instance.roots if is_in_step and one.key == key and one.ground.kind == "fact")
+    return next(leaders, group)
 
 
 def _hosts(instance: ProblemInstance, key: Key) -> Iterator[Host]:
