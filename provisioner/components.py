@@ -318,6 +318,16 @@ _ROWS = (
 COMPONENTS: dict[str, Component] = {row.name: row for row in _ROWS}
 """Every component by its name, from the top of a stack down to the hardware."""
 
+FOLLOWERS: dict[str, tuple[str, ...]] = {
+    leader: tuple(row.name for row in reversed(_ROWS) if row.installed_with == leader and row.move is None)
+    for leader in dict.fromkeys(row.installed_with for row in _ROWS if row.installed_with and row.move is None)
+}
+"""The components that always have the version of another one because they are installed with it, by that other one.
+
+The most expensive to change comes first. See the rules `userspace-driver-is-of-the-kernel-module`,
+`fabric-manager-is-of-the-driver` and `headers-are-of-the-kernel` of the matrix.
+"""
+
 CUDA_LIBRARIES = ("cudnn", "nccl", "tensorrt")
 """The libraries for CUDA that are components, and no part of a toolkit."""
 

@@ -93,6 +93,7 @@ HOMES = {
     "resolvelib": "resolver",
     "pysat": "resolver",
     "requests": "index",
+    "defusedxml": "host",
     "keyring": "index",
     "docker": "validate",
     "junitparser": "evidence",

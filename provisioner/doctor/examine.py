@@ -10,7 +10,7 @@ from provisioner.accelerators import ON_GPUS
 from provisioner.components import ABSENT, COMPONENTS
 from provisioner.doctor.environment import candidates_of, differences_from, requires_of, unmet_requirements
 from provisioner.doctor.faults import machine_faults
-from provisioner.doctor.judge import Judgement, fact_to_doubt, judge, judge_lock, nearest_fix, spec_asking, without_followers
+from provisioner.doctor.judge import Judgement, fact_to_doubt, judge, judge_lock, nearest_fix, spec_asking
 from provisioner.doctor.layers import LAYERS, has_layer, layer_of
 from provisioner.doctor.model import Case, Examination, Layer
 from provisioner.doctor.readings import found_in, wanted_in
@@ -101,7 +101,7 @@ def untold(patient: Patient, examination: Examination) -> tuple[Remark, ...]:
 
 def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Request, list[Fault]]:
     """Return the request for what shall run on the machine, and faults of what is installed and cannot be requested."""
-    target = replace(patient.target, host=without_followers(patient.target.host))
+    target = patient.target
     platform = question.lock.stack.platform if question.lock is not None else platform_of(target.host)
     faults: list[Fault] = []
     if question.lock is not None:

@@ -8,11 +8,10 @@ from msgspec import Struct, convert
 from msgspec.structs import replace
 
 from provisioner.components import COMPONENTS
-from provisioner.grounds.edit import SetFact
 from provisioner.grounds.finding import StaleStack
-from provisioner.host.facts import stated, with_fact
+from provisioner.host.facts import following, stated, with_change, with_fact
 from provisioner.lock.check.stack import stack_findings
-from provisioner.plan.machine import INSTALLED_WITH_DRIVER
+from provisioner.resolver.explain.fixes import applied
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
@@ -96,7 +95,7 @@ def _judged(request: Request, ask: Callable[[Request], _Outcome]) -> Judgement:
         conflicts.append(outcome.conflict)
         fix = nearest_fix(outcome.conflict)
         if fix is not None:
-            mended = applied(fix, mended)
+            mended = applied(mended, fix.edits)
             continue
         fact = fact_to_doubt(outcome.conflict)
         if fact is None or fact in left_out.values():
@@ -118,10 +117,14 @@ def _with_host(request: Request, host: Host) -> Request:
 
 
 def _with_fact_of(host: Host, other: Host, component: str) -> Host:
-    """Return a host with the fact of `other` about a component; a driver's with its flavour."""
+    """Return a host with the facts of `other` about a component and what is installed with it; a driver's with its flavour."""
     if component == "gpu":
         return replace(host, gpus=other.gpus)
-    return replace(host, driver=other.driver) if component == "driver" else with_fact(host, component, stated(other, component))
+    if component == "driver":
+        host = replace(host, driver=other.driver)
+    for name in (component, *following(other, component)):
+        host = with_fact(host, name, stated(other, name))
+    return host
 
 
 def nearest_fix(conflict: Conflict) -> Fix | None:
@@ -139,34 +142,4 @@ def fact_to_doubt(conflict: Conflict) -> str | None:
 
 
 def _without_fact(host: Host, component: str) -> Host:
-    return replace(host, gpus=None) if component == "gpu" else with_fact(host, component, None)
-
-
-def applied(fix: Fix, request: Request) -> Request:
-    """Return a request with the edits of a fix applied; what is installed with a driver changes with it."""
-    for edit in fix.edits:
-        request = edit.apply(request)
-        if isinstance(edit, SetFact) and edit.name == "driver":
-            hosts = tuple(replace(one, host=with_followers(one.host, edit.value)) for one in request.hosts)
-            request = replace(request, hosts=hosts)
-    return request
-
-
-def with_followers(host: Host, driver: str) -> Host:
-    """Return a host whose libraries and services that are installed with a driver have its version, as far as it states any."""
-    for name in INSTALLED_WITH_DRIVER:
-        if stated(host, name) not in {None, "none"}:
-            host = with_fact(host, name, driver)
-    return host
-
-
-def without_followers(host: Host) -> Host:
-    """Return a host without the facts that equal the version of its driver because they are installed with it.
-
-    They go along with any change of the driver, so that a fix need not name them.
-    """
-    driver = stated(host, "driver")
-    for name in INSTALLED_WITH_DRIVER:
-        if driver is not None and stated(host, name) == driver:
-            host = with_fact(host, name, None)
-    return host
+    return replace(host, gpus=None) if component == "gpu" else with_change(host, component, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import RUNTIMES
-from provisioner.components import ABSENT
+from provisioner.components import ABSENT, COMPONENTS, FOLLOWERS
 from provisioner.doctor.environment import layer_of_distribution, locked_version
 from provisioner.doctor.judge import nearest_fix
 from provisioner.doctor.layers import LAYERS, layer_of
@@ -69,9 +69,10 @@ def _facts(row: LayerRow, host: Host) -> Iterator[Part]:
         value = stated(host, name)
         if (name == "driver_module" and driver is None) or name == "host_gcc":  # which is the GCC of the system
             continue
-        if value is None or value == _UNINTERESTING.get(name) or (name == "kernel_headers" and value == stated(host, "kernel")):
+        if value is None or value == _UNINTERESTING.get(name):
             continue
-        if name in {"userspace_driver", "fabric_manager"} and value == driver:
+        leader = COMPONENTS[name].installed_with
+        if name in FOLLOWERS.get(leader, ()) and value == stated(host, leader):
             continue
         yield Part(name=name, value=value)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from provisioner.components import COMPONENTS, Move
+from provisioner.components import COMPONENTS, FOLLOWERS, Move
 from provisioner.doctor import commands
 from provisioner.doctor.judge import spec_asking
 from provisioner.grounds import fault as of
@@ -19,7 +19,7 @@ from provisioner.host.remark import DriverNotLoaded
 from provisioner.index.settings import PYTORCH
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.plan.actions import ActionFinder
-from provisioner.plan.machine import INSTALLED_WITH_DRIVER, machines_of, with_installed_together
+from provisioner.plan.machine import machines_of, with_installed_together
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
 
@@ -163,7 +163,7 @@ class RemedyFinder:
     def _chosen(self, component: str, change: str) -> dict[str, str]:
         """Return the driver, and the flavour of its modules, to install in place of what the machine has; {} if none fits."""
         host = self._request.hosts[0].host
-        for name in ("driver", *INSTALLED_WITH_DRIVER):
+        for name in ("driver", *FOLLOWERS["driver"]):
             host = with_fact(host, name, None)
         hosts = (replace(self._request.hosts[0], host=replace(host, gpus=self._patient.target.host.gpus)),)
         for strategy in ("stable", "newest"):

@@ -14,7 +14,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import ACCELERATORS, accelerator_of_target
-from provisioner.host.facts import with_fact
+from provisioner.host.facts import with_change
 from provisioner.host.model import HostGpu
 
 if TYPE_CHECKING:
@@ -382,7 +382,7 @@ class AddPlatform(Edit, frozen=True, kw_only=True):
 
 
 class SetFact(Edit, frozen=True, kw_only=True):
-    """An edit that changes a fact of a host: another driver, kernel or GPU.
+    """An edit that changes a fact of a host: another driver, kernel or GPU. What is installed with it changes with it.
 
     `today` is the value that the host states now, and `value` the nearest value that works. `sign` is `>=` if higher values
     work, too, `<=` if lower values do, otherwise `==`; `last` is the furthest value that works, "" if there is no limit or no
@@ -429,7 +429,7 @@ class SetFact(Edit, frozen=True, kw_only=True):
     def _changed(self, host: Host) -> Host:
         if self.name == "gpu":
             return replace(host, gpus=tuple(self._changed_gpu(gpu) for gpu in host.gpus or ()))
-        return with_fact(host, self.name, self.value)
+        return with_change(host, self.name, self.value)
 
     def _changed_gpu(self, gpu: HostGpu) -> HostGpu:
         """Return a GPU with the new device and without a product name, or unchanged when its device is not to change."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
-from provisioner.components import COMPONENTS, PRESENT
+from provisioner.components import ABSENT, COMPONENTS, FOLLOWERS, PRESENT
 from provisioner.host.model import Driver, Host, Jetson, OperatingSystem, SecureBoot
 from provisioner.host.parse import GPU_HOLDERS, HANDED_ON
 
@@ -195,3 +195,21 @@ def with_fact(host: Host, component: str, value: str | None) -> Host:
     Raises `KeyError` for a component that profiles do not state.
     """
     return STATED[component].write(host, value)
+
+
+def following(host: Host, component: str) -> tuple[str, ...]:
+    """Return the components of a host that are installed with `component` and therefore change with it, as far as it has any.
+
+    A component that the profile does not state, or states as missing, is none of them.
+    """
+    return tuple(name for name in FOLLOWERS.get(component, ()) if stated(host, name) not in {None, ABSENT})
+
+
+def with_change(host: Host, component: str, value: str | None) -> Host:
+    """Return the host after a change of a component to `value`, or without the fact about it (None).
+
+    What is installed with the component changes with it. Raises `KeyError` for a component that profiles do not state.
+    """
+    for name in (component, *following(host, component)):
+        host = with_fact(host, name, value)
+    return host

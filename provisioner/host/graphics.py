@@ -18,6 +18,8 @@ from provisioner.host.remark import (
     AmdGpusLeftOut,
     DriverMismatch,
     DriverNotLoaded,
+    GpuMemory,
+    GpusDivided,
     GpusNotRun,
     GpusUnknown,
     Remark,
@@ -52,13 +54,15 @@ _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_versio
 class Graphics(Struct, frozen=True, kw_only=True):
     """The GPUs of a machine and their driver; None means unknown, () no GPU.
 
-    `userspace` is the version of libcuda. `remarks` are about facts that could not be determined or that contradict each other.
+    `userspace` is the version of libcuda. `remarks` are about facts that could not be determined or that contradict each other,
+    `unread` about what no rule reads.
     """
 
     driver: Driver | None = None
     userspace: str | None = None
     gpus: tuple[HostGpu, ...] | None = None
     remarks: tuple[Remark, ...] = ()
+    unread: tuple[Remark, ...] = ()
 
 
 def pci_devices(machine: Machine) -> tuple[PciDevice, ...] | None:
@@ -80,8 +84,35 @@ def pci_devices(machine: Machine) -> tuple[PciDevice, ...] | None:
 
 def find_graphics(machine: Machine, *, kernel: str | None, is_wsl: bool, gpu_names: Mapping[str, tuple[str, str]]) -> Graphics:
     """Return the driver and the GPUs of a machine; `gpu_names` maps a PCI device id to product and compute capability."""
-    names = {identity.upper().removeprefix("0X"): named for identity, named in gpu_names.items()}
-    return _Finder(machine, kernel, names, is_wsl=is_wsl).find()
+    return _Finder(machine, kernel, gpu_names, is_wsl=is_wsl).find()
+
+
+def grouped(seen: tuple[SeenGpu, ...], gpu_names: Mapping[str, tuple[str, str]]) -> tuple[HostGpu, ...]:
+    """Return GPUs one by one as kinds of GPUs with their counts.
+
+    `gpu_names` maps a PCI device id to product and compute capability, for a GPU whose driver does not tell them.
+    """
+    known = {identity.upper().removeprefix("0X"): named for identity, named in gpu_names.items()}
+    counted: Counter[tuple[str | None, str | None, str | None]] = Counter()
+    for gpu in seen:
+        name, capability = known.get(gpu.pci_device_id or "", (None, None))
+        counted[gpu.name or name, gpu.compute_capability or capability, gpu.pci_device_id] += 1
+    return tuple(
+        HostGpu(name=name, compute_capability=capability, pci_device_id=identity, count=count)
+        for (name, capability, identity), count in counted.items()
+    )
+
+
+def divided(seen: tuple[SeenGpu, ...]) -> tuple[Remark, ...]:
+    """Return the remark that MIG divides some of the GPUs; () if it divides none."""
+    count = sum(gpu.is_divided is True for gpu in seen)
+    return (GpusDivided(count=count, total=len(seen)),) if count else ()
+
+
+def memory(seen: tuple[SeenGpu, ...]) -> tuple[Remark, ...]:
+    """Return the remark on the memory of the GPUs; () if it is known of none."""
+    sizes = Counter(gpu.memory for gpu in seen if gpu.memory is not None)
+    return (GpuMemory(tuple((count, size) for size, count in sizes.items())),) if sizes else ()
 
 
 class _Finder:
@@ -101,7 +132,8 @@ class _Finder:
         targets = self._amd_targets()
         on_bus = [device for device in devices or () if device.vendor == NVIDIA and device.is_gpu]
         if seen:
-            gpus: tuple[HostGpu, ...] | None = self._grouped(seen)
+            gpus: tuple[HostGpu, ...] | None = grouped(seen, self._gpu_names)
+            self._remarks += divided(seen)
         elif on_bus:
             gpus = self._from_bus(on_bus, has_answer=seen is not None)
         else:
@@ -112,7 +144,7 @@ class _Finder:
             self._remarks.append(AmdGpusLeftOut(len(targets)))
         if driver and driver.version and userspace and userspace != driver.version and not self._is_wsl:
             self._remarks.append(DriverMismatch(userspace=userspace, module=driver.version))
-        return Graphics(driver=driver, userspace=userspace, gpus=gpus, remarks=tuple(self._remarks))
+        return Graphics(driver=driver, userspace=userspace, gpus=gpus, remarks=tuple(self._remarks), unread=memory(seen or ()))
 
     def _ask(self) -> NvmlAnswer:
         """Return what the running driver answers through NVML, else through `nvidia-smi`; for a saved tree, no facts."""
@@ -167,29 +199,14 @@ class _Finder:
             self._remarks.append(SeveralLibcuda(tuple(sorted(found))))
         return found.pop() if len(found) == 1 else None
 
-    def _grouped(self, seen: tuple[SeenGpu, ...]) -> tuple[HostGpu, ...]:
-        counted = Counter(
-            (gpu.name, gpu.compute_capability or self._known(gpu.pci_device_id)[1], gpu.pci_device_id) for gpu in seen
-        )
-        return tuple(
-            HostGpu(name=name, compute_capability=capability, pci_device_id=identity, count=count)
-            for (name, capability, identity), count in counted.items()
-        )
-
-    def _known(self, identity: str | None) -> tuple[str | None, str | None]:
-        return self._gpu_names.get(identity or "", (None, None))
-
     def _from_bus(self, devices: list[PciDevice], *, has_answer: bool) -> tuple[HostGpu, ...]:
         if has_answer:
             self._remarks.append(GpusNotRun(len(devices)))
-        unknown = sorted({device.device for device in devices if device.device not in self._gpu_names})
+        found = grouped(tuple(SeenGpu(pci_device_id=device.device) for device in devices), self._gpu_names)
+        unknown = sorted({gpu.pci_device_id for gpu in found if gpu.pci_device_id and gpu.name is None})
         if unknown:
             self._remarks.append(UnknownGpus(tuple(unknown)))
-        seen = []
-        for device in devices:
-            name, capability = self._known(device.device)
-            seen.append(SeenGpu(name=name, compute_capability=capability, pci_device_id=device.device))
-        return self._grouped(tuple(seen))
+        return found
 
     def _amd_targets(self) -> tuple[str, ...]:
         nodes = self._machine.names("sys/class/kfd/kfd/topology/nodes") or ()

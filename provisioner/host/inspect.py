@@ -52,10 +52,14 @@ _ELF_HEADER_BYTES = 20
 
 
 class Inspection(Struct, frozen=True, kw_only=True):
-    """A host profile read from a machine, and remarks on facts that could not be determined or that contradict each other."""
+    """A host profile read from a machine, and remarks on facts that could not be determined or that contradict each other.
+
+    `unread` are remarks on what is known of the machine and no rule reads.
+    """
 
     host: Host
     remarks: tuple[Remark, ...] = ()
+    unread: tuple[Remark, ...] = ()
 
 
 def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, str]] | None = None) -> Inspection:
@@ -136,7 +140,7 @@ class _Linux:
             virtualization=self._virtualization(),
             jetson=self._jetson(),
         )
-        return Inspection(host=host, remarks=graphics.remarks)
+        return Inspection(host=host, remarks=graphics.remarks, unread=graphics.unread)
 
     def _platform(self) -> PlatformName | None:
         """Return the platform of the machine; None if no file shows its architecture.

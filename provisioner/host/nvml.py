@@ -30,6 +30,12 @@ class _PciInfo(ctypes.Structure):
     )
 
 
+class _Memory(ctypes.Structure):
+    """nvmlMemory_t; all in bytes."""
+
+    _fields_ = (("total", ctypes.c_ulonglong), ("free", ctypes.c_ulonglong), ("used", ctypes.c_ulonglong))
+
+
 class NvmlAnswer(Struct, frozen=True, kw_only=True):
     """The facts that NVML reports, and its failures.
 
@@ -103,11 +109,16 @@ class _Nvml:
         code = self.call("nvmlDeviceGetCudaComputeCapability", handle, ctypes.byref(major), ctypes.byref(minor))
         pci = _PciInfo()
         failed = self.call("nvmlDeviceGetPciInfo_v3", handle, ctypes.byref(pci))
+        memory, mig, pending = _Memory(), ctypes.c_uint(), ctypes.c_uint()
+        has_memory = self.call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(memory)) == 0
+        may_divide = self.call("nvmlDeviceGetMigMode", handle, ctypes.byref(mig), ctypes.byref(pending)) == 0
         return SeenGpu(
             name=name,
             compute_capability=f"{major.value}.{minor.value}" if code == 0 else None,
             # The device id is in the upper half, the vendor id in the lower: 0x233010DE.
             pci_device_id=f"{pci.pci_device_id >> 16:04X}" if not failed else None,
+            memory=memory.total >> 20 if has_memory else None,
+            is_divided=bool(mig.value) if may_divide else None,
         )
 
 

@@ -270,12 +270,17 @@ class KernelModule(Struct, frozen=True, kw_only=True):
 
 
 class SeenGpu(Struct, frozen=True, kw_only=True):
-    """One GPU as NVML or `nvidia-smi` describes it; `pci_device_id` is four upper-case hexadecimal digits."""
+    """One GPU as NVML or `nvidia-smi` describes it; `pci_device_id` is four upper-case hexadecimal digits.
+
+    `memory` is in MiB. `is_divided` is whether MIG is enabled, None for a GPU that cannot be divided.
+    """
 
     name: str | None = None
     compute_capability: str | None = None
     pci_device_id: str | None = None
     driver: str | None = None
+    memory: int | None = None
+    is_divided: bool | None = None
 
 
 def kernel_module(text: str) -> KernelModule | None:
@@ -333,7 +338,7 @@ def smi_csv(text: str) -> tuple[SeenGpu, ...]:
             SeenGpu(
                 name=_product(fields[0]),
                 compute_capability=capability,
-                pci_device_id=_device_id(fields[2]),
+                pci_device_id=smi_device_id(fields[2]),
                 driver=fields[1],
             )
         )
@@ -344,9 +349,12 @@ def _product(text: str) -> str | None:
     return None if not text or text.startswith("[") else text
 
 
-def _device_id(text: str) -> str | None:
-    """Return the device id in nvidia-smi's `pci.device_id`, the device and vendor in one number: `0x233010DE` -> `2330`."""
-    match = re.fullmatch(r"0x([0-9a-fA-F]{4})10[dD][eE]", text)
+def smi_device_id(text: str) -> str | None:
+    """Return the device id in nvidia-smi's `pci.device_id`, the device and vendor in one number: `0x233010DE` -> `2330`.
+
+    The XML report has the number without `0x`.
+    """
+    match = re.fullmatch(r"(?:0x)?([0-9a-fA-F]{4})10[dD][eE]", text)
     return match[1].upper() if match else None
 
 

@@ -35,6 +35,26 @@ class UnknownGpus(Struct, frozen=True):
     devices: tuple[str, ...]
 
 
+class GpusDivided(Struct, frozen=True):
+    """The remark that MIG divides `count` of the machine's `total` GPUs."""
+
+    count: int
+    total: int
+
+
+class GpusNotListed(Struct, frozen=True):
+    """The remark that a report describes only `listed` of the `attached` GPUs of its machine."""
+
+    listed: int
+    attached: int
+
+
+class GpuMemory(Struct, frozen=True):
+    """The remark on the memory of the GPUs, which no rule reads; `sizes` are pairs of a number of GPUs and the MiB of each."""
+
+    sizes: tuple[tuple[int, int], ...]
+
+
 class DriverNotLoaded(Struct, frozen=True):
     """The remark that an NVIDIA driver is installed for the running kernel, but not loaded; `kernel` is None if unknown."""
 
@@ -131,6 +151,9 @@ Remark = (
     | AmdGpusLeftOut
     | GpusNotRun
     | UnknownGpus
+    | GpusDivided
+    | GpusNotListed
+    | GpuMemory
     | DriverNotLoaded
     | WindowsDriver
     | SeveralLibcuda

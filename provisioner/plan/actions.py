@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.components import FOLLOWERS
 from provisioner.grounds.step import (
     Action,
     BootKernel,
@@ -23,7 +24,6 @@ from provisioner.grounds.step import (
     ReinstallDriver,
     UsePackage,
 )
-from provisioner.plan.machine import INSTALLED_WITH_DRIVER
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.rules.host_packages import Wanted, driver_packages_for, host_package_for, knows_gpus
 from provisioner.resolver.rules.lifecycle import has_ended
@@ -91,7 +91,7 @@ class ActionFinder:
         if self._machine.host.virtualization in {"wsl1", "wsl2"}:
             return MoveActions(action=ChangeWindowsDriver(before=old, branch=new.partition(".")[0]))
         module, old_module = self._module(after), before.get("driver_module", "")
-        followers = tuple(name for name in INSTALLED_WITH_DRIVER if after.get(name) == new and before.get(name) != new)
+        followers = tuple(name for name in FOLLOWERS["driver"] if after.get(name) == new and before.get(name) != new)
         return MoveActions(
             action=ChangeDriver(before=old, after=new, module_before=old_module, module=module, followers=followers),
             details=(

@@ -6,8 +6,8 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import GPU_DRIVERS
-from provisioner.components import ABSENT
-from provisioner.plan.machine import INSTALLED_WITH_DRIVER, INSTALLED_WITH_OS, REMEDIABLE, with_installed_together
+from provisioner.components import ABSENT, FOLLOWERS
+from provisioner.plan.machine import INSTALLED_WITH_OS, REMEDIABLE, with_installed_together
 from provisioner.plan.state import Trial
 from provisioner.resolver.requirement import Key, OneOf
 from provisioner.resolver.rules.lifecycle import has_ended
@@ -225,7 +225,7 @@ def _conflicting(instance: ProblemInstance, chosen: Sequence[Candidate]) -> froz
 def _components_to_move(blamed: frozenset[str]) -> set[str]:
     """Return `blamed` with the components that install or replace one of them, such as `driver` for `driver_module`."""
     found = set(blamed)
-    if found & {"driver_module", *INSTALLED_WITH_DRIVER}:
+    if found & {"driver_module", *FOLLOWERS["driver"]}:
         found |= {"driver", "driver_module"}
     if found & set(REMEDIABLE):
         found |= {"kernel", "driver"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.components import ABSENT, COMPONENTS, Move
+from provisioner.components import ABSENT, COMPONENTS, FOLLOWERS, Move
 from provisioner.host.facts import stated, with_fact
 from provisioner.resolver.rules.facts import FACTS
 
@@ -27,16 +27,10 @@ def _installed_with(component: str) -> tuple[str, ...]:
     return (*own, *(name for one in own for name in _installed_with(one)))
 
 
-INSTALLED_WITH_DRIVER = _installed_with("driver")
-"""Components that always have the version of the driver.
-
-See the rules `userspace-driver-is-of-the-kernel-module` and `fabric-manager-is-of-the-driver` of the matrix.
-"""
-
 INSTALLED_WITH_OS = _installed_with("os")
 """Components that a release of a Linux distribution contains."""
 
-NEVER_ALONE = frozenset(row.name for row in COMPONENTS.values() if row.installed_with and row.move is None)
+NEVER_ALONE = frozenset(name for names in FOLLOWERS.values() for name in names)
 """Components that change only together with another one."""
 
 MODULE_RELOADING = frozenset(row.name for row in COMPONENTS.values() if row.reloads_modules)
@@ -156,7 +150,7 @@ def with_installed_together(facts: Facts, machine: Machine) -> Facts:
     found = dict(facts)
     before = machine.facts
     if found.get("driver") != before.get("driver"):
-        found.update({name: found["driver"] for name in INSTALLED_WITH_DRIVER if before.get(name, ABSENT) != ABSENT})
+        found.update({name: found["driver"] for name in FOLLOWERS["driver"] if before.get(name, ABSENT) != ABSENT})
     if (
         any(found.get(name) != before.get(name) for name in MODULE_RELOADING)
         and "kernel_headers" in before

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.components import ABSENT, COMPONENTS, Move
-from provisioner.plan.machine import INSTALLED_WITH_DRIVER, INSTALLED_WITH_OS, with_installed_together
+from provisioner.components import ABSENT, COMPONENTS, FOLLOWERS, Move
+from provisioner.plan.machine import INSTALLED_WITH_OS, with_installed_together
 from provisioner.resolver.requirement import Key
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ class PathFinder:
             name for name, parts in MOVES.items() if any(before.get(part) != target[part] for part in parts if part in target)
         ]
         if "driver" not in found:
-            found += [name for name in INSTALLED_WITH_DRIVER if before.get(name) != target.get(name)]
+            found += [name for name in FOLLOWERS["driver"] if before.get(name) != target.get(name)]
             is_alone = "kernel" not in found and "os" not in found
             if is_alone and before.get("kernel_headers") != target.get("kernel_headers"):
                 found.append("kernel_headers")

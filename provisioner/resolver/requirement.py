@@ -199,13 +199,16 @@ class SameAs(Struct, frozen=True):
 
     def allows(self, candidate: Candidate) -> bool:
         """Return whether the candidate has the same version; `6.8.0-45-generic` differs from `6.8.0-47-generic`."""
-        if candidate.label == self.label:
-            return True
-        is_plain = all(re.fullmatch(r"[\d.]+", text) for text in (self.label, candidate.label))
-        return is_plain and Version.parse(candidate.label) == Version.parse(self.label)
+        return comparable(candidate.label) == comparable(self.label)
 
     def __str__(self) -> str:
         return self.label
+
+
+@lru_cache(maxsize=4096)
+def comparable(label: str) -> Version | str:
+    """Return what two labels of one version have in common: the version if it is a plain number, otherwise the text."""
+    return Version.parse(label) if re.fullmatch(r"[\d.]+", label) else label
 
 
 class OfSystem(Struct, frozen=True):

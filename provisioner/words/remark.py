@@ -42,6 +42,15 @@ def remark_words(remark: Remark) -> str:
             return f"gpus: the driver runs none of the {count} NVIDIA GPU(s) on the PCI bus"
         case of.UnknownGpus(devices=devices):
             return f"gpus: no product is known for PCI device {', '.join(devices)}"
+        case of.GpusDivided(count=count, total=total):
+            return (
+                f"gpus: MIG divides {count} of {total}: a program sees a slice, of the same compute capability and less memory"
+            )
+        case of.GpusNotListed(listed=listed, attached=attached):
+            return f"gpus: the report describes {listed} of the {attached} GPUs of its machine"
+        case of.GpuMemory(sizes=sizes):
+            each = ", ".join(f"{count} with {mebibytes} MiB" for count, mebibytes in sizes)
+            return f"gpus: {each}; no rule reads the memory, so that a profile has no key for it"
         case of.DriverNotLoaded(version=version, kernel=kernel):
             return f"driver: NVIDIA {version} is installed for kernel {kernel}, but not loaded"
         case of.WindowsDriver(version=version):

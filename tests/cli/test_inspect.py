@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,8 @@ from tests.leaving import leave
 
 HOSTS = Path(__file__).parents[1] / "fixtures/hosts"
 NODES = Path(__file__).parents[1] / "fixtures/nodes/cluster.json"
+REPORTS = Path(__file__).parents[1] / "fixtures/smi"
+GATHERED = Path(__file__).parents[1] / "fixtures/must-gather/gpu-operator"
 
 
 def test_a_saved_machine_is_printed_as_yaml(capsys: pytest.CaptureFixture[str]) -> None:
@@ -114,7 +118,8 @@ def test_a_node_that_is_not_there_is_named_with_the_nearest(capsys: pytest.Captu
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--node", "x"), "--node picks one of the nodes of --nodes, which is not given"),
+        (("--node", "x"), "--node picks one of the nodes of --from or --nodes, and neither is given"),
+        (("--nodes", str(NODES), "--from", str(NODES)), "--from and --nodes name two different machines"),
         (("--nodes", str(NODES), "--root", str(HOSTS)), "--root and --nodes name two different machines"),
     ],
 )
@@ -123,3 +128,90 @@ def test_options_that_contradict_each_other_are_refused(
 ) -> None:
     assert leave("inspect", *words) == 2
     assert capsys.readouterr().err.startswith(f"error: {sentence}  [bad-usage]\n")
+
+
+def test_a_report_of_nvidia_smi_is_printed_as_a_profile(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--from", str(REPORTS / "driver-590-two-gpus.xml")) == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("driver: {version: 590.44.01, module: open}\ngpus:\n")
+    assert 'compute_capability: "12.0", pci_device_id: "2BB4", count: 1}' in printed.out
+    assert printed.err == ""
+
+
+def test_what_no_rule_reads_is_told_with_v(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("-v", "inspect", "--from", str(REPORTS / "driver-418-unnamed.xml")) == 0
+    told = "gpus: 1 with 5912 MiB; no rule reads the memory, so that a profile has no key for it\n"
+    assert told in capsys.readouterr().err
+
+
+def test_a_report_is_read_from_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (REPORTS / "driver-535-mig.xml").read_text(encoding="utf-8")
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    assert leave("inspect", "--from", "-", "--format", "json") == 0
+    assert json.loads(capsys.readouterr().out)["gpus"][0]["count"] == 2
+    monkeypatch.setattr(sys, "stdin", io.StringIO("kernel: 6.8\n"))
+    assert leave("inspect", "--from", "-") == 2
+    assert capsys.readouterr().err.startswith("error: stdin is no report of nvidia-smi  [bad-usage]\n")
+
+
+def test_a_broken_report_is_bad_input_with_its_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    broken = tmp_path / "smi.xml"
+    broken.write_text("<nvidia_smi_log>\n<gpu>\n", encoding="utf-8")
+    assert leave("inspect", "--from", str(broken)) == 2
+    assert capsys.readouterr().err == (
+        "error: report of nvidia-smi has 1 mistake  [invalid-document]\n"
+        f"  {broken}:3:1: is not XML: no element found\n"
+        "\n"
+        "hint: save what `nvidia-smi -q -x` prints on the machine\n"
+    )
+
+
+def test_a_node_of_a_must_gather_is_printed_as_yaml(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--from", str(GATHERED), "--node", "ip-10-0-11-7.ec2.internal") == 0
+    assert capsys.readouterr().out == (
+        "platform: linux/amd64\n"
+        'os: {id: amzn, version: "2023"}\n'
+        "kernel: 6.1.155-176.282.amzn2023.x86_64\n"
+        "driver: {version: 550.163.01}\n"
+        "gpus:\n"
+        '  - {name: NVIDIA A100-SXM4-40GB, compute_capability: "8.0", count: 8}\n'
+        "container_toolkit: 1.17.5\n"
+        "virtualization: vm\n"
+    )
+
+
+def test_all_nodes_of_a_must_gather_are_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--from", str(GATHERED), "--format", "json") == 0
+    assert [one["name"] for one in json.loads(capsys.readouterr().out)][-2:] == ["rack3-mixed", "vdi-grid-2"]
+
+
+def test_a_saved_tree_and_nodes_are_captured_too(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--from", str(HOSTS / "debian-12-no-gpu")) == 0
+    assert capsys.readouterr().out == (HOSTS / "debian-12-no-gpu.yaml").read_text()
+    assert leave("inspect", "--from", str(NODES), "--node", "rack1-v100") == 0
+    assert "driver: {version: 470.256.02}" in capsys.readouterr().out
+
+
+def test_a_folder_that_is_nothing_that_is_known_is_bad_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert leave("inspect", "--from", str(tmp_path)) == 2
+    assert capsys.readouterr().err == (
+        f"error: `{tmp_path}` is neither a must-gather nor the saved tree of a machine  [bad-usage]\n"
+        "\n"
+        "hint: a must-gather holds gpu_nodes.labels or cluster-scoped-resources/core/nodes\n"
+        "hint: a saved tree holds proc, etc, sys, usr or System\n"
+    )
+
+
+def test_a_file_that_no_report_can_be_is_refused_unread(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    large = tmp_path / "large.xml"
+    with large.open("wb") as stream:
+        stream.truncate(65 * 1024 * 1024)
+    assert leave("inspect", "--from", str(large)) == 2
+    assert capsys.readouterr().err.startswith(f"error: `{large}` is larger than 64 MiB  [bad-usage]\n")
+
+
+def test_an_archive_is_to_be_unpacked_first(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--from", "must-gather.tar.gz") == 2
+    assert capsys.readouterr().err == (
+        "error: `must-gather.tar.gz` is an archive  [bad-usage]\n\nhint: unpack it, and name the folder\n"
+    )

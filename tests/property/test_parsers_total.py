@@ -20,8 +20,11 @@ from msgspec.structs import replace
 
 from provisioner.document import parse_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake, ProvisionError
+from provisioner.host.catalogue import Catalogue
 from provisioner.host.inventory import read_inventory
+from provisioner.host.must_gather import read_must_gather
 from provisioner.host.profile import host_document, host_from_document, load_profile, profile_names
+from provisioner.host.smi_report import inspect_smi_report
 from provisioner.lock.format.file import parse_lock, write_lock
 from provisioner.matrix.check import check
 from provisioner.matrix.files import KIND, Parsed, read_files
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.property
 
 ROOT = Path(__file__).parents[2]
+GATHERED = ROOT / "tests/fixtures/must-gather/gpu-operator"
 MUTATIONS = 40
 """How many keys of the shipped matrix are misspelled, and how many get a value of the wrong kind."""
 
@@ -73,6 +77,15 @@ def read_lock(text: str) -> object:
     return parse_lock(text, file="pylock.trainer.toml")
 
 
+def read_report(text: str) -> object:
+    return inspect_smi_report(text, file="smi.xml", gpu_names={})
+
+
+@cache
+def reports() -> tuple[str, ...]:
+    return tuple(path.read_text(encoding="utf-8") for path in sorted((ROOT / "tests/fixtures/smi").glob("*.xml")))
+
+
 @cache
 def specs() -> tuple[str, ...]:
     return tuple(path.read_text(encoding="utf-8") for path in sorted((ROOT / "examples").rglob("provision.yaml")))
@@ -92,6 +105,7 @@ READERS: dict[str, tuple[Callable[[str], object], Callable[[], tuple[str, ...]]]
     "spec": (read_spec, specs),
     "host profile": (read_host, hosts),
     "lock": (read_lock, locks),
+    "report of nvidia-smi": (read_report, reports),
 }
 
 
@@ -133,6 +147,19 @@ def test_a_list_of_hosts_with_random_edits_is_read_or_refused(
     }
     path.write_bytes(mutated(listed[name], chance).encode("utf-8", "surrogatepass"))
     reads(lambda _: read_inventory([path]), "")
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GATHERED.iterdir()))
+@examples(60)
+@given(chance=dice())
+def test_a_must_gather_with_random_edits_is_read_or_refused(
+    name: str, chance: Dice, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("gathered")
+    for path in GATHERED.iterdir():
+        text = path.read_text(encoding="utf-8")
+        (folder / path.name).write_bytes((mutated(text, chance) if path.name == name else text).encode("utf-8", "replace"))
+    reads(lambda _: read_must_gather(folder, catalogue=Catalogue()), "")
 
 
 VERSIONS = st.one_of(

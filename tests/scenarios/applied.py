@@ -20,6 +20,7 @@ PLAIN = {
     "kernel", "glibc", "container_toolkit", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "python_arch",
     "userspace_driver", "fabric_manager", "cuda_driver", "sip", "xcode",
 }  # fmt: skip
+INSTALLED_TOGETHER = {"driver": ("userspace_driver", "fabric_manager"), "kernel": ("kernel_headers",)}
 SECURE_BOOT = {
     "disabled": {"enabled": False},
     "enrolled": {"enabled": True, "mok_enrolled": True},
@@ -111,6 +112,7 @@ def _with_extras(line: str, name: str, change: Requirement) -> str:
 
 
 def _fact(profile: dict[str, Any], component: str, value: str) -> None:
+    profile.update({key: value for key in INSTALLED_TOGETHER.get(component, ()) if profile.get(key, "none") != "none"})
     if component in DRIVERS:
         profile["driver"] = {**profile.get("driver", {"kind": DRIVERS[component]}), "version": value}
     elif component == "driver_module":

@@ -11,11 +11,11 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ON_GPUS
-from provisioner.components import ABSENT
+from provisioner.components import ABSENT, FOLLOWERS
 from provisioner.errors import ProvisionError
 from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, UnlistedSeries, Unstated, UnstatedGpus
 from provisioner.grounds.requirement import HostFact, HostGpu, NeedsSomeDriver, NoGpu
-from provisioner.host.facts import stated
+from provisioner.host.facts import following, stated
 from provisioner.host.gpu_names import GpuNames, UnreadName
 from provisioner.resolver.choices.candidates import candidates_of
 from provisioner.resolver.requirement import (
@@ -104,6 +104,7 @@ class HostRequirements:
                 self._fact(target, name, value)
             if name in request.spec.requires and is_settled_by_driver(name, host):
                 self.doubts.append(Unstated(fact=name, host=label, profile_key=profile_key(name)))
+        self._let_follow(target)
         if request.runs == "host" and host.glibc is None and request.system == "linux":
             self.doubts.append(Unstated(fact="glibc", host=label, profile_key=profile_key("glibc")))
         if request.accelerator not in ON_GPUS:
@@ -147,6 +148,18 @@ class HostRequirements:
             fact = HostFact(name=name, value=value, host=target.label, place=target.place(FACTS[name].key))
             self.roots.append(Requirement(key, Labelled(labels), fact))
         self.domains[key] = candidates
+
+    def _let_follow(self, target: TargetHost) -> None:
+        """Add the versions of a stated component as candidates of what is installed with it, because a fix may change both."""
+        for leader in FOLLOWERS:
+            others = self.domains.get(Key(leader, target.label), ()) if stated(target.host, leader) is not None else ()
+            for name in following(target.host, leader):
+                key = Key(name, target.label)
+                own = self.domains.get(key)
+                if own is not None:
+                    known = {one.label for one in own}
+                    added = (Candidate(key, one.version, one.label) for one in others if one.label not in known)
+                    self.domains[key] = (*own, *added)
 
     def _possible(self, target: TargetHost, name: str) -> tuple[str, ...]:
         """Return the versions of a component that a host may have: the stated one, or the releases of the stated series."""

@@ -308,13 +308,13 @@ class _Search:
         working: list[Working] = []
         done: list[frozenset[Group]] = []
         queue: list[tuple[Relaxable, ...]] = [(one,) for one in relaxables(self._instance, self._search, groups)]
-        known = {_groups(some) for some in queue}
+        known = {_changed(some) for some in queue}
         tried = 0
         while queue and tried < MOST_TRIED and len(working) < SHOWN and self._rounds < MOST_ROUNDS:
             queue.sort(key=lambda some: rank([self._costs.of(one.name) for one in some]))
             some = queue.pop(0)
-            dropped = _groups(some)
-            if any(other <= dropped for other in done):
+            changed = _changed(some)
+            if any(other <= changed for other in done):
                 continue
             tried += 1
             self._instance.budget.allot(MOST_READS_OF_ONE)
@@ -322,11 +322,11 @@ class _Search:
             if found is not None and not _is_superset(found, working):
                 working.append(found)
                 if not found.gives_up:
-                    done.append(dropped)
+                    done.append(changed)
                     continue
-            for further in self._further(some, dropped, is_possible=found is not None):
-                if _groups(further) not in known:
-                    known.add(_groups(further))
+            for further in self._further(some, is_possible=found is not None):
+                if _changed(further) not in known:
+                    known.add(_changed(further))
                     queue.append(further)
         return working
 
@@ -349,21 +349,19 @@ class _Search:
                 hitman.hit([one.group for one in also])
                 hit = tuple(hitman.get() or ())
                 some = tuple(by_group[group] for group in hit)
-                groups = self._still_impossible(frozenset(hit))
+                groups = self._still_impossible(_groups(some))
                 self._instance.budget.allot(MOST_READS_OF_ONE)
                 if not groups and (found := self._working(some)) is not None:
                     return found
-                groups = groups or self._in_the_way(some, frozenset(hit))
+                groups = groups or self._in_the_way(some, _groups(some))
         return None
 
-    def _further(
-        self, some: tuple[Relaxable, ...], dropped: frozenset[Group], *, is_possible: bool
-    ) -> list[tuple[Relaxable, ...]]:
+    def _further(self, some: tuple[Relaxable, ...], *, is_possible: bool) -> list[tuple[Relaxable, ...]]:
         """Return the extensions of `some` by one more request or fact that is still in conflict after `some` are changed.
 
-        `dropped` are the groups of `some`; `is_possible`: there is an answer without them. No extension changes more than
-        `AT_ONCE` requests and facts.
+        `is_possible`: there is an answer without `some`. No extension changes more than `AT_ONCE` requests and facts.
         """
+        dropped = _groups(some)
         groups = () if is_possible else self._still_impossible(dropped)
         groups = groups or self._in_the_way(some, dropped)
         also = relaxables(self._instance, self._search, groups)
@@ -465,7 +463,7 @@ class _Search:
         beyond = next((list(values) for values in nearest(self._instance, one) if candidate in values), [])
         beyond = beyond[beyond.index(candidate) + 1 :] if candidate in beyond else []
         given = tuple(value for value in chosen if value is not None and value is not candidate)
-        present = tuple(dict.fromkeys(other.key for other in some if not other.is_bound))
+        present = tuple(dict.fromkeys((*(other.key for other in some if not other.is_bound), *_beside(some))))
         try:
             last = self._first(beyond[::-1], without=_groups(some), given=given, present=present)
         except UnavailableError:
@@ -487,7 +485,9 @@ class _Search:
     def _given(self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], edits: Sequence[Edit]) -> Outcome | None:
         if self._solve_again is not None:
             return _outcome_of(self._solve_again, self._instance.problem.request, edits)
-        pins = self._answered(without=_groups(some), given=tuple(one for one in chosen if one is not None), present=())
+        pins = self._answered(
+            without=_groups(some), given=tuple(one for one in chosen if one is not None), present=_beside(some)
+        )
         return None if pins is None else outcome(self._instance, pins)
 
     def _chosen(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> list[Candidate | None] | None:
@@ -498,26 +498,28 @@ class _Search:
         """
         without = _groups(some)
         asking = [one for one in some if not one.is_bound]
+        beside = _beside(some)
         present = tuple(dict.fromkeys(one.key for one in asking))
-        if self._search.refutes(without=without, present=present):
+        if self._search.refutes(without=without, present=(*present, *beside)):
             hopeless = {one.key for one in asking if self._is_hopeless(one, without)}
             present = tuple(key for key in present if key not in hopeless)
-            if not hopeless or self._search.refutes(without=without, present=present):
+            if not hopeless or self._search.refutes(without=without, present=(*present, *beside)):
                 return None
         # So that no value is tried of a request for which none works.
-        if present and self._instance.finder is not None and not self._works(without=without, given=(), present=present):
+        every = (*present, *beside)
+        if present and self._instance.finder is not None and not self._works(without=without, given=(), present=every):
             return None
         chosen: dict[Key, Candidate] = {}
         for one in asking:
             most = None if one.is_fact or self._instance.finder is None else MOST_NEARER
             for values in nearest(self._instance, one) if one.key in present else ():
                 candidates = [value for value in values if value not in passed]
-                works = self._first(candidates, without=without, given=tuple(chosen.values()), present=present, most=most)
+                works = self._first(candidates, without=without, given=tuple(chosen.values()), present=every, most=most)
                 if works is not None:
                     chosen[one.key] = works
                     break
         if len(chosen) < len(present):
-            pins = self._answered(without=without, given=tuple(chosen.values()), present=present)
+            pins = self._answered(without=without, given=tuple(chosen.values()), present=every)
             if pins is None:
                 return None
             chosen = {key: chosen.get(key, pins[key]) for key in present}
@@ -591,5 +593,16 @@ class _Search:
         return pins if pins is not None and not violations(relaxed, pins) else None
 
 
-def _groups(some: Sequence[Relaxable]) -> frozenset[Group]:
+def _changed(some: Sequence[Relaxable]) -> frozenset[Group]:
+    """Return the groups of what a set of edits names."""
     return frozenset(one.group for one in some)
+
+
+def _groups(some: Sequence[Relaxable]) -> frozenset[Group]:
+    """Return the groups of everything that a set of edits changes."""
+    return frozenset(group for one in some for group in one.groups)
+
+
+def _beside(some: Sequence[Relaxable]) -> tuple[Key, ...]:
+    """Return the keys of the facts that change with those of a set: the host still has them, so that they must be chosen."""
+    return tuple(dict.fromkeys(follower.key for one in some for follower in one.followers))

@@ -18,12 +18,13 @@ from provisioner.components import COMPONENTS
 from provisioner.grounds.requirement import (
     CompilesOnlyFor,
     Constrains,
+    FactOf,
     GivesHashes,
     Overrides,
     RequiresComponent,
     RequiresPython,
 )
-from provisioner.host.facts import stated
+from provisioner.host.facts import following, stated
 from provisioner.request import may_compute_on_nvidia
 from provisioner.resolver.requirement import Key, Matching, Within, build_of
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from provisioner.grounds.requirement import Group
+    from provisioner.host.model import Host
     from provisioner.resolver.requirement import Candidate, Requirement
     from provisioner.resolver.search.complete import CompleteSearch
     from provisioner.resolver.search.instance import ProblemInstance
@@ -48,12 +50,18 @@ class Relaxable(Struct, frozen=True):
     """A request or fact that a person could change.
 
     `group` is the group of its requirements, `key` the key that these requirements are on, and `current` one of the
-    requirements.
+    requirements. `followers` are the facts of the host that change with this one, because they are installed with it.
     """
 
     group: Group
     key: Key
     current: Requirement
+    followers: tuple[Requirement, ...] = ()
+
+    @property
+    def groups(self) -> frozenset[Group]:
+        """The groups of everything that changes."""
+        return frozenset({self.group, *(one.ground.group for one in self.followers)})
 
     @property
     def is_fact(self) -> bool:
@@ -90,9 +98,9 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
     """
     found = []
     extra = {root.ground.group for root in instance.problem.extra}
-    for group in groups:
+    for group in dict.fromkeys(_leading(instance, group) for group in groups):
         for parent, requirement in search.members(group)[:1]:
-            one = Relaxable(group, requirement.key, requirement)
+            one = Relaxable(group, requirement.key, requirement, _followers(instance, requirement))
             is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
             # The architectures to compile for follow from the GPUs, whose change changes them.
             is_derived = one.is_fact and one.name == "arch_list"
@@ -103,6 +111,38 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
             if (parent is None and not is_fixed and not is_environment) or one.is_bound:
                 found.append(one)
     return found
+
+
+def _followers(instance: ProblemInstance, requirement: Requirement) -> tuple[Requirement, ...]:
+    """Return the facts of a host that change with the fact which a root requirement states; () for any other requirement."""
+    key = requirement.key
+    if requirement.ground.kind != "fact":
+        return ()
+    names = {name for host in _hosts(instance, key) for name in following(host, key.component)}
+    return tuple(
+        one for one in instance.roots if one.ground.kind == "fact" and one.key.scope == key.scope and one.key.name in names
+    )
+
+
+def _leading(instance: ProblemInstance, group: Group) -> Group:
+    """Return the group of the fact with which the fact of `group` changes; `group` itself for any other requirement.
+
+    A fact that differs from the one it should follow is a fault of its own, and can change alone.
+    """
+    if not isinstance(group, FactOf) or group.component not in COMPONENTS:
+        return group
+    key = Key(COMPONENTS[group.component].installed_with, group.host)
+    is_in_step = any(
+        group.component in following(host, key.component) and stated(host, group.component) == stated(host, key.component)
+        for host in _hosts(instance, key)
+    )
+    leaders = (one.ground.group for one in instance.roots if is_in_step and one.key == key and one.ground.kind == "fact")
+    return next(leaders, group)
+
+
+def _hosts(instance: ProblemInstance, key: Key) -> Iterator[Host]:
+    """Yield the hosts that a key is about."""
+    return (target.host for target in instance.problem.request.hosts if target.label == key.scope)
 
 
 def _is_pointless(one: Relaxable, instance: ProblemInstance) -> bool:
@@ -119,15 +159,26 @@ def today(instance: ProblemInstance, one: Relaxable) -> Candidate | None:
 
 
 def installed(instance: ProblemInstance, one: Relaxable) -> dict[str, str]:
-    """Return the newer values of a host's fact that are installed there, each mapped to the component that shows it."""
-    hosts = (target.host for target in instance.problem.request.hosts if target.label == one.key.scope)
+    """Return the newer value of a host's fact that is installed there, mapped to the component that shows it; {} for none.
+
+    A value counts as installed only if all has it that is installed with the fact.
+    """
     now = today(instance, one)
-    found: dict[str, str] = {}
-    for host in hosts:
-        for row in COMPONENTS.values():
-            value = stated(host, row.name) if row.shows_installed == one.name and one.is_fact else None
-            if value is not None and now is not None and _every_number(value) > _every_number(now.label):
-                found[value] = row.name
+    beside = _beside(instance, one)
+    names = [name for names in beside.values() for name in names if COMPONENTS[name].shows_installed == one.name]
+    if now is None or len(beside) != 1 or not names:
+        return {}
+    (value,) = beside
+    return {value: names[0]} if _every_number(value) > _every_number(now.label) else {}
+
+
+def _beside(instance: ProblemInstance, one: Relaxable) -> dict[str, list[str]]:
+    """Return the values that a host states of what is installed with the fact `one`, each with the names of the components."""
+    found: dict[str, list[str]] = {}
+    for host in _hosts(instance, one.key):
+        for follower in one.followers:
+            name = follower.key.component
+            found.setdefault(stated(host, name) or "", []).append(name)
     return found
 
 
@@ -139,7 +190,7 @@ def _every_number(text: str) -> Numbers:
 def nearest(instance: ProblemInstance, one: Relaxable) -> Iterator[Sequence[Candidate]]:
     """Yield lists of values to try, nearest first; the first value of each list that works is taken.
 
-    For a host fact these are the values that are installed already, then the newer values, then the older ones; the other way
+    For a host fact these are the values of what is installed with it, then the newer values, then the older ones; the other way
     round for a kernel. Values that are not numbers are in the order of the matrix, except that the remedy of the component
     comes first. For a request they are those of `_nearest_to_request`.
     """
@@ -154,8 +205,8 @@ def nearest(instance: ProblemInstance, one: Relaxable) -> Iterator[Sequence[Cand
         remedy = COMPONENTS[one.name].remedy if one.name in COMPONENTS else ""
         yield sorted((other for other in candidates if other is not now), key=lambda other: other.label != remedy)
         return
-    ready = installed(instance, one)
-    yield [other for other in candidates if other.label in ready]
+    ready = _beside(instance, one)
+    yield [other for other in candidates if other.label in ready and other is not now]
     newer = sorted((other for other in candidates if other.version > now.version), key=attrgetter("version"))
     older = sorted((other for other in candidates if other.version < now.version), key=attrgetter("version"), reverse=True)
     yield from (older, newer) if one.name in OLDER_FIRST else (newer, older)

@@ -14,20 +14,30 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
+from provisioner.components import FOLLOWERS
 from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
+from provisioner.resolver.requirement import Candidate
 from provisioner.resolver.search.sat import at_most_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from provisioner.grounds.requirement import Group
-    from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.requirement import Key, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
 
 MAX_READS = 3000
 """The number of versions of distributions whose metadata one search may read before it gives up; the matrix costs nothing to
 read."""
+
+
+_FOLLOWERS = frozenset(name for names in FOLLOWERS.values() for name in names)
+
+
+def _is_follower(requirement: Requirement) -> bool:
+    """Return whether a requirement is the fact of a host about what is installed with another component."""
+    return requirement.ground.kind == "fact" and requirement.key.component in _FOLLOWERS
 
 
 def every_key(key: Key) -> bool:
@@ -200,12 +210,19 @@ class CompleteSearch:
         return tuple(kept)
 
     def _start(self, without: Collection[Group], first: Collection[Group]) -> Collection[Group]:
-        """Return groups that cannot hold together, for `minimal` to reduce: `first`, or some without any request of the user.
+        """Return groups that cannot hold together, for `minimal` to reduce: `first`, or better ones.
 
-        The groups contain no request if facts and rules alone cannot hold together.
+        Better are groups without any request of the user, if facts and rules alone cannot hold together, and groups without
+        facts that follow another one: of a driver and the libraries that are installed with it, the driver is told.
         """
-        given = [group for group in self._groups if group not in without and not self._members[group][0][1].ground.is_request]
-        return self._core(without) if self._is_refuted(given) else first
+        known = {group: self._members[group][0][1] for group in self._groups if group not in without}
+        followers = {group for group, one in known.items() if _is_follower(one)}
+        facts = [group for group, one in known.items() if not one.ground.is_request]
+        for some in ([group for group in facts if group not in followers], facts) if followers else (facts,):
+            if self._is_refuted(some):
+                return self._core(without)
+        is_better = not followers.isdisjoint(first) and self._is_refuted([group for group in known if group not in followers])
+        return self._core(without) if is_better else first
 
     def _is_refuted(self, kept: Collection[Group]) -> bool:
         try:
@@ -409,7 +426,8 @@ class CompleteSearch:
                 known = self._instance.known_requirements(candidate)
                 for requirement in known:
                     self._require(requirement, candidate)
-                if candidate.has_no_file or self._instance.is_known_unusable(candidate):
+                # A fact of a host is read from nothing, and its values would otherwise be tried one by one.
+                if type(candidate) is Candidate or candidate.has_no_file or self._instance.is_known_unusable(candidate):
                     for requirement in self._instance.requirements(candidate):
                         if requirement not in known:
                             self._require(requirement, candidate)

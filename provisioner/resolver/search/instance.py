@@ -26,9 +26,11 @@ from provisioner.resolver.requirement import (
     Matching,
     ReleaseCandidate,
     Requirement,
+    SameAs,
     Test,
     WheelCandidate,
     Within,
+    comparable,
 )
 from provisioner.resolver.rules.bundled import bundled_version, unlisted_release
 from provisioner.versions import Range
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.python.finder import PackageFinder
+    from provisioner.versions import Version
 
 Pair = tuple[Key, Key]
 """The key of a component and the key of a distribution that bundles it, such as cuDNN and nvidia-cudnn-cu12."""
@@ -118,6 +121,7 @@ class ProblemInstance:
         self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
         self._admits_prereleases: dict[Requirement, bool] = {}
         self._by_spelling: dict[Key, dict[str, list[Candidate]]] = {}
+        self._by_version: dict[Key, dict[Version | str, list[Candidate]]] = {}
         self._pairs = pairs
         self._bundled_releases: dict[Key, tuple[Candidate, ...]] = {}
         self._pair_requirements: dict[Candidate, tuple[Requirement, ...]] = {}
@@ -266,9 +270,19 @@ class ProblemInstance:
             if found is None:
                 text = arbitrary_version(requirement)
                 candidates = self._spelled(requirement.key, text) if text else self.candidates(requirement.key)
+                if isinstance(requirement.test, SameAs):
+                    candidates = self._same(requirement.key).get(comparable(requirement.test.label), ())
                 found = self._allowed_by_test[question] = frozenset(self.among(requirement, candidates))
             self._allowed[requirement] = found
         return found
+
+    def _same(self, key: Key) -> Mapping[Version | str, list[Candidate]]:
+        """Return the candidates of a key by what their labels are compared by; each of many drivers asks for one of them."""
+        if key not in self._by_version:
+            by_version = self._by_version[key] = {}
+            for candidate in self.candidates(key):
+                by_version.setdefault(comparable(candidate.label), []).append(candidate)
+        return self._by_version[key]
 
     def _spelled(self, key: Key, text: str) -> Iterable[Candidate]:
         """Return the versions of a distribution that are written as `text`, from a cached table of its versions by their text.

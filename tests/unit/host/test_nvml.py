@@ -36,7 +36,8 @@ from provisioner.host.inspect import inspect_host
 from provisioner.strict_model import plain_data
 from provisioner.words.remark import remark_words
 inspection = inspect_host()
-print(json.dumps([plain_data(inspection.host), list(map(remark_words, inspection.remarks))]))
+unread = [f"unread: {remark_words(one)}" for one in inspection.unread]
+print(json.dumps([plain_data(inspection.host), [*map(remark_words, inspection.remarks), *unread]]))
 """
 
 without_driver = pytest.mark.skipif(
@@ -68,13 +69,15 @@ def answer(folder: Path, script: str = SCRIPT, **settings: str) -> Any:  # noqa:
 
 
 def test_two_unlike_gpus_are_listed_with_driver_and_ids(compiled: Callable[..., Path]) -> None:
-    gpus = "NVIDIA H100 80GB HBM3|9.0|2330;NVIDIA A100-SXM4-40GB|8.0|20b0"
+    gpus = "NVIDIA H100 80GB HBM3|9.0|2330|81559|0;NVIDIA A100-SXM4-40GB|8.0|20b0|40960|1"
+    h100 = {"name": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0", "pci_device_id": "2330"}
+    a100 = {"name": "NVIDIA A100-SXM4-40GB", "compute_capability": "8.0", "pci_device_id": "20B0"}
     assert answer(compiled(), FAKE_NVML_GPUS=gpus) == {
         "driver": "550.54.15",
         "userspace": "550.54.15",
         "gpus": [
-            {"name": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0", "pci_device_id": "2330", "driver": None},
-            {"name": "NVIDIA A100-SXM4-40GB", "compute_capability": "8.0", "pci_device_id": "20B0", "driver": None},
+            {**h100, "driver": None, "memory": 81559, "is_divided": False},
+            {**a100, "driver": None, "memory": 40960, "is_divided": True},
         ],
         "problems": [],
         "is_missing": False,
@@ -115,7 +118,9 @@ def test_a_gpu_that_does_not_answer_is_counted_but_not_described(compiled: Calla
 
 def test_a_library_without_a_newer_function_still_names_the_gpu(compiled: Callable[..., Path]) -> None:
     found = answer(compiled("-DWITHOUT_PCI_INFO"), FAKE_NVML_GPUS="Tesla T4|7.5|1eb8")
-    assert found["gpus"] == [{"name": "Tesla T4", "compute_capability": "7.5", "pci_device_id": None, "driver": None}]
+    (gpu,) = found["gpus"]
+    assert (gpu["name"], gpu["compute_capability"], gpu["pci_device_id"]) == ("Tesla T4", "7.5", None)
+    assert (gpu["memory"], gpu["is_divided"]) == (None, None)
 
 
 @without_driver
@@ -129,6 +134,15 @@ def test_a_machine_with_the_library_is_inspected_through_it(compiled: Callable[.
     assert host["driver"]["version"] == "550.54.15"
     assert host["userspace_driver"] == "555.42.02"
     assert "userspace_driver: libcuda is 555.42.02, but the loaded kernel module is 550.54.15" in notes
+
+
+@without_driver
+def test_mig_is_told_and_memory_is_known_as_what_no_rule_reads(compiled: Callable[..., Path]) -> None:
+    gpus = "NVIDIA A100-SXM4-40GB|8.0|20b0|40960|1;NVIDIA A100-SXM4-40GB|8.0|20b0|40960|0"
+    host, notes = answer(compiled(), INSPECT, FAKE_NVML_GPUS=gpus)
+    assert host["gpus"] == [{"name": "NVIDIA A100-SXM4-40GB", "compute_capability": "8.0", "pci_device_id": "20B0", "count": 2}]
+    assert "gpus: MIG divides 1 of 2: a program sees a slice, of the same compute capability and less memory" in notes
+    assert "unread: gpus: 2 with 40960 MiB; no rule reads the memory, so that a profile has no key for it" in notes
 
 
 @without_driver
