@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from provisioner.resolver.outcome.answer import answer
@@ -10,7 +12,7 @@ from provisioner.words.choice import installed_for_gpu_words
 from tests.unit.resolver.test_frameworks import instance
 
 
-def told(packages: list[str], **spec: str) -> list[str]:
+def told(packages: list[str], **spec: Any) -> list[str]:  # noqa: ANN401 - any key of a spec
     found = instance(packages, **spec)
     pins = decide(found)
     assert pins is not None
@@ -23,13 +25,18 @@ def told(packages: list[str], **spec: str) -> list[str]:
         (
             ["tensorflow"],
             [
-                "tensorflow is installed as tensorflow[and-cuda], which brings the CUDA libraries for a GPU; "
-                "`accelerator: cpu` is without"
+                (
+                    "tensorflow is installed as tensorflow[and-cuda], which brings the CUDA libraries for a GPU; "
+                    "`accelerator: cpu` is without"
+                )
             ],
         ),
         (["tensorflow[and-cuda]"], []),
         (["tensorflow[and_cuda]"], []),
-        (["jax"], ["jax is installed as jax[cuda13], which brings the CUDA libraries for a GPU; `accelerator: cpu` is without"]),
+        (
+            ["jax"],
+            ["jax is installed as jax[cuda13], which brings the CUDA libraries for a GPU; `accelerator: cpu` is without"],
+        ),
         (["torch"], []),
     ],
 )
