@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.failed_tests import pytest_runtest_makereport, pytest_runtest_protocol  # noqa: F401 - hooks that pytest finds here
 from tests.shipped import shipped
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 
 BASE = frozenset(
     {
-        "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "versions",
-        "strict_model", "setups", "document", "toml_document", "node_labels",
+        "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "repositories",
+        "versions", "strict_model", "setups", "document", "toml_document", "node_labels",
     }
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "outputs": frozenset({"errors", "names"}),
     "node_labels": frozenset({"accelerators"}),
     "places": frozenset(),
+    "repositories": frozenset(),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset({"names"}),
     "setups": frozenset({"strict_model"}),

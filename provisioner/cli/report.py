@@ -8,7 +8,15 @@ from msgspec.structs import asdict
 
 from provisioner.grounds.fields import PredicateFields, fields_of, object_of, ranges_of, source_fields, type_of
 from provisioner.grounds.requirement import Ground
-from provisioner.words.choice import caution_words, held_back_words, move_reason_words, move_source, shown_words, unread_words
+from provisioner.words.choice import (
+    caution_words,
+    held_back_words,
+    installed_for_gpu_words,
+    move_reason_words,
+    move_source,
+    shown_words,
+    unread_words,
+)
 from provisioner.words.conflict import conclusion_words, fix_words, member_words
 from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
@@ -61,6 +69,7 @@ def _stack(stack: Stack) -> dict[str, object]:
         report["packages"] = {package.name: _version(stack, package.name, package.version) for package in stack.packages}
         report["indexes"] = {package.name: package.file.index for package in stack.packages}
     report.update(_system_packages(stack))
+    report.update(_installed_for_gpu(stack))
     if stack.environment:
         report["environment"] = dict(stack.environment)
     report["verdict"] = stack.verdict
@@ -112,6 +121,14 @@ def _stack(stack: Stack) -> dict[str, object]:
 def _system_packages(stack: Stack) -> dict[str, object]:
     found = [{"name": one.name, "reasons": [ground_data(reason) for reason in one.reasons]} for one in stack.system_packages]
     return {"apt": found} if found else {}
+
+
+def _installed_for_gpu(stack: Stack) -> dict[str, object]:
+    found = [
+        {"name": one.name, "distribution": one.distribution, "extras": list(one.extras), "text": installed_for_gpu_words(one)}
+        for one in stack.installed_for_gpu
+    ]
+    return {"installed_for_gpu": found} if found else {}
 
 
 def _version(stack: Stack, name: str, version: str) -> str:

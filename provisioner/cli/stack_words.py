@@ -9,6 +9,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.cli.display import Line, verdict_line
 from provisioner.grounds.requirement import Entails, HostFact, HostGpu
+from provisioner.words.choice import installed_for_gpu_words
 from provisioner.words.ground import say_with_source
 from provisioner.words.notation import counted, listed, source_words
 
@@ -32,6 +33,7 @@ _WAYS = {"minor-version": "minor-version compatibility", "forward-compat": "the 
 def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
     """Return a line on the machines that the stack runs on and how CUDA runs there, and one on the versions of main components.
 
+    Further lines tell what is added to what the spec names: packages of the image's distribution, and extras for GPUs.
     `heading` is the target or platform, to distinguish several answers; "" for none.
     """
     verb = "runs on" if stack.verdict == "yes" else "should run on"
@@ -41,7 +43,8 @@ def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
     first = verdict_line(stack.verdict, f"{f'{heading}: ' if heading else ''}{verb} {_machines(stack)}{doubts}{way}")
     named = " · ".join(_named(stack, spec))
     added = _system_packages(stack)
-    return [first, *([Line(named, indent=2)] if named else []), *([Line(added, indent=2)] if added else [])]
+    further = (named, added, *map(installed_for_gpu_words, stack.installed_for_gpu))
+    return [first, *(Line(text, indent=2) for text in further if text)]
 
 
 def _system_packages(stack: Stack) -> str:

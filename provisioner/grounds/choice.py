@@ -204,6 +204,20 @@ class Unread(Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...]
 
 
+class InstalledForGpu(Struct, frozen=True, kw_only=True):
+    """A framework, `name`, that is installed as `distribution` with `extras`, which the spec does not name, for its GPUs.
+
+    `accelerator` is the label of what the GPUs compute with, such as `CUDA`. `cpu_twin` is the distribution of the same modules
+    without GPU code, "" if none is known.
+    """
+
+    name: str
+    distribution: str
+    extras: tuple[str, ...]
+    accelerator: str
+    cpu_twin: str
+
+
 class LoweredTarget(Struct, frozen=True, kw_only=True):
     """A GPU (`device`) for which code of an older architecture (`target`) is compiled, because `nvcc` does not know the GPU."""
 

@@ -1,5 +1,7 @@
 """Parsing of direct references, the URL or path after `@` in a requirement (`demo @ https://…/demo-1.0-py3-none-any.whl`).
 
+A commit of a repository is read as its archive (`provisioner.repositories`).
+
 Source: PEP 508, "Grammar" (`urlspec`); PyPA specifications, "Direct URL Data Structure" (hashes in fragments), read 2026-11-21.
 """
 
@@ -14,6 +16,7 @@ from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError
 from provisioner.index.address import ESCAPES, hides_login, is_remote, public_url
+from provisioner.repositories import archive_advice, locked_archive, repository
 
 _VERSION_CONTROL = re.compile(r"(git|hg|svn|bzr)(\+|:|$)")
 _WEAK = ("md5", "sha1", "sha224", "sha384", "sha512")
@@ -48,14 +51,18 @@ def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
     """Parse the direct reference of the requirement `name @ url`; a relative path is resolved against `folder`.
 
     Raises `DirectReferenceError` when the reference cannot be locked: a version control URL, an unsupported scheme, a
-    subdirectory of an archive, a hash that is not sha256, or a file that is neither a wheel nor a source distribution.
+    subdirectory of an archive, a hash that is not sha256, or a file that is neither a wheel nor a source distribution. A commit
+    of a repository is the archive of it, if the host of the repository is known to offer one.
     """
     shown = f"{name} @ {shown_url(url)}"
+    url = locked_archive(url) or url
     parts = urlsplit(url)
     if _VERSION_CONTROL.match(parts.scheme) or parts.scheme == "ssh":
+        found = repository(public_url(url))
+        advice = archive_advice(found, name) if found is not None else ""
         raise DirectReferenceError(
             f"`{shown}` is a version control address, and a lock names files with their hashes",
-            hints=("build a wheel of it (`pip wheel --no-deps URL`) and name the wheel, or serve it from an index",),
+            hints=(advice or "build a wheel of it (`pip wheel --no-deps URL`) and name the wheel, or serve it from an index",),
         )
     if parts.scheme not in {"http", "https", "file", ""}:
         raise DirectReferenceError(f"`{shown}` is not read; a file is named by https://, http://, file: or a path")
@@ -87,8 +94,9 @@ def require_file(reference: DirectReference, requirement: str, *, hints: tuple[s
 def shown_url(url: str) -> str:
     """Return a direct URL as shown in messages and lock files: without credentials and fragment.
 
-    An absolute local path is shortened to its filename.
+    An absolute local path is shortened to its filename; a commit of a repository is its archive (see `direct_reference`).
     """
+    url = locked_archive(url) or url
     parts = urlsplit(url)
     if hides_login(url):
         return f"{parts.scheme}://…"

@@ -11,7 +11,7 @@ from provisioner.strict_model import StrictModel, spelled
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.grounds.choice import Caution, HeldBack, Move, ShownByDriver, Unread
+    from provisioner.grounds.choice import Caution, HeldBack, InstalledForGpu, Move, ShownByDriver, Unread
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.relaxation import Relaxation
     from provisioner.grounds.requirement import Ground
@@ -96,7 +96,8 @@ class Stack(Struct, frozen=True, kw_only=True):
 
     Not written to a lock: `warnings`, requests without effect and indexes out of reach; `moves`, the version changes of an
     upgrade by name; `held_back`, frameworks and packages whose newest release is excluded; `shown`, the facts that running
-    drivers prove; `unread`, the stated facts of hosts on which nothing in the stack depends.
+    drivers prove; `unread`, the stated facts of hosts on which nothing in the stack depends; `installed_for_gpu`, the
+    frameworks that are installed as more than the spec names.
     """
 
     platform: str
@@ -123,6 +124,7 @@ class Stack(Struct, frozen=True, kw_only=True):
     held_back: tuple[HeldBack, ...] = ()
     shown: tuple[ShownByDriver, ...] = ()
     unread: tuple[Unread, ...] = ()
+    installed_for_gpu: tuple[InstalledForGpu, ...] = ()
 
     @property
     def verdict(self) -> str:

@@ -19,6 +19,7 @@ from msgspec import Struct, field
 
 from provisioner.document import FileError, Position, read_text
 from provisioner.errors import Mistake
+from provisioner.repositories import IS_NO_FILE, archive_advice, repository
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -30,6 +31,7 @@ _VARIABLE = re.compile(r"\$\{([A-Z0-9_]+)\}")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _OPTION = re.compile(r"\s-(?:-[a-z]|[a-zA-Z]\b)")
 _VCS = re.compile(r"(?:^|@\s*)(?:git|hg|svn|bzr)(?:\+\w+)?:")
+_NAMED_REPOSITORY = re.compile(r"(?P<name>[\w.-]+(?:\[[^\]]*\])?)\s*@\s*(?P<url>\w+\+.*)")
 _LONG = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-i": "--index-url", "-f": "--find-links"}
 _FILE_OPTIONS = ("--requirement", "--constraint")
 _INDEX_OPTIONS = {
@@ -43,7 +45,6 @@ _INDEX_OPTIONS = {
 _PROJECT = re.compile(r"(?P<folder>[^\s\[\];@<>=!~#]+)(?:\[(?P<extras>[\w\s.,-]*)\])?")
 _LOGIN = re.compile(r"://[^\s@]*@")
 _LOGIN_ADVICE = "and this file is shared; write it as ${VARIABLE}, or put it into ~/.netrc or the keyring"
-_COMMIT = re.compile(r"[0-9a-f]{40}")
 _IGNORED = {"--prefer-binary": (), "--only-binary": (":all:",)}
 """Options that ask for the default behaviour of provision and are ignored, with the values they may have."""
 
@@ -221,7 +222,7 @@ def _read_line(
     hashes, faults = _hashes(line[cut.start() :]) if cut else ((), ())
     if needs_hashes and not hashes and not faults:
         faults = (f"`{text}` has no `--hash`, though the file says --require-hashes",)
-    text = _with_wheel_name(text)
+    text = _with_project_name(_with_wheel_name(text))
     source = _source_mistake(text)
     faults = (*faults, source) if source else faults
     reading.mistakes.extend(_mistake(position, fault) for fault in faults)
@@ -269,7 +270,7 @@ def _read_option(line: str, position: Position, reading: Reading, *, inside: tup
         if name in _INDEX_OPTIONS and value and "\0" not in value:
             reading.indexes.append(IndexLine(option=_INDEX_OPTIONS[name], url=_address(value, position), position=position))
         elif name == "--editable" and _VCS.search(value):
-            reading.mistakes.append(_mistake(position, _repository_mistake(value)))
+            _read_repository(value, position, reading)
         elif name == "--editable" and value and "\0" not in value:
             _read_project_line(line, value, position, reading)
         elif name in _INDEX_OPTIONS or name == "--editable":
@@ -284,6 +285,16 @@ def _read_option(line: str, position: Position, reading: Reading, *, inside: tup
             # As in pip: `-r` inside a constraints file adds requirements, `-c` inside any file adds constraints.
             path = Path(position.file).parent / value
             _read(path, position, reading, is_constraint=name == "--constraint", inside=inside)
+
+
+def _read_repository(value: str, position: Position, reading: Reading) -> None:
+    """Add the repository that `-e` names: what it holds at a commit, which nobody can edit in an image."""
+    text = _with_project_name(value)
+    fault = _repository_mistake(text)
+    if fault:
+        reading.mistakes.append(_mistake(position, fault))
+    else:
+        reading.lines.append(RequirementLine(text=text, position=position))
 
 
 def _address(value: str, position: Position) -> str:
@@ -336,36 +347,26 @@ def _with_wheel_name(text: str) -> str:
     return f"{name} @ {'file:' if is_local else ''}{place}{' ;' if semicolon else ''}{marker}"
 
 
-_FORGES = {"github.com": "/archive/{commit}.tar.gz", "gitlab.com": "/-/archive/{commit}/{name}-{commit}.tar.gz"}
-"""Hosts of repositories that offer each commit as an archive, with the path of the archive below that of the repository."""
+def _with_project_name(text: str) -> str:
+    """Return a requirement line; if it is only the address of a repository, with the name in its fragment before it."""
+    found = repository(text)
+    return f"{found.project} @ {text}" if found is not None and found.project else text
 
 
 def _repository_mistake(text: str) -> str:
-    """Return the message about a line that names a repository: how to name the same source as a file that can be locked."""
-    address, _, fragment = text.partition("#")
-    url = re.sub(r"^.*?(?:git|hg|svn|bzr)\+", "", address).strip()
-    place, _, revision = url.rpartition("@")
-    place, revision = (place, revision) if "://" in place else (url, "")
-    host, _, path = place.partition("://")[2].partition("/")
-    name = path.removesuffix(".git").rpartition("/")[2]
-    asked = re.search(r"(?:^|&)egg=([\w.-]+)", fragment)
-    project = asked[1] if asked else text.partition("@")[0].strip() if " @ " in text else name
+    """Return the message about a line that names a repository that cannot be locked, with what to write; "" if it can be."""
+    named = _NAMED_REPOSITORY.match(text)
+    name, url = (named["name"], named["url"]) if named else ("", text)
+    found = repository(url.partition(";")[0].strip())
+    if found is not None and found.is_commit and found.archive() and name:
+        return ""
+    advice = archive_advice(found, name or found.project or found.name) if found is not None else ""
     wheel = "build a wheel of it (`pip wheel --no-deps`), and write `name @ file:…` or `name @ https://…`"
-    if host not in _FORGES or "subdirectory=" in fragment:
-        return f"a repository is not a file that can be locked: {wheel}"
-    archive = f"`{project} @ https://{host}/{path.removesuffix('.git')}{_FORGES[host]}`"
-    if _COMMIT.fullmatch(revision):
-        shown = archive.format(commit=revision, name=name)
-        return f"a repository is not a file that can be locked, and its archive is one: write {shown}"
-    which = f"`{revision}` may move" if revision else "its default branch moves"
-    shown = archive.format(commit="COMMIT", name=name)
-    return (
-        f"a repository is not a file that can be locked, and {which}: write {shown} with the commit that `git ls-remote` tells"
-    )
+    return f"{IS_NO_FILE}, and {advice}" if advice else f"{IS_NO_FILE}: {wheel}"
 
 
 def _source_mistake(text: str) -> str:
-    """Return a message about a requirement that names a repository, or a file without a name; "" for any other requirement."""
+    """Return a message about a repository that cannot be locked, or a file without a name; "" for any other requirement."""
     if _VCS.search(text):
         return _repository_mistake(text)
     head = re.split(r"[;@\[<>=!~\s]", text, maxsplit=1)[0]

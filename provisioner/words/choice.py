@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         Caution,
         HeldBack,
         InstallDriver,
+        InstalledForGpu,
         Move,
         MoveReason,
         PassedOver,
@@ -103,6 +104,14 @@ def unread_words(unread: Unread) -> str:
     """Return which stated facts of a host the stack does not depend on."""
     them = "them" if len(unread.keys) > 1 else "it"
     return f"{unread.host} states {listed(unread.keys)}, and nothing in this stack depends on {them}"
+
+
+def installed_for_gpu_words(installed: InstalledForGpu) -> str:
+    """Return as what a framework is installed for the GPUs of a target, why, and what would leave that out."""
+    extras = f"[{','.join(installed.extras)}]" if installed.extras else ""
+    brings = f"which brings the {installed.accelerator} libraries" if extras else "the package"
+    without = f"`{installed.cpu_twin}`" if installed.cpu_twin else "`accelerator: cpu`"
+    return f"{installed.name} is installed as {installed.distribution}{extras}, {brings} for a GPU; {without} is without"
 
 
 def caution_words(caution: Caution) -> str:

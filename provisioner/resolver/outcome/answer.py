@@ -16,6 +16,7 @@ from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_facts
 from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.host_setup import host_setups
+from provisioner.resolver.outcome.installed_for_gpu import installed_for_gpu
 from provisioner.resolver.outcome.kernels import missing_kernels
 from provisioner.resolver.outcome.relaxations import relaxations, undated, undecided_metadata
 from provisioner.resolver.outcome.require_cuda import require_cuda
@@ -106,6 +107,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
         held_back=tuple(held_back(instance, pins)),
         shown=tuple(shown_by_drivers_of(problem.request)),
         unread=tuple(unread_facts(problem.matrix, problem.request)),
+        installed_for_gpu=tuple(installed_for_gpu(problem, pins)),
         image=image,
         system_packages=system_packages(problem, {**pins, **beside}),
         packages=tuple(_packages(instance.finder, pins)) if instance.finder else (),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,6 +91,91 @@ def test_what_cannot_be_locked_is_refused_in_words(url: str, message: str) -> No
 def test_paths_start_from_the_folder_of_the_spec(url: str, path: str) -> None:
     reference = direct_reference("demo", url, Path("/project"))
     assert (reference.path, reference.filename) == (path, WHEEL)
+
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.mark.parametrize(
+    ("url", "archive"),
+    [
+        (f"git+https://github.com/ada/demo@{COMMIT}", f"https://github.com/ada/demo/archive/{COMMIT}.tar.gz"),
+        (f"git+https://GitHub.com/ada/demo.git@{COMMIT}#egg=demo", f"https://GitHub.com/ada/demo/archive/{COMMIT}.tar.gz"),
+        (
+            f"git+https://gitlab.com/ada/group/demo.git@{COMMIT}",
+            f"https://gitlab.com/ada/group/demo/-/archive/{COMMIT}/demo-{COMMIT}.tar.gz",
+        ),
+    ],
+)
+def test_a_commit_of_a_repository_is_its_archive(url: str, archive: str) -> None:
+    assert direct_reference("demo", url, Path()).url == archive
+    assert shown_url(url) == archive
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [
+        (
+            "git+https://github.com/ada/demo@v1",
+            (
+                "`v1` may move: write `demo @ https://github.com/ada/demo/archive/COMMIT.tar.gz` "
+                "with the commit that `git ls-remote` tells"
+            ),
+        ),
+        (
+            "git+https://github.com/ada/demo.git",
+            (
+                "its default branch moves: write `demo @ https://github.com/ada/demo/archive/COMMIT.tar.gz` "
+                "with the commit that `git ls-remote` tells"
+            ),
+        ),
+        (
+            f"git+https://github.com/ada/demo@{COMMIT[:7]}",
+            (
+                f"`{COMMIT[:7]}` may move: write `demo @ https://github.com/ada/demo/archive/COMMIT.tar.gz` "
+                "with the commit that `git ls-remote` tells"
+            ),
+        ),
+        (
+            f"git+https://github.com/ada/demo@{COMMIT}#subdirectory=python",
+            "build a wheel of it (`pip wheel --no-deps URL`) and name the wheel, or serve it from an index",
+        ),
+        (
+            f"git+https://host.example/demo@{COMMIT}",
+            "build a wheel of it (`pip wheel --no-deps URL`) and name the wheel, or serve it from an index",
+        ),
+        (
+            f"git+ssh://git@github.com/ada/demo@{COMMIT}",
+            "build a wheel of it (`pip wheel --no-deps URL`) and name the wheel, or serve it from an index",
+        ),
+    ],
+)
+def test_what_is_no_whole_commit_of_a_host_with_archives_is_refused_with_what_to_do(url: str, hint: str) -> None:
+    with pytest.raises(DirectReferenceError) as raised:
+        direct_reference("demo", url, Path())
+    assert raised.value.hints == (hint,)
+
+
+def test_the_archive_of_a_commit_is_read_as_a_source_distribution(
+    served: LoopbackIndex, open_index: OpenIndex, tmp_path: Path
+) -> None:
+    """As GitHub makes and names it: `git archive`, in a file called after the commit."""
+    project = '[project]\nname = "demo"\nversion = "1.5"\ndependencies = ["other>=2"]\n'
+    (tmp_path / "pyproject.toml").write_text(project, encoding="utf-8")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=ada", "-c", "user.email=ada@host.example"]
+    for command in (["init", "--quiet"], ["add", "."], ["commit", "--quiet", "--message=first"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    commit = subprocess.run([*git, "rev-parse", "HEAD"], check=True, capture_output=True, text=True).stdout.strip()
+    content = subprocess.run(
+        [*git, "archive", "--format=tar.gz", f"--prefix=demo-{commit}/", commit], check=True, capture_output=True
+    ).stdout
+    served.serve(f"/ada/demo/archive/{commit}.tar.gz", content)
+    client = open_index()
+    release = client.direct(DEMO, f"{served.root}/ada/demo/archive/{commit}.tar.gz")
+    assert (str(release.version), release.is_usable) == ("1.5", True)
+    assert [str(one) for one in client.requirements(release)] == ["other>=2"]
+    assert release.file is not None
+    assert client.hash_and_size(release.file) == (hashlib.sha256(content).hexdigest(), len(content))
 
 
 def test_credentials_and_fragments_are_no_part_of_a_reference() -> None:

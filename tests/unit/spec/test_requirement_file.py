@@ -89,6 +89,22 @@ def test_variables_are_those_of_the_environment(tmp_path: Path, monkeypatch: pyt
     )
 
 
+def test_a_commit_of_a_repository_is_a_requirement(tmp_path: Path) -> None:
+    address = f"git+https://github.com/x/six@{'a' * 40}"
+    named = f"six @ {address}\nfour @ {address} ; python_version < '4'\n"
+    others = f"{address}#egg=seven\n-e {address}#egg=eight\nnine[x]@{address}\n"
+    assert read(tmp_path, named + others) == (
+        [
+            f"r.txt:1:1 six @ {address}",
+            f"r.txt:2:1 four @ {address} ; python_version < '4'",
+            f"r.txt:3:1 seven @ {address}#egg=seven",
+            f"r.txt:4:1 eight @ {address}#egg=eight",
+            f"r.txt:5:1 nine[x]@{address}",
+        ],
+        [],
+    )
+
+
 def test_hashes_are_kept(tmp_path: Path) -> None:
     text = f"six==1.16.0 \\\n  --hash=sha256:{ONE} \\\n  --hash sha256:{TWO} --hash=sha512:{'a' * 128}\n"
     assert read(tmp_path, text) == ([f"r.txt:1:1 six==1.16.0 {ONE} {TWO}"], [])
