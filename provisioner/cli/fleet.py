@@ -30,13 +30,18 @@ HostsOption = Annotated[
         "--hosts",
         metavar="PATH",
         readable=False,
-        help="Hosts: a folder of profiles, a .csv, or what kubectl get nodes -o json printed; may be given several times.",
+        help="An inventory: profiles, a .csv, nodes of kubectl, scontrol or sinfo, Ansible's; may be given several times.",
     ),
 ]
 
 OneHostOption = Annotated[
     list[Path] | None,
-    typer.Option("--host", metavar="FILE", readable=False, help="One more host: a profile; may be given several times."),
+    typer.Option(
+        "--host",
+        metavar="FILE",
+        readable=False,
+        help="One more host: a profile, or INVENTORY#NAME; may be given several times.",
+    ),
 ]
 
 PlacesOption = Annotated[
@@ -71,7 +76,7 @@ def fleet(
         # The hosts of a fleet are read here: one of a platform that the spec does not name is reported in the answer, no error.
         inputs = read_without_hosts(spec, exclude_newer=exclude_newer, matrix=matrix, target=target)
         inputs = replace(inputs, is_strict=strict)
-        listed = _listed(inputs, [*(hosts or ()), *(host or ())])
+        listed = _listed(inputs, hosts or (), host or ())
         platforms = inputs.platforms if ("target", "platform") in inputs.document.keys else ()
         answer = cover_fleet(inputs.matrix, inputs.request(inputs.platforms[0]), listed, platforms=platforms)
         placed = affinities(answer, inputs.matrix)
@@ -100,20 +105,23 @@ def fleet(
     return 1 if answer.unserved else 0
 
 
-def _listed(inputs: Inputs, paths: Sequence[Path]) -> Sequence[InventoryHost]:
-    """Return the hosts of the fleet: those in `paths`, else those that the spec names; raises `UsageError` if there is none."""
+def _listed(inputs: Inputs, paths: Sequence[Path], single: Sequence[Path]) -> Sequence[InventoryHost]:
+    """Return the hosts of the fleet, by default those that the spec names; raises `UsageError` if there is none.
+
+    `paths` are inventories, `single` profiles or hosts of inventories (`FILE#NAME`).
+    """
     from provisioner.errors import UsageError
     from provisioner.host.inventory import InventoryHost, read_inventory
     from provisioner.workflow.inputs import catalogue_of, hosts_of
 
-    if paths:
-        listed = read_inventory(paths, catalogue=catalogue_of(inputs.matrix))
+    if paths or single:
+        listed = read_inventory(paths, single=single, catalogue=catalogue_of(inputs.matrix))
         if not listed:
             raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
         return listed
     if inputs.spec.target.host is None:
         raise UsageError(
             f"no hosts are given: `{inputs.path}` names none, and --hosts is missing",
-            hints=("give a folder of profiles, a .csv, or what `kubectl get nodes -o json` printed, with --hosts",),
+            hints=("give profiles, a .csv, or what `kubectl get nodes -o json` or `scontrol show node` printed, with --hosts",),
         )
     return [InventoryHost(name=one.label, host=one.host, place=one.place("").place) for one in hosts_of(inputs)]

@@ -30,7 +30,11 @@ def inspect(
     ] = Path("/"),
     nodes: Annotated[
         Path | None,
-        typer.Option("--nodes", metavar="FILE", help="What `kubectl get nodes -o json` printed, instead of this machine."),
+        typer.Option(
+            "--nodes",
+            metavar="FILE",
+            help="An inventory, such as what `kubectl get nodes -o json` printed, instead of this machine.",
+        ),
     ] = None,
     node: Annotated[str | None, typer.Option("--node", metavar="NAME", help="Only this one of the nodes.")] = None,
     output_format: Annotated[
@@ -86,20 +90,12 @@ def gpu_names_of(matrix: Matrix) -> dict[str, tuple[str, str]]:
 
 
 def _chosen(path: Path, name: str | None) -> tuple[InventoryHost, ...]:
-    from provisioner.host.inventory import read_inventory
+    from provisioner.host.inventory import host_named, read_inventory
     from provisioner.matrix.cache import cached_matrix
-    from provisioner.names import nearest
     from provisioner.workflow.inputs import catalogue_of
 
     listed = read_inventory((path,), catalogue=catalogue_of(cached_matrix(None)))
-    if name is None:
-        return listed
-    found = tuple(one for one in listed if one.name == name)
-    if not found:
-        near = nearest(name, (one.name for one in listed))
-        hints = (f"did you mean `{near}`?",) if near else (f"nodes: {', '.join(one.name for one in listed[:10])}",)
-        raise UsageError(f"`{path}` has no node `{name}`", hints=hints)
-    return found
+    return listed if name is None else (host_named(listed, name, path=path),)
 
 
 def _print_nodes(listed: tuple[InventoryHost, ...], output_format: ProfileFormat) -> None:

@@ -33,7 +33,12 @@ FromOption = Annotated[
 ]
 HostsOption = Annotated[
     list[Path] | None,
-    typer.Option("--hosts", metavar="PATH", readable=False, help="Many hosts: a directory, a CSV file, or kubectl's JSON."),
+    typer.Option(
+        "--hosts",
+        metavar="PATH",
+        readable=False,
+        help="An inventory: profiles, a .csv, nodes of kubectl, scontrol or sinfo, Ansible's.",
+    ),
 ]
 KeepOption = Annotated[
     list[str] | None, typer.Option("--keep", metavar="NAME", help="Leave this as it is on every host: driver, kernel, ….")

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.components import COMPONENTS
 from provisioner.host.facts import stated
-from provisioner.request import Request, TargetHost
+from provisioner.request import Request, TargetHost, listed_target
 from provisioner.resolver.rules.facts import FACTS, binds
 
 if TYPE_CHECKING:
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
-
-_GPUS = 16
-"""The number of kinds of GPU per host whose facts get a file and line, more than any machine has."""
 
 
 class HostClass(Struct, frozen=True, kw_only=True):
@@ -43,9 +39,7 @@ class HostClass(Struct, frozen=True, kw_only=True):
     @property
     def target(self) -> TargetHost:
         """The class as one host of a request, labelled with the name of its first host."""
-        place = self.members[0].place
-        keys = (*(row.key for row in COMPONENTS.values() if row.key), *(f"gpus.{index}" for index in range(_GPUS)))
-        return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(keys, place) if place is not None else {})
+        return listed_target(self.members[0])
 
 
 class Pool(Struct, frozen=True, kw_only=True):
