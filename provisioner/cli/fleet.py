@@ -1,7 +1,8 @@
-"""`provision fleet`: the fewest stacks that serve many hosts, and the hosts where each stack may be scheduled."""
+"""`provision fleet`: the fewest stacks that serve many hosts, or the best few, and where each stack may be scheduled."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,7 +47,28 @@ OneHostOption = Annotated[
 
 PlacesOption = Annotated[
     Path | None,
-    typer.Option("--out", metavar="DIR", help="Write the node affinity of each stack here, as NAME-1.affinity.yaml and so on."),
+    typer.Option("--out", metavar="DIR", help="Write where each stack may run here: NAME-1.affinity.yaml, NAME.slurm.conf, …."),
+]
+
+
+class Scheduler(StrEnum):
+    """What places stacks on hosts: affinities of Kubernetes, features of Slurm, or groups of Ansible."""
+
+    KUBERNETES = "kubernetes"
+    SLURM = "slurm"
+    ANSIBLE = "ansible"
+
+
+SchedulerOption = Annotated[
+    list[Scheduler] | None,
+    typer.Option("--to", help="For whom --out writes; several times for several. Default: whoever lists the hosts."),
+]
+
+StacksOption = Annotated[
+    int | None,
+    typer.Option(
+        "--stacks", metavar="N", min=1, help="At most N stacks, which serve the most hosts; and what one more stack buys."
+    ),
 ]
 
 
@@ -55,18 +77,29 @@ def fleet(
     hosts: HostsOption = None,
     host: OneHostOption = None,
     *,
+    stacks: StacksOption = None,
     target: TargetOption = None,
     out: PlacesOption = None,
+    to: SchedulerOption = None,
     exclude_newer: ExcludeNewerOption = None,
     matrix: MatrixOption = None,
     strict: StrictOption = False,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
-    """Find the fewest stacks that serve many hosts, and the node affinity of each."""
+    """Find the fewest stacks that serve many hosts, or the best N, and where each of them may run."""
     from msgspec.structs import replace
 
     from provisioner.cli.display import Line, json_data, report, step, table, talk, wants_details, warn
-    from provisioner.cli.fleet_report import affinity_files, as_json, fleet_head, fleet_lines, fleet_rows, remark_lines
+    from provisioner.cli.fleet_report import (
+        PLACED_BY,
+        as_json,
+        fleet_head,
+        fleet_lines,
+        fleet_rows,
+        placement_files,
+        remark_lines,
+        schedulers,
+    )
     from provisioner.document import write_together
     from provisioner.fleet.covering import cover_fleet
     from provisioner.fleet.placing import affinities
@@ -78,10 +111,11 @@ def fleet(
         inputs = replace(inputs, is_strict=strict)
         listed = _listed(inputs, hosts or (), host or ())
         platforms = inputs.platforms if ("target", "platform") in inputs.document.keys else ()
-        answer = cover_fleet(inputs.matrix, inputs.request(inputs.platforms[0]), listed, platforms=platforms)
+        answer = cover_fleet(inputs.matrix, inputs.request(inputs.platforms[0]), listed, platforms=platforms, most=stacks)
         placed = affinities(answer, inputs.matrix)
+    chosen = schedulers(answer, to)
     if out is not None:
-        files = affinity_files(answer, placed, name=inputs.spec.name)
+        files = placement_files(answer, placed, name=inputs.spec.name, chosen=chosen)
         write_together({out / name: text.encode() for name, text in files.items()})
         written = list(files)
     else:
@@ -89,20 +123,20 @@ def fleet(
     for line in remark_lines(listed):
         warn(line)
     if format is OutputFormat.JSON:
-        json_data(as_json(answer, placed, written=written))
+        json_data(as_json(answer, placed, name=inputs.spec.name, written=written))
     else:
         report([fleet_head(answer)])
         if (rows := fleet_rows(answer)) and len(rows) > 1:
             report([Line("")])
             table(("hosts", "gpu", "driver", "outcome"), rows)
-        report(fleet_lines(answer, placed))
+        report(fleet_lines(answer, placed, name=inputs.spec.name, chosen=chosen))
         if answer.stacks and not wants_details() and not written:
-            report([Line(""), Line("-v shows the node affinity of each stack, --out DIR writes it")])
+            report([Line(""), Line(f"-v shows {PLACED_BY[chosen[0]]} of each stack, --out DIR writes it")])
         if inputs.spec.packages:
             talk("packages were not asked about: `provision solve` joins them with the system of each stack")
         if written:
             talk(f"wrote {', '.join(written)}")
-    return 1 if answer.unserved else 0
+    return 1 if answer.unserved_nodes else 0
 
 
 def _listed(inputs: Inputs, paths: Sequence[Path], single: Sequence[Path]) -> Sequence[InventoryHost]:

@@ -1,12 +1,12 @@
 """Read the hosts of an Ansible inventory, with the facts that their variables state.
 
-Read in ansible/ansible of 2024-10 (lib/ansible/plugins/inventory/ini.py and yaml.py for the two syntaxes, __init__.py for ranges of
-hosts, inventory/helpers.py and group.py for the order of variables, module_utils/facts/system/distribution.py for the names of
-systems), and compared with what `ansible-inventory --list` printed, 2026-11-23. That JSON is read, too.
+Read in ansible/ansible of 2024-10 (lib/ansible/plugins/inventory/ini.py and yaml.py for the two syntaxes, __init__.py for
+ranges of hosts, inventory/helpers.py and group.py for the order of variables, module_utils/facts/system/distribution.py for the
+names of systems), and compared with what `ansible-inventory --list` printed, 2026-11-23. That JSON is read, too.
 
 Variables state facts in two ways: those that Ansible gathers (`ansible_kernel`, `ansible_distribution`, …, also under
-`ansible_facts`), and `provision_COLUMN` for every column of a table of hosts (`provision_driver`, `provision_gpu`), with `_` for
-its dots. A variable of a host beats those of its groups, and a group those of its parents.
+`ansible_facts`), and `provision_COLUMN` for every column of a table of hosts (`provision_driver`, `provision_gpu`), with `_`
+for its dots. A variable of a host beats those of its groups, and a group those of its parents.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from msgspec import Struct
 from provisioner.document import Document, KeyPath, Position
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.host.inventory_csv import columns_of_hosts, read_cells
-from provisioner.host.model import Host
 from provisioner.names import nearest
 from provisioner.platforms import platform_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from provisioner.host.model import Host
 
 KIND = "Ansible inventory"
 

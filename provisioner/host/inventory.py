@@ -50,15 +50,15 @@ _VARIABLES = ("group_vars", "host_vars")
 
 Origin = Literal["", "kubernetes", "slurm", "ansible"]
 
-Listed = TypeVar("Listed", covariant=True)
+Listed_co = TypeVar("Listed_co", covariant=True)
 
 
-class _NodeReader(Protocol[Listed]):
+class _NodeReader(Protocol[Listed_co]):
     """Reads what one program lists; `mistakes` are pairs of a key path in the document and a message."""
 
     mistakes: list[tuple[KeyPath, str]]
 
-    def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Listed]]: ...
+    def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, Listed_co]]: ...
 
 
 class InventoryHost(Struct, frozen=True, kw_only=True):
@@ -89,9 +89,9 @@ def read_inventory(
 
     A file is a host profile or a list of profiles (.yaml, .json), a table (.csv), the output of `kubectl get nodes` with
     `-o json` or `-o yaml`, of `scontrol show node` (also with `--json`) or `sinfo --json`, or an inventory of Ansible: YAML,
-    INI, or what `ansible-inventory --list` printed. What a file holds is seen from its content. `-` is stdin. A directory stands for
-    all files in and below it with a known suffix, sorted by name, except hidden files. `catalogue` translates the names in the
-    files to those of the matrix.
+    INI, or what `ansible-inventory --list` printed. What a file holds is seen from its content. `-` is stdin. A directory
+    stands for all files in and below it with a known suffix, sorted by name, except hidden files. `catalogue` translates the
+    names in the files to those of the matrix.
 
     Raises `FileError` when a file cannot be read, `UsageError` for a directory without hosts or two hosts of one name, and
     `InvalidDocumentError` with the mistakes of all files.
@@ -148,7 +148,7 @@ def host_named(listed: Sequence[InventoryHost], name: str, *, path: Path) -> Inv
 
 
 def file_and_name(path: Path) -> tuple[Path, str]:
-    """Return the file of `FILE#NAME`, a host of an inventory, and the name; the path itself and "" if there is no `#`, or a file of this name exists."""
+    """Return the file and the name in `FILE#NAME`; the path itself and "" without a `#`, or if a file of this name exists."""
     file, mark, name = str(path).partition("#")
     return (path, "") if not mark or path.exists() else (Path(file or "."), name)
 
@@ -273,7 +273,7 @@ class _Reader:
                 name=one.name, host=self._shared(one.host), origin="ansible", place=source.place(path), remarks=remarks
             )
 
-    def _nodes(self, reader: _NodeReader[Listed], source: _Source, kind: str) -> Iterator[tuple[KeyPath, Listed]]:
+    def _nodes(self, reader: _NodeReader[Listed_co], source: _Source, kind: str) -> Iterator[tuple[KeyPath, Listed_co]]:
         """Yield what a reader finds in a document; raises `InvalidDocumentError` with its mistakes."""
         wrong: tuple[Mistake, ...] = ()
         try:
