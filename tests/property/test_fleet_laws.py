@@ -196,6 +196,53 @@ def test_the_number_of_stacks_is_the_smallest_there_is(one: Trial) -> None:
     check(one)
 
 
+def best_worth(one: Trial, most: int) -> tuple[int, int]:
+    """The most hosts that `most` stacks serve, and the fewest newer releases of alpha that these then miss, by brute force.
+
+    A host takes the newest of the chosen stacks that serve it.
+    """
+    newest = len(one.table["alpha"])
+    missed = {}
+    for stack in stacks(one):
+        served = frozenset(at for at, host in enumerate(one.hosts) if serves(one, stack, host))
+        if served:
+            cost = newest - int(stack["alpha"])
+            missed[served] = min(cost, missed.get(served, cost))
+    kinds = [
+        (served, cost)
+        for served, cost in missed.items()
+        if not any(served <= other and cost >= less and (served, cost) != (other, less) for other, less in missed.items())
+    ]
+    best = (0, 0)
+    for some in combinations(kinds, min(most, len(kinds))):
+        costs = {at: min(cost for served, cost in some if at in served) for at in frozenset[int]().union(*(s for s, _ in some))}
+        best = max(best, (len(costs), -sum(costs.values())))
+    return best
+
+
+@examples(250, shares={"left out": 0.05, "one more buys": 0.1})
+@given(trials(most=7), st.integers(1, 3))
+def test_so_many_stacks_serve_the_most_hosts_with_the_newest_releases(one: Trial, most: int) -> None:
+    answer = cover_fleet(one.matrix, one.request, one.listed(), platforms=(), most=most)
+    limit = answer.limit
+    assert limit is not None
+    case("left out" if limit.left_out else "all served")
+    case("one more buys" if limit.gains else "one more buys nothing")
+    newest = len(one.table["alpha"])
+    cost = sum((newest - int(found.stack.components["alpha"])) * found.nodes for found in answer.stacks)
+    assert len(answer.stacks) <= most
+    assert limit.is_proved
+    assert (answer.served_nodes, -cost) == best_worth(one, most)
+    for found in answer.stacks:
+        stack = {name: text for name, text in found.stack.components.items() if name in SHARED}
+        assert all(serves(one, stack, one.hosts[index_of(host)]) for host in found.hosts)
+    assert bool(limit.gains) == (best_worth(one, most + 1) > best_worth(one, most))
+    served, _ = brute_force(one)
+    assert {index_of(host) for one_class in limit.left_out for host in one_class.members} == served - {
+        index_of(host) for found in answer.stacks for host in found.hosts
+    }
+
+
 @examples(40, shares={"several": 0.2, "large": 0.3})
 @given(trials(most=20))
 def test_so_it_is_for_up_to_twenty_classes(one: Trial) -> None:
@@ -220,8 +267,11 @@ def test_without_a_rule_the_same_hosts_never_need_more(one: Trial) -> None:
 
 def shown(one: Trial, answer: FleetAnswer) -> str:
     placed = affinities(answer, one.matrix)
-    text = [str(one) for one in (fleet_head(answer), fleet_rows(answer), *fleet_lines(answer, placed))]
-    return "\n".join((*text, json.dumps(as_json(answer, placed, written=()))))
+    text = [
+        str(one)
+        for one in (fleet_head(answer), fleet_rows(answer), *fleet_lines(answer, placed, name="law", chosen=("kubernetes",)))
+    ]
+    return "\n".join((*text, json.dumps(as_json(answer, placed, name="law", written=()))))
 
 
 @examples(50)
