@@ -202,7 +202,7 @@ def best_worth(one: Trial, most: int) -> tuple[int, int]:
     A host takes the newest of the chosen stacks that serve it.
     """
     newest = len(one.table["alpha"])
-    missed = {}
+    missed: dict[frozenset[int], int] = {}
     for stack in stacks(one):
         served = frozenset(at for at, host in enumerate(one.hosts) if serves(one, stack, host))
         if served:
