@@ -193,7 +193,8 @@ class AnsibleReader:
         """Yield the hosts of an inventory, each with its key path; raises `InvalidDocumentError` for facts that are wrong."""
         for name, one in data.items():
             if name == "_meta":
-                self._hosts(self._mapping(one.get("hostvars"), ("_meta", "hostvars")), ("_meta", "hostvars"), "all")
+                path = ("_meta", "hostvars")
+                self._hosts(self._mapping(self._mapping(one, path[:1]).get("hostvars"), path), path, "all")
             else:
                 self._group(name, one, (name,))
         self._deepen()

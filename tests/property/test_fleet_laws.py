@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from provisioner.cli.fleet_report import as_json, fleet_head, fleet_lines, fleet_rows
+from provisioner.document import parse_document
 from provisioner.fleet.covering import cover_fleet
+from provisioner.fleet.placement import ansible_groups, slurm_features
 from provisioner.fleet.placing import affinities
 from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Host
@@ -220,6 +223,19 @@ def best_worth(one: Trial, most: int) -> tuple[int, int]:
     return best
 
 
+def featured(text: str) -> dict[str, str]:
+    """The feature of each node in lines of slurm.conf; host lists are read as Slurm reads them, `a[1-2,4]b` left out."""
+    found: dict[str, str] = {}
+    for names, feature in re.findall(r"^NodeName=(\S+) Features=(\S+)$", text, re.MULTILINE):
+        for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?", names):
+            prefix, _, numbers = part.rstrip("]").partition("[")
+            for run in numbers.split(","):
+                first, _, last = run.partition("-")
+                ends = range(int(first), int(last or first) + 1) if first else [""]
+                found |= {f"{prefix}{number}": feature for number in ends}
+    return found
+
+
 @examples(250, shares={"left out": 0.05, "one more buys": 0.1})
 @given(trials(most=7), st.integers(1, 3))
 def test_so_many_stacks_serve_the_most_hosts_with_the_newest_releases(one: Trial, most: int) -> None:
@@ -237,6 +253,11 @@ def test_so_many_stacks_serve_the_most_hosts_with_the_newest_releases(one: Trial
         stack = {name: text for name, text in found.stack.components.items() if name in SHARED}
         assert all(serves(one, stack, one.hosts[index_of(host)]) for host in found.hosts)
     assert bool(limit.gains) == (best_worth(one, most + 1) > best_worth(one, most))
+    in_stack = {host.name: f"law_{number}" for number, found in enumerate(answer.stacks, start=1) for host in found.hosts}
+    titles = ["a stack" for _ in answer.stacks]
+    assert featured(slurm_features(answer, "law", titles)) == in_stack
+    groups = parse_document(ansible_groups(answer, "law", titles), file="groups", kind="groups").data
+    assert {host: group for group, members in groups.items() for host in members["hosts"]} == in_stack
     served, _ = brute_force(one)
     assert {index_of(host) for one_class in limit.left_out for host in one_class.members} == served - {
         index_of(host) for found in answer.stacks for host in found.hosts
