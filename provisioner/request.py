@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
+from provisioner.components import COMPONENTS, CUDA_LIBRARIES, FRAMEWORKS
 from provisioner.host.gpu_names import may_be_made_by
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.outputs import OUTPUTS
@@ -22,12 +22,16 @@ from provisioner.versions import Version
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import Host, HostGpu
     from provisioner.spec.model import Spec
 
 
 _WITH_CUDA_COMPAT = ("/nvidia/cuda:", "/nvidia/pytorch:")
 """Parts of `image.base`, after a slash, that select an image with cuda-compat, also in a mirror of its registry."""
+
+_GPUS = 16
+"""The number of kinds of GPU per host whose facts get a file and line, more than any machine has."""
 
 
 class TargetHost(Struct, frozen=True, kw_only=True):
@@ -48,6 +52,16 @@ class TargetHost(Struct, frozen=True, kw_only=True):
         """Return the file and line that state a fact of this host; if unknown, a place with the host's label as its file."""
         place = self.places.get(fact)
         return HostPlace(Place(self.label)) if place is None else HostPlace(place, self.count - 1)
+
+
+def listed_target(one: InventoryHost, *, label: str = "", place: Place | None = None) -> TargetHost:
+    """Return a host of an inventory as one of a request, in which every fact has the place that lists the host.
+
+    `label` and `place` stand for those of the inventory, where paths must be relative to something else.
+    """
+    at = place or one.place
+    keys = (*(row.key for row in COMPONENTS.values() if row.key), *(f"gpus.{index}" for index in range(_GPUS)))
+    return TargetHost(label=label or one.name, host=one.host, places=dict.fromkeys(keys, at) if at is not None else {})
 
 
 def merge_equal_hosts(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:

@@ -25,7 +25,10 @@ LogArgument = Annotated[
     typer.Argument(metavar="[LOG]", help="A file, gzip too; `-`, the default, is stdin.", show_default=False),
 ]
 HostOption = Annotated[
-    str, typer.Option("--host", metavar="FILE", help="The profile of the log's machine; `auto` for this machine.")
+    str,
+    typer.Option(
+        "--host", metavar="FILE", help="The profile of the log's machine, or INVENTORY#NAME; `auto` for this machine."
+    ),
 ]
 LockOption = Annotated[
     Path | None, typer.Option("--lock", metavar="LOCK", readable=False, help="The lock that is to run: remedies fit it.")
@@ -108,11 +111,14 @@ def _profile(name: str, matrix: Matrix) -> Host:
         from provisioner.cli.inspect import inspected
 
         return inspected().host
-    from provisioner.document import load_document
+    from provisioner.document import Document
+    from provisioner.host.inventory import read_host
     from provisioner.host.profile import host_from_document
     from provisioner.workflow.inputs import catalogue_of
 
-    return catalogue_of(matrix).identify(host_from_document(load_document(Path(name), kind="host profile")))
+    catalogue = catalogue_of(matrix)
+    found = read_host(Path(name), catalogue=catalogue)
+    return catalogue.identify(host_from_document(found)) if isinstance(found, Document) else found.host
 
 
 def _platform_of(lock: Lock, profile: Host | None) -> str:

@@ -28,7 +28,9 @@ WantedArgument = Annotated[
 
 OneHostOption = Annotated[
     Path | None,
-    typer.Option("--host", metavar="FILE", readable=False, help="A recorded host profile, instead of this machine."),
+    typer.Option(
+        "--host", metavar="FILE", readable=False, help="A recorded host profile, or INVENTORY#NAME, instead of this machine."
+    ),
 ]
 
 RootOption = Annotated[
@@ -85,14 +87,18 @@ def doctor(
 
 def _recorded(matrix: Matrix, path: Path) -> Patient:
     from provisioner.doctor.model import Patient
-    from provisioner.document import load_document
-    from provisioner.host.profile import KIND, host_from_document
-    from provisioner.request import TargetHost
+    from provisioner.document import Document
+    from provisioner.host.inventory import read_host
+    from provisioner.host.profile import host_from_document
+    from provisioner.request import TargetHost, listed_target
     from provisioner.workflow.inputs import catalogue_of
 
-    document = load_document(path, kind=KIND)
-    host = catalogue_of(matrix).identify(host_from_document(document))
-    return Patient(target=TargetHost(label=path.name, host=host, places=document.places()), file=str(path))
+    catalogue = catalogue_of(matrix)
+    found = read_host(path, catalogue=catalogue)
+    if not isinstance(found, Document):
+        return Patient(target=listed_target(found, label=path.name), file=str(path))
+    host = catalogue.identify(host_from_document(found))
+    return Patient(target=TargetHost(label=path.name, host=host, places=found.places()), file=str(path))
 
 
 def _read(matrix: Matrix, root: Path, python: Path | None) -> Patient:

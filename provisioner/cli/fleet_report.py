@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from provisioner.cli.display import Line, Paint, verdict_line, wants_details
 from provisioner.cli.host_words import branch_of, driver_of, gpus_of
 from provisioner.cli.report import no_stack
-from provisioner.cli.stack_words import choices, summary
+from provisioner.cli.stack_words import choices
 from provisioner.fleet.classes import natural
 from provisioner.fleet.names import folded
+from provisioner.fleet.placement import ansible_groups, slurm_features, word_of
 from provisioner.grounds.choice import InstallDriver
 from provisioner.grounds.fields import type_of
 from provisioner.grounds.relaxation import DriverWay
@@ -25,11 +26,11 @@ from provisioner.words.relaxation import relaxation_words
 from provisioner.words.remark import remark_words
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
     from provisioner.fleet.affinity import Affinity
     from provisioner.fleet.classes import HostClass
-    from provisioner.fleet.model import FleetAnswer, FleetStack, Note, Unserved
+    from provisioner.fleet.model import FleetAnswer, FleetStack, Limit, Note, Unserved
     from provisioner.grounds.doubt import Doubt
     from provisioner.host.inventory import InventoryHost
     from provisioner.host.remark import NodeRemark
@@ -44,7 +45,7 @@ _MOST_GROUPS = 20
 
 def fleet_head(answer: FleetAnswer) -> Line:
     """Return the first line of the answer: how many stacks serve how many hosts."""
-    verdict = "no" if answer.unserved else "unverified" if any(one.unverified for one in answer.stacks) else "yes"
+    verdict = "no" if answer.unserved_nodes else "unverified" if any(one.unverified for one in answer.stacks) else "yes"
     return verdict_line(verdict, _headline(answer))
 
 
@@ -52,7 +53,8 @@ def fleet_rows(answer: FleetAnswer) -> list[tuple[str, str, str, str]]:
     """Return the rows of the table of host groups: the number of hosts, and the GPUs, driver branch and stack they share."""
     counts: dict[tuple[str, str, str], int] = {}
     served = [(one.classes, f"stack {number}") for number, one in enumerate(answer.stacks, start=1)]
-    for classes, outcome in [*served, *((left.classes, "no stack") for left in answer.unserved)]:
+    left_out = [(answer.limit.left_out, "left out")] if answer.limit is not None else []
+    for classes, outcome in [*served, *left_out, *((left.classes, "no stack") for left in answer.unserved)]:
         for one in classes:
             group = (gpus_of(one.host), branch_of(one.host), outcome)
             counts[group] = counts.get(group, 0) + one.nodes
@@ -64,16 +66,25 @@ def fleet_rows(answer: FleetAnswer) -> list[tuple[str, str, str, str]]:
     return [*((f"{count:,}", *group) for group, count in shown), *more]
 
 
-def fleet_lines(answer: FleetAnswer, placed: Sequence[Affinity]) -> Iterator[Line]:
+def fleet_lines(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str, chosen: Sequence[str]) -> Iterator[Line]:
     """Yield the lines about each stack with its hosts and requirements, then about hosts without a stack, with the reason.
 
-    `placed` has the affinity of each stack, in the order of the stacks.
+    `placed` has the affinity of each stack, in the order of the stacks; `name` is that of the spec, and `chosen` are the
+    schedulers to tell of.
     """
     for number, (one, affinity) in enumerate(zip(answer.stacks, placed, strict=True), start=1):
         yield Line("")
-        doubt = ", unverified" if one.unverified else ""
-        yield Line(f"{choices(one.stack)}{doubt}", f"stack {number}:", Paint.STRONG, text_paint=Paint.STRONG)
-        yield from _about(one, affinity, is_one_of_many=len({each.stack.platform for each in answer.stacks}) > 1)
+        yield Line(_title(one), f"stack {number}:", Paint.STRONG, text_paint=Paint.STRONG)
+        yield from _about(one, is_one_of_many=len({each.stack.platform for each in answer.stacks}) > 1)
+        if wants_details():
+            if "kubernetes" in chosen:
+                yield from _affinity_rows(affinity)
+            if "slurm" in chosen:
+                yield _row("slurm", f"--constraint={word_of(name, number)}")
+            if "ansible" in chosen:
+                yield _row("ansible", f"--limit {word_of(name, number)}")
+    if answer.limit is not None:
+        yield from _limit_lines(answer.limit)
     for left in answer.unserved:
         yield Line("")
         yield from _unserved_lines(left)
@@ -86,23 +97,57 @@ def _headline(answer: FleetAnswer) -> str:
     stacks = counted(len(answer.stacks), "stack")
     served = f"all {counted(total, 'host')}" if not answer.unserved else f"{answer.served_nodes:,} of {counted(total, 'host')}"
     verb = "serves" if len(answer.stacks) == 1 else "serve"
+    if answer.limit is not None:
+        best = (
+            "no choice of so few is better"
+            if answer.limit.is_proved
+            else "it was not proved that no choice of so few is better"
+        )
+        return f"{stacks} {verb} {served}; {best}"
     bound = answer.bound
     proof = "no fewer can" if bound.is_optimal else f"it was not proved that no fewer can: at least {bound.lower} are needed"
     return f"{stacks} {verb} {served}" + (f"; {proof}" if bound.found > 1 else "")
 
 
-def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iterator[Line]:
+def _title(one: FleetStack) -> str:
+    return f"{choices(one.stack)}{', unverified' if one.unverified else ''}"
+
+
+def _moved(one: FleetStack, other: FleetStack | None) -> str:
+    """Return the parts of a stack that people ask for and another stack has not (`pytorch 2.15.0+cu132, cuda 13.2.2`)."""
+    known = choices(other.stack).split(", ") if other is not None else []
+    return ", ".join(part for part in choices(one.stack).split(", ") if part not in known) or choices(one.stack)
+
+
+def _limit_lines(limit: Limit) -> Iterator[Line]:
+    """Yield the hosts that a limit of the number of stacks leaves out, and what one more stack buys."""
+    yield Line("")
+    if limit.left_out:
+        hosts = [member for one in limit.left_out for member in one.members]
+        yield Line(folded(_sorted(hosts), most=_NAMES), f"left out, {counted(limit.left_out_nodes, 'host')}:", Paint.BAD)
+    if not limit.gains:
+        yield Line("nothing", "one more stack buys:", Paint.STRONG)
+        return
+    yield Line(f"for {counted(sum(gain.nodes for gain in limit.gains), 'host')}:", "one more stack buys,", Paint.STRONG)
+    for gain in limit.gains:
+        hosts = [member for one in gain.classes for member in one.members]
+        before = _moved(gain.before, gain.after) if gain.before is not None else "no stack"
+        text = f"{before} -> {_moved(gain.after, gain.before)}{', unverified' if gain.after.unverified else ''}"
+        yield Line(f"{counted(gain.nodes, 'host')}: {text}  ({folded(_sorted(hosts), most=2)})", indent=2)
+
+
+def _about(one: FleetStack, *, is_one_of_many: bool) -> Iterator[Line]:
     """Yield the rows about one stack: its hosts, image, requirements, relaxations and doubts.
 
-    With details, also the host classes that decided its choice and the affinity that `--out` writes. With `is_one_of_many`, the
-    stacks of the fleet are for several platforms, so that a row names the platform of this one.
+    With details, also the host classes that decided its choice. With `is_one_of_many`, the stacks of the fleet are for several
+    platforms, so that a row names the platform of this one.
     """
     hosts = counted(one.nodes, "host")
     classes = f" in {len(one.classes)} classes" if len(one.classes) > 1 else ""
     yield _row("hosts", f"{hosts}{classes}: {folded(_sorted(one.hosts), most=_NAMES)}")
     if wants_details() and len(one.classes) > len(one.deciding):
         yield _row("decided by", ", ".join(f"{each.name} ({_facts(each)})" for each in one.deciding))
-    if is_one_of_many or wants_details():
+    if is_one_of_many or one.stack.accelerator == "cpu" or wants_details():
         yield _row("platform", f"{one.stack.platform}, accelerator {one.stack.accelerator}")
     if one.stack.image is not None:
         yield _row("image", one.stack.image.reference)
@@ -118,7 +163,6 @@ def _about(one: FleetStack, affinity: Affinity, *, is_one_of_many: bool) -> Iter
     if wants_details():
         for note in one.assumes:
             yield _row("assumes", _noted(note, assumption_words))
-        yield from _affinity_rows(affinity)
 
 
 def _row(name: str, text: str, paint: Paint = Paint.PLAIN) -> Line:
@@ -182,24 +226,51 @@ def _unserved_lines(left: Unserved) -> Iterator[Line]:
     yield from (Line(fix_line(fix), f"hint{about}:", Paint.NEXT, 2) for fix in left.conflict.fixes)
 
 
-def as_json(answer: FleetAnswer, placed: Sequence[Affinity], *, written: Sequence[str]) -> dict[str, Any]:
+def as_json(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str, written: Sequence[str]) -> dict[str, Any]:
     """Return the answer as JSON: each stack has the names of its hosts, and the facts of each class of hosts.
 
-    `placed` has the affinity of each stack, `written` the names of the files written.
+    `placed` has the affinity of each stack, `name` is that of the spec, `written` has the names of the files written.
     """
     bound = answer.bound
     return {
-        "status": "no-stack" if answer.unserved else "solved",
+        "status": "no-stack" if answer.unserved_nodes else "solved",
         "hosts": answer.served_nodes + answer.unserved_nodes,
         "served": answer.served_nodes,
         "bound": {"lower": bound.lower, "found": bound.found, "optimal": bound.is_optimal},
-        "stacks": [_stack(one, affinity) for one, affinity in zip(answer.stacks, placed, strict=True)],
+        **({"limit": _limit(answer.limit)} if answer.limit is not None else {}),
+        "stacks": [
+            _stack(one, affinity, word=word_of(name, number))
+            for number, (one, affinity) in enumerate(zip(answer.stacks, placed, strict=True), start=1)
+        ],
         "unserved": [_unserved(left) for left in answer.unserved],
         "written": list(written),
     }
 
 
-def _stack(one: FleetStack, affinity: Affinity) -> dict[str, Any]:
+def _limit(limit: Limit) -> dict[str, Any]:
+    return {
+        "stacks": limit.stacks,
+        "best": limit.is_proved,
+        "left_out": {"count": limit.left_out_nodes, **_names_and_classes(limit.left_out)},
+        "one_more": [
+            {
+                "count": gain.nodes,
+                **_names_and_classes(gain.classes),
+                "from": dict(gain.before.stack.components) if gain.before is not None else None,
+                "to": dict(gain.after.stack.components),
+                "verdict": gain.after.verdict,
+            }
+            for gain in limit.gains
+        ],
+    }
+
+
+def _names_and_classes(classes: Sequence[HostClass]) -> dict[str, Any]:
+    hosts = [host.name for host in _sorted(member for one in classes for member in one.members)]
+    return {"hosts": hosts, "classes": [_class(one) for one in classes]}
+
+
+def _stack(one: FleetStack, affinity: Affinity, *, word: str) -> dict[str, Any]:
     stack = one.stack
     found: dict[str, Any] = {"stack": dict(stack.components)}
     if stack.basis:
@@ -231,6 +302,8 @@ def _stack(one: FleetStack, affinity: Affinity) -> dict[str, Any]:
     found["nodeSelector"] = affinity.node_selector
     found["affinity_exact"] = affinity.is_exact
     found["affinity_notes"] = list(map(affinity_limit_words, affinity.limits))
+    found["constraint"] = word
+    found["group"] = word
     return found
 
 
@@ -251,11 +324,9 @@ def _class(one: HostClass) -> dict[str, Any]:
 
 
 def _unserved(left: Unserved) -> dict[str, Any]:
-    hosts = [member for one in left.classes for member in one.members]
     return {
         "count": left.nodes,
-        "hosts": [host.name for host in _sorted(hosts)],
-        "classes": [_class(one) for one in left.classes],
+        **_names_and_classes(left.classes),
         "conflict": no_stack((left.conflict,))["conflict"],
         "of": left.classes[0].name,
         "also": [say(fact) for fact in left.also],
@@ -272,6 +343,29 @@ def remark_lines(listed: Iterable[InventoryHost]) -> Iterator[str]:
         yield f"{remark_words(remark)}: {folded(_sorted(hosts), most=_NAMES)}"
 
 
+PLACED_BY = {"kubernetes": "the node affinity", "slurm": "the constraint", "ansible": "the group"}
+"""What tells each scheduler where a stack runs."""
+
+
+def schedulers(answer: FleetAnswer, wanted: Sequence[str] | None) -> tuple[str, ...]:
+    """Return for whom stacks are placed: the schedulers `wanted`, else those that list hosts; Kubernetes for mere profiles."""
+    if wanted:
+        return tuple(dict.fromkeys(str(one) for one in wanted))
+    origins = {host.origin for one in answer.stacks for host in one.hosts}
+    return tuple(name for name in PLACED_BY if name in origins or (name == "kubernetes" and origins <= {""}))
+
+
+def placement_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str, chosen: Collection[str]) -> dict[str, str]:
+    """Return the files for the schedulers `chosen`, by their names: affinities, features of Slurm, groups of Ansible."""
+    titles = [_title(one) for one in answer.stacks]
+    files = affinity_files(answer, placed, name=name) if "kubernetes" in chosen else {}
+    if "slurm" in chosen and titles:
+        files[f"{name}.slurm.conf"] = slurm_features(answer, name, titles)
+    if "ansible" in chosen and titles:
+        files[f"{name}.ansible.yaml"] = ansible_groups(answer, name, titles)
+    return files
+
+
 def affinity_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str) -> dict[str, str]:
     """Return the affinity files by name (`name` and a number): one for each stack whose hosts node labels can select.
 
@@ -281,7 +375,7 @@ def affinity_files(answer: FleetAnswer, placed: Sequence[Affinity], *, name: str
     for number, (one, affinity) in enumerate(zip(answer.stacks, placed, strict=True), start=1):
         if affinity.terms:
             limits = "".join(f"# {affinity_limit_words(limit)}\n" for limit in affinity.limits)
-            head = f"# Generated by provision fleet. Do not edit.\n# For {summary(one.stack)}.\n{limits}"
+            head = f"# Generated by provision fleet. Do not edit.\n# For {_title(one)}.\n{limits}"
             files[f"{name}-{number}.affinity.yaml"] = head + "affinity:\n" + _yaml(affinity.manifest(), 1)
     return files
 

@@ -1,4 +1,4 @@
-"""The GPUs and the driver of a host as short text, for tables of host groups."""
+"""The GPUs, the driver and the operating system of a host as short text, for tables of host groups."""
 
 from __future__ import annotations
 
@@ -34,3 +34,10 @@ def branch_of(host: Host | None) -> str:
     driver = driver_of(host)
     is_branch = host is not None and host.driver is not None and host.driver.kind == "nvidia"
     return driver.split(".")[0] if is_branch else driver
+
+
+def system_of(host: Host | None) -> str:
+    """Return the operating system of a host and its release, such as `ubuntu 22.04`; `not stated` when it is unknown."""
+    if host is None or host.os is None:
+        return UNSTATED
+    return f"{host.os.id} {host.os.version or ''}".strip()

@@ -38,7 +38,11 @@ def inspect(
     ] = None,
     nodes: Annotated[
         Path | None,
-        typer.Option("--nodes", metavar="FILE", help="What `kubectl get nodes -o json` printed, instead of this machine."),
+        typer.Option(
+            "--nodes",
+            metavar="FILE",
+            help="An inventory, such as what `kubectl get nodes -o json` printed, instead of this machine.",
+        ),
     ] = None,
     node: Annotated[
         str | None, typer.Option("--node", metavar="NAME", help="Only this one of the nodes of --from or --nodes.")
@@ -115,8 +119,8 @@ def _chosen(path: Path, name: str | None, *, is_inventory: bool) -> tuple[Captur
     `is_inventory`: only profiles and nodes are read, from stdin, too.
     """
     from provisioner.host.captured import read_captured, read_nodes
+    from provisioner.host.inventory import host_named
     from provisioner.matrix.cache import cached_matrix
-    from provisioner.names import nearest
     from provisioner.workflow.inputs import catalogue_of
 
     matrix = cached_matrix(None)
@@ -125,15 +129,7 @@ def _chosen(path: Path, name: str | None, *, is_inventory: bool) -> tuple[Captur
         listed = read_nodes(path, catalogue=catalogue)
     else:
         listed = read_captured(path, gpu_names=gpu_names_of(matrix), catalogue=catalogue)
-    if name is None:
-        return listed
-    found = tuple(one for one in listed if one.name == name)
-    if not found:
-        names = [one.name for one in listed if one.name]
-        near = nearest(name, names)
-        hints = (f"did you mean `{near}`?",) if near else (f"nodes: {', '.join(names[:10])}",) if names else ()
-        raise UsageError(f"`{path}` has no node `{name}`", hints=hints)
-    return found
+    return listed if name is None else (host_named(listed, name, path=path),)
 
 
 def _print_captured(listed: tuple[Captured, ...], output_format: ProfileFormat) -> None:

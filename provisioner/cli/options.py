@@ -38,7 +38,10 @@ SpecsArgument = Annotated[
 HostOption = Annotated[
     list[Path] | None,
     typer.Option(
-        "--host", metavar="FILE", readable=False, help="A host profile; give it several times to fit all of them at once."
+        "--host",
+        metavar="FILE",
+        readable=False,
+        help="A host profile, or INVENTORY#NAME for one host of many; give it several times to fit all of them at once.",
     ),
 ]
 

@@ -33,13 +33,23 @@ FromOption = Annotated[
 ]
 HostsOption = Annotated[
     list[Path] | None,
-    typer.Option("--hosts", metavar="PATH", readable=False, help="Many hosts: a directory, a CSV file, or kubectl's JSON."),
+    typer.Option(
+        "--hosts",
+        metavar="PATH",
+        readable=False,
+        help="An inventory: profiles, a .csv, nodes of kubectl, scontrol or sinfo, Ansible's.",
+    ),
 ]
 KeepOption = Annotated[
     list[str] | None, typer.Option("--keep", metavar="NAME", help="Leave this as it is on every host: driver, kernel, ….")
 ]
 MayChangeOption = Annotated[
     list[str] | None, typer.Option("--may-change", metavar="NAME", help="Allow this to change too: os (its release).")
+]
+
+
+FilesOption = Annotated[
+    Path | None, typer.Option("--out", metavar="DIR", help="Write the plan of each host here too, as Markdown: HOST.md.")
 ]
 
 
@@ -69,13 +79,14 @@ def plan(
     target: TargetOption = None,
     keep: KeepOption = None,
     may_change: MayChangeOption = None,
+    out: FilesOption = None,
     exclude_newer: ExcludeNewerOption = None,
     matrix: MatrixOption = None,
     strict: StrictOption = False,
     format: PlanFormatOption = PlanFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Say in which order hosts get from today's stack to the wanted one, and which of them cannot."""
-    from provisioner.cli.display import data, json_data, step
+    from provisioner.cli.display import data, json_data, step, talk
     from provisioner.cli.plan_inputs import package_changes, questions, read_going, read_hosts, read_today, with_changes
     from provisioner.cli.plan_report import plan_data, verdict_of
     from provisioner.errors import UsageError
@@ -91,6 +102,13 @@ def plan(
     with step("Planning"):
         plans = [make_plan(inputs.matrix, with_changes(one, keep=keep, may_change=may_change)) for one in requests]
     packages = package_changes(today[0], going.lock, plans[0].platform)
+    if out is not None:
+        from provisioner.cli.plan_markdown import host_files
+        from provisioner.document import write_together
+
+        files = host_files(plans)
+        write_together({out / name: text.encode() for name, text in files.items()})
+        talk(f"wrote {len(files)} file{'' if len(files) == 1 else 's'} to {out}")
     if format is PlanFormat.JSON:
         json_data(plan_data(plans, packages))
     elif format is PlanFormat.MARKDOWN:

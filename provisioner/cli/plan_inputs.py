@@ -191,7 +191,7 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
     from provisioner.cli.display import warn
     from provisioner.cli.fleet_report import remark_lines
     from provisioner.host.inventory import read_inventory
-    from provisioner.request import TargetHost
+    from provisioner.request import listed_target
     from provisioner.workflow.inputs import catalogue_of
 
     listed = read_inventory(paths, catalogue=catalogue_of(inputs.matrix))
@@ -199,7 +199,7 @@ def read_hosts(inputs: Inputs, paths: Sequence[Path] | None) -> tuple[tuple[Targ
         raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
     for line in remark_lines(listed):
         warn(line)
-    targets = tuple(TargetHost(label=one.name, host=one.host, places={"": one.place} if one.place else {}) for one in listed)
+    targets = tuple(map(listed_target, listed))
     return targets, tuple(one.count for one in listed)
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import count
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from provisioner.cli.display import shown
 from provisioner.cli.plan_report import COLUMNS, plan_head, plan_lines, plan_rows
@@ -23,6 +26,7 @@ MARK = "<!-- provision plan -->"
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|#~&])")
 _NUMBER = re.compile(r"\d+\.")
+_NOT_IN_FILES = re.compile(r"[^\w.-]+")
 _INDENT_OF_STEPS = 2
 
 
@@ -34,6 +38,24 @@ def plan_markdown(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]
         parts.append("\n".join(_table(plan_rows(plans))))
     parts += _classes([line for line in plan_lines(plans) if line.text or line.label])
     return "\n\n".join(parts) + "\n"
+
+
+def host_files(plans: Sequence[Plan]) -> dict[str, str]:
+    """Return the plan of each host as Markdown, by the name of its file: that of the host, without what a file cannot have."""
+    files: dict[str, str] = {}
+    for plan in plans:
+        for one in plan.hosts:
+            for name in one.hosts:
+                alone = replace(plan, hosts=(replace(one, hosts=(name,), count=1),))
+                stem = _NOT_IN_FILES.sub("-", name).strip("-.") or "host"
+                file = next(file for file in _names(stem) if file not in files)
+                files[file] = plan_markdown([alone])
+    return files
+
+
+def _names(stem: str) -> Iterator[str]:
+    yield f"{stem}.md"
+    yield from (f"{stem}-{number}.md" for number in count(2))
 
 
 def _table(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.cli.display import Line, Paint, verdict_line, wants_details
-from provisioner.cli.host_words import driver_of, gpus_of
+from provisioner.cli.host_words import driver_of, gpus_of, system_of
 from provisioner.cli.report import ground_data, no_stack, solved
 from provisioner.cli.stack_words import choices, summary
-from provisioner.plan.model import FIND_OUT
+from provisioner.plan.model import FIND_OUT, waves_of
 from provisioner.words.choice import step_reason_words
 from provisioner.words.conflict import conflict_lines, contradiction_words, fix_line
 from provisioner.words.doubt import assumption_words, doubt_words
@@ -18,10 +18,10 @@ from provisioner.words.step import action_words, detail_words, last_stack_words,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.plan.model import Exclusion, HostPlan, Plan, Step
+    from provisioner.plan.model import Exclusion, HostPlan, Plan, Step, Wave
     from provisioner.resolver.stack import Stack
 
-COLUMNS = ("machines", "gpu", "driver", "steps", "reboots", "outcome")
+COLUMNS = ("wave", "machines", "gpu", "driver", "os", "steps", "drain", "undo", "outcome")
 """The columns of `plan_rows`."""
 
 MOST_NAMES = 3
@@ -43,8 +43,25 @@ def plan_data(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]] = 
         report["platforms"] = {plan.platform: _shared(plan.wanted) if plan.wanted else None for plan in plans}
     if packages:
         report["packages"] = [{"name": name, "from": old or None, "to": new or None} for name, old, new in packages]
-    report["hosts"] = [_host(one) for plan in plans for one in plan.hosts]
+    waves = waves_of(plans)
+    report["waves"] = [
+        {
+            "wave": wave.number,
+            "count": wave.count,
+            "drain": wave.drains,
+            "reboots": wave.reboots,
+            "hosts": [name for one in wave.hosts for name in one.hosts],
+        }
+        for wave in waves
+    ]
+    numbers = _numbers(waves)
+    report["hosts"] = [_host(one, wave=numbers.get(one.hosts[0])) for plan in plans for one in plan.hosts]
     return report
+
+
+def _numbers(waves: Sequence[Wave]) -> dict[str, int]:
+    """Return the number of the wave of each class of hosts, by the name of its first host."""
+    return {one.hosts[0]: wave.number for wave in waves for one in wave.hosts}
 
 
 def verdict_of(plans: Sequence[Plan]) -> str:
@@ -67,8 +84,10 @@ def _shared(stack: Stack) -> dict[str, object]:
     return {name: value for name, value in _stack(stack).items() if name not in {"verdict", "unverified", "assumes"}}
 
 
-def _host(plan: HostPlan) -> dict[str, object]:
+def _host(plan: HostPlan, *, wave: int | None) -> dict[str, object]:
     found: dict[str, object] = {"hosts": list(plan.hosts), "count": plan.count, "platform": plan.platform}
+    if wave is not None:
+        found |= {"wave": wave, "drain": plan.drains, "reboots": plan.reboots, "undo": plan.undo}
     found["steps"] = [_step(one) for one in plan.steps]
     if plan.exclusion is not None:
         found["falls_out"] = _exclusion(plan.exclusion)
@@ -148,17 +167,27 @@ def _goal(plan: Plan) -> str:
 
 
 def plan_rows(plans: Sequence[Plan]) -> list[tuple[str, ...]]:
-    """Return the rows of the table of machine groups: count, GPUs, driver, numbers of steps and of reboots, outcome."""
+    """Return the rows of the table of machine groups, wave after wave: what they have in common, and what is done to them.
+
+    `drain` tells how long nothing may run on them: `no`, `yes`, or the reboots.
+    """
     counts: dict[tuple[str, ...], int] = {}
+    numbers = _numbers(waves_of(plans))
     for one in (one for plan in plans for one in plan.hosts):
-        reboots = sum(step.is_reboot for step in one.steps)
         outcome = "falls out" if one.exclusion is not None else "follows" if one.steps else "nothing to do"
         if one.exclusion is None and one.is_unverified:
             outcome = "cannot tell" if one.lacks_facts else "unverified"
-        way = ("", "") if one.exclusion is not None else (str(len(one.steps)), str(reboots))
-        group = (gpus_of(one.profile), driver_of(one.profile), *way, outcome)
+        number = numbers.get(one.hosts[0])
+        way = ("", "", "") if one.exclusion is not None else (str(len(one.steps)), _drain(one), one.undo)
+        common = (gpus_of(one.profile), driver_of(one.profile), system_of(one.profile))
+        group = (str(number or ""), *common, *way, outcome)
         counts[group] = counts.get(group, 0) + one.count
-    return [(f"{count:,}", *group) for group, count in counts.items()]
+    rows = [(wave, f"{count:,}", *group) for (wave, *group), count in counts.items()]
+    return sorted(rows, key=lambda row: (not row[0], int(row[0] or 0)))
+
+
+def _drain(plan: HostPlan) -> str:
+    return counted(plan.reboots, "reboot") if plan.reboots else "yes" if plan.drains else "no"
 
 
 def plan_lines(plans: Sequence[Plan]) -> Iterator[Line]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.components import COMPONENTS
 from provisioner.host.facts import stated
-from provisioner.request import Request, TargetHost
+from provisioner.request import Request, TargetHost, listed_target
 from provisioner.resolver.rules.facts import FACTS, binds
 
 if TYPE_CHECKING:
@@ -19,9 +18,6 @@ if TYPE_CHECKING:
     from provisioner.host.inventory import InventoryHost
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
-
-_GPUS = 16
-"""The number of kinds of GPU per host whose facts get a file and line, more than any machine has."""
 
 
 class HostClass(Struct, frozen=True, kw_only=True):
@@ -43,9 +39,7 @@ class HostClass(Struct, frozen=True, kw_only=True):
     @property
     def target(self) -> TargetHost:
         """The class as one host of a request, labelled with the name of its first host."""
-        place = self.members[0].place
-        keys = (*(row.key for row in COMPONENTS.values() if row.key), *(f"gpus.{index}" for index in range(_GPUS)))
-        return TargetHost(label=self.name, host=self.host, places=dict.fromkeys(keys, place) if place is not None else {})
+        return listed_target(self.members[0])
 
 
 class Pool(Struct, frozen=True, kw_only=True):
@@ -63,20 +57,10 @@ class Pool(Struct, frozen=True, kw_only=True):
 
 
 class Fleet(Struct, frozen=True, kw_only=True):
-    """All hosts of an inventory: pools to find stacks for, and classes of hosts for which no stack is searched.
-
-    The hosts of `other_platforms` have a platform that the spec does not name; those of `without_gpu` have no GPU, while other
-    hosts of the inventory have one.
-    """
+    """All hosts of an inventory: pools to find stacks for, and those of a platform that the spec does not name."""
 
     pools: tuple[Pool, ...]
     other_platforms: tuple[HostClass, ...] = ()
-    without_gpu: tuple[HostClass, ...] = ()
-
-    @property
-    def accelerators(self) -> tuple[str, ...]:
-        """The accelerators of the pools, sorted."""
-        return tuple(sorted({pool.request.accelerator for pool in self.pools}))
 
 
 def natural(name: str) -> tuple[tuple[bool, int, str], ...]:
@@ -128,28 +112,23 @@ def _merged(classes: Sequence[HostClass]) -> HostClass:
 def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, *, platforms: Sequence[str]) -> Fleet:
     """Return the hosts of an inventory in pools, one for each platform and accelerator of GPUs.
 
-    `platforms` are those that the spec names, () if it leaves the platform to the hosts. Hosts without a GPU are a pool only if
-    no host has a GPU or the spec names an accelerator: the CPU is never a silent fallback.
+    `platforms` are those that the spec names, () if it leaves the platform to the hosts. Hosts that state that they have no GPU
+    are a pool of their own, of CPUs, unless the spec names an accelerator; hosts that do not state their GPUs are not.
     """
     parts: dict[tuple[str, str], list[HostClass]] = {}
-    other_platforms, without_gpu = [], []
-    classes = list(fold(listed))
-    has_gpus = any(one.host.gpus for one in classes)
-    for one in classes:
+    other_platforms = []
+    for one in fold(listed):
         platform = one.host.platform or (platforms[0] if platforms else request.platform)
         alone = replace(request, hosts=(TargetHost(label=one.name, host=one.host),), platform=platform)
         if platforms and platform not in platforms:
             other_platforms.append(one)
-        elif alone.has_no_gpu and has_gpus and request.spec.accelerator is None:
-            without_gpu.append(one)
         else:
             parts.setdefault((platform, alone.accelerator), []).append(one)
     pools = []
-    for (platform, _), some in sorted(parts.items()):
+    for (platform, _), some in sorted(parts.items(), key=lambda item: (item[0][0], item[0][1] == "cpu", item[0][1])):
         known = replace(request, hosts=(TargetHost(label="", host=some[0].host),), platform=platform)
         pools.append(Pool(request=known, classes=indistinguishable(some, matrix, known)))
     return Fleet(
         pools=tuple(pools),
         other_platforms=indistinguishable(other_platforms, matrix, request),
-        without_gpu=indistinguishable(without_gpu, matrix, request),
     )

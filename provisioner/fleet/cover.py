@@ -181,6 +181,11 @@ class Coverage:
         ranked = [name for name in required or order if order.get(name, -1) >= 0 and name != "image"]
         return framework or min(ranked or order, key=lambda name: (order.get(name, -1), name))
 
+    @property
+    def lead_labels(self) -> tuple[str, ...]:
+        """The labels of the candidates of `lead`, the most preferred first."""
+        return self._shared.labels[self.lead]
+
     def listed(self) -> tuple[list[Members], bool]:
         """Return the largest sets of maximal signatures that one stack can serve, sorted, and whether these are all of them."""
         maximal = self.maximal

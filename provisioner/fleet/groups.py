@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.fleet.arrangement import Arranging
+from provisioner.fleet.choice import Choosing
 from provisioner.resolver.problem import join
 from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
@@ -18,6 +19,7 @@ from provisioner.resolver.search.resolve import decide
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
+    from provisioner.fleet.choice import Rung
     from provisioner.fleet.classes import HostClass, Pool
     from provisioner.fleet.cover import Bound, Coverage
     from provisioner.fleet.local import Choice
@@ -78,6 +80,19 @@ class Grouping:
                 return self._settled(solved), bound
             # `_solve` has recorded which signatures cannot be solved together: cover again.
 
+    def ladder(self, most: int) -> list[Rung]:
+        """Return the best use of 0 to `most` stacks in this pool; it changes when `solved` refuses a rung."""
+        return Choosing(self._coverage, self._weights).ladder(most)
+
+    def solved(self, rung: Rung) -> list[Group] | None:
+        """Return the groups of a rung, those with the most preferred stacks first.
+
+        None if the hosts of a group cannot be solved together, which the coverage then records.
+        """
+        groups = [self._solve(group) for group in rung.groups]
+        found = [group for group in groups if group is not None]
+        return self._settled(found) if len(found) == len(groups) else None
+
     def _solve(self, signatures: frozenset[int]) -> Group | None:
         """Return the group of some signatures, with their most preferred stack; None if no stack serves them all.
 
@@ -113,7 +128,10 @@ class Grouping:
         return kept
 
     def _settled(self, groups: list[Group]) -> list[Group]:
-        """Move every signature to the most preferred stack that serves it, solve each stack again, and return the groups."""
+        """Move every signature to the most preferred stack that serves it, solve each stack again, and return the groups.
+
+        Signatures that no stack serves are left out.
+        """
         served = self._coverage.served
         ordered = sorted(groups, key=_preference)
         if self._coverage.is_joint:
@@ -121,8 +139,10 @@ class Grouping:
         for _ in range(ROUNDS):
             members: dict[int, list[int]] = {}
             for signature in served:
-                at = next(at for at, group in enumerate(ordered) if self._coverage.serves(group.choices, signature))
-                members.setdefault(at, []).append(signature)
+                serving = (at for at, group in enumerate(ordered) if self._coverage.serves(group.choices, signature))
+                at = next(serving, None)
+                if at is not None:
+                    members.setdefault(at, []).append(signature)
             wanted = [frozenset(members[at]) for at in sorted(members)]
             if wanted == [group.signatures for group in ordered]:
                 break

@@ -76,12 +76,47 @@ class Unserved(Struct, frozen=True, kw_only=True):
         return sum(one.nodes for one in self.classes)
 
 
+class Gain(Struct, frozen=True, kw_only=True):
+    """Classes of hosts that one more stack would serve, or serve better: their stack now (None without one), and then."""
+
+    classes: tuple[HostClass, ...]
+    before: FleetStack | None
+    after: FleetStack
+
+    @property
+    def nodes(self) -> int:
+        """The number of machines of the classes."""
+        return sum(one.nodes for one in self.classes)
+
+
+class Limit(Struct, frozen=True, kw_only=True):
+    """What a limit of the number of stacks means: at most `stacks`.
+
+    `left_out` are the classes that a stack could serve if there were more of them. `is_proved` is whether no other choice of as
+    many stacks serves more machines, or as many with newer releases. `gains` are what one more stack buys.
+    """
+
+    stacks: int
+    left_out: tuple[HostClass, ...] = ()
+    is_proved: bool = True
+    gains: tuple[Gain, ...] = ()
+
+    @property
+    def left_out_nodes(self) -> int:
+        """The number of machines of the classes left out."""
+        return sum(one.nodes for one in self.left_out)
+
+
 class FleetAnswer(Struct, frozen=True, kw_only=True):
-    """The stacks of a fleet, the hosts without a stack, and the bound on the number of stacks."""
+    """The stacks of a fleet, the hosts without a stack, and the bound on the number of stacks.
+
+    With a `limit` of the number of stacks, the bound is the number of stacks found.
+    """
 
     stacks: tuple[FleetStack, ...]
     unserved: tuple[Unserved, ...]
     bound: Bound
+    limit: Limit | None = None
 
     @property
     def served_nodes(self) -> int:
@@ -90,5 +125,5 @@ class FleetAnswer(Struct, frozen=True, kw_only=True):
 
     @property
     def unserved_nodes(self) -> int:
-        """The number of machines without a stack."""
-        return sum(one.nodes for one in self.unserved)
+        """The number of machines without a stack, those that a limit leaves out included."""
+        return sum(one.nodes for one in self.unserved) + (self.limit.left_out_nodes if self.limit is not None else 0)

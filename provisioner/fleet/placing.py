@@ -23,7 +23,9 @@ def affinities(answer: FleetAnswer, matrix: Matrix) -> tuple[Affinity, ...]:
     """Return one affinity for each stack, in their order: it admits the stack's hosts and no other host of the fleet."""
     named = _Named({gpu.name: gpu.compute_capability for gpu in matrix.gpus if gpu.compute_capability})
     served = [label_sets(named.listed(one.hosts, one.stack.platform)) for one in answer.stacks]
-    unserved = [member for some in answer.unserved for one in some.classes for member in one.members]
+    left_out = answer.limit.left_out if answer.limit is not None else ()
+    without = [*(one for some in answer.unserved for one in some.classes), *left_out]
+    unserved = [member for one in without for member in one.members]
     found = []
     for at, (one, own) in enumerate(zip(answer.stacks, served, strict=True)):
         left = label_sets(named.listed(unserved, one.stack.platform))

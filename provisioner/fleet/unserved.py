@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from provisioner.components import LEADS
 from provisioner.fleet.model import Unserved
 from provisioner.grounds.conflict import Conflict, Fix, Member, member_of
-from provisioner.grounds.edit import AddPlatform, SetAccelerator
-from provisioner.grounds.requirement import FactOf, FleetCallsFor, Ground, HostFact, HostGpu, NoGpu, SpecPlatforms
+from provisioner.grounds.edit import AddPlatform
+from provisioner.grounds.requirement import FactOf, Ground, HostFact, HostGpu, SpecPlatforms
 from provisioner.grounds.source import MatrixRow
 from provisioner.host.facts import stated
 from provisioner.resolver.explain.conflict import described, explain_conflict
@@ -114,22 +114,6 @@ class Explaining:
         edit = AddPlatform(platforms=(*platforms, platform))
         fixes = self._fix(edit, replace(request, hosts=(target,)))
         return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(requested), member_of(fact)), fixes=fixes))
-
-    def without_gpu(self, request: Request, classes: Sequence[HostClass], *, accelerators: Iterable[str]) -> list[Unserved]:
-        """Return the conflict of hosts without a GPU in a fleet with GPUs: the spec must request a stack for CPUs for them.
-
-        `accelerators` are those of the hosts with GPUs. Returns [] if `classes` is empty.
-        """
-        if not classes:
-            return []
-        first = classes[0]
-        calls_for = FleetCallsFor(accelerators=tuple(sorted(set(accelerators))), place=request.place("accelerator"))
-        no_gpu = NoGpu(host="the host", place=first.target.place("gpus"))
-        tried = replace(request, hosts=(first.target,), platform=first.host.platform or request.platform)
-        fixes = self._fix(SetAccelerator(accelerator="cpu", is_apart=True), tried)
-        return [
-            Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(calls_for), member_of(no_gpu)), fixes=fixes))
-        ]
 
     def _fix(self, edit: Edit, tried: Request) -> tuple[Fix, ...]:
         """Return an edit as a fix; () if the edited request has no stack."""

@@ -252,16 +252,15 @@ class SetStrategy(Edit, frozen=True, kw_only=True):
 
 
 class SetAccelerator(Edit, frozen=True, kw_only=True):
-    """An edit that requests another accelerator in place of `before`, "" for none; `is_apart`: in a separate spec."""
+    """An edit that requests another accelerator in place of `before`, "" for none."""
 
     component: ClassVar[str] = "accelerator"
     accelerator: str
     before: str = ""
-    is_apart: bool = False
 
     @property
     def change(self) -> str:
-        return self.accelerator if self.is_apart else f"=={self.accelerator}"
+        return f"=={self.accelerator}"
 
     def apply(self, request: Request) -> Request:
         return replace(request, spec=replace(request.spec, accelerator=self.accelerator))

@@ -512,16 +512,6 @@ class LacksFact(NamedGround, frozen=True, kw_only=True):
         return HostPlace(Place(self.host))
 
 
-class FleetCallsFor(Ground, frozen=True, kw_only=True):
-    """The accelerators that the GPUs of a fleet call for."""
-
-    kind: ClassVar[str] = "fact"
-    component: ClassVar[str] = "gpu"
-    group: ClassVar[Group] = SpecLine("accelerator")
-    accelerators: tuple[str, ...]
-    place: Place
-
-
 class OtherDriver(NamedGround, frozen=True, kw_only=True):
     """A GPU driver of a host that is not for the stack's accelerator but for GPUs of another vendor."""
 

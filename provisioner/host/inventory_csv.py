@@ -45,6 +45,11 @@ def _columns() -> Mapping[str, ProfileKey]:
     return {**{".".join(key.path): key for key in keys}, "driver": version}
 
 
+def columns_of_hosts() -> tuple[str, ...]:
+    """Return the names of all columns that state a fact of a host."""
+    return tuple(dict.fromkeys((*_columns(), _SYSTEM, *_GPU_COLUMNS)))
+
+
 class Row(Struct, frozen=True, kw_only=True):
     """One row of a table: a host, the number of such hosts, and the number of the line in the file."""
 
@@ -63,6 +68,31 @@ def read_table(text: str, *, file: str) -> tuple[Row, ...]:
     Rows with equal facts share one `Host`.
     """
     return _Table(text.removeprefix("\ufeff"), file).rows()
+
+
+def read_cells(cells: Mapping[str, str], positions: Mapping[str, Position], *, file: str) -> Host:
+    """Return the host that the cells of a row state, by the names of their columns; an empty cell is an unknown fact.
+
+    `positions` are those of the cells in `file`. Raises `InvalidDocumentError` with every mistake.
+    """
+    found = _Cells(cells, positions, file)
+    columns = _columns()
+    for name, value in cells.items():
+        if name == _SYSTEM and value:
+            identity, _, version = value.partition(" ")
+            found.put(("os", "id"), identity, name)
+            if version:
+                found.put(("os", "version"), version, name)
+        elif value and (key := columns.get(name)) is not None:
+            found.put(key.path, _value(key, value), name)
+    found.put_gpus()
+    try:
+        host = host_from_document(Document(file, found.data, found.keys, found.texts))
+    except InvalidDocumentError as error:
+        raise InvalidDocumentError(KIND, (*found.mistakes, *error.mistakes)) from None
+    if found.mistakes:
+        raise InvalidDocumentError(KIND, tuple(found.mistakes))
+    return host
 
 
 class _Table:
@@ -101,7 +131,7 @@ class _Table:
 
     def _header(self, cells: list[str]) -> list[str]:
         names = [cell.strip() for cell in cells]
-        known = tuple(dict.fromkeys((*_OWN_COLUMNS, *_columns(), _SYSTEM, *_GPU_COLUMNS)))
+        known = (*_OWN_COLUMNS, *columns_of_hosts())
         separator = next((one for one in ";\t|" if len(names) == 1 and one in names[0]), None)
         if separator is not None:
             shown = {"\t": "tabs"}.get(separator, f"`{separator}`")
@@ -139,41 +169,12 @@ class _Table:
             yield Row(name=name or f"row {line}", host=host, count=int(count), line=line)
 
     def _host(self, header: list[str], own: dict[str, str], line: int) -> Host | None:
-        cells = _Cells(own, {name: index + 1 for index, name in enumerate(header)}, line)
-        columns = _columns()
-        for name, value in own.items():
-            if name == _SYSTEM and value:
-                identity, _, version = value.partition(" ")
-                cells.put(("os", "id"), identity, name)
-                if version:
-                    cells.put(("os", "version"), version, name)
-            elif value and (key := columns.get(name)) is not None:
-                cells.put(key.path, _value(key, value), name)
-        cells.put_gpus(self._gpus(own, header, line))
         try:
-            host = host_from_document(Document(self._file, cells.data, cells.keys, cells.texts))
+            host = read_cells(own, {name: Position(line, index + 1) for index, name in enumerate(header)}, file=self._file)
         except InvalidDocumentError as error:
             self._mistakes += error.mistakes
             return None
         return self._by_value.setdefault(host, host)
-
-    def _gpus(self, own: dict[str, str], header: list[str], line: int) -> tuple[dict[str, Any], ...] | None:
-        cell = own.get("gpus", own.get("gpu", ""))
-        if cell.lower() in {ABSENT, "0"}:
-            return ()
-        gpus = [_gpu(text.strip()) for text in cell.split(";")] if cell else []
-        for column, key in _OF_GPUS.items():
-            if not own.get(column):
-                continue
-            values = [text.strip() for text in own[column].split(";")]
-            gpus = gpus or [{} for _ in values]
-            if len(values) != len(gpus):
-                kinds = f"{len(gpus)} kind{'s' if len(gpus) > 1 else ''} of GPU"
-                self._wrong(line, header.index(column) + 1, column, f"`{own[column]}` has {len(values)} values for {kinds}")
-                continue
-            for gpu, value in zip(gpus, values, strict=True):
-                gpu[key] = value
-        return tuple(gpus) if gpus else None
 
 
 def _value(key: ProfileKey, cell: str) -> object:
@@ -199,13 +200,14 @@ def _gpu(text: str) -> dict[str, Any]:
 class _Cells:
     """A row of the table as a document: the data of a profile, and the line and column of each key of the profile."""
 
-    def __init__(self, own: dict[str, str], columns: dict[str, int], line: int) -> None:
+    def __init__(self, own: Mapping[str, str], positions: Mapping[str, Position], file: str) -> None:
         self._own = own
-        self._columns = columns
-        self._line = line
+        self._positions = positions
+        self._file = file
         self.data: dict[str, Any] = {}
         self.keys: dict[KeyPath, Position] = {}
         self.texts: dict[KeyPath, str] = {}
+        self.mistakes: list[Mistake] = []
 
     def put(self, path: tuple[str, ...], value: object, name: str) -> None:
         """Set the value at a key path, read from the column `name`."""
@@ -214,19 +216,40 @@ class _Cells:
             below = below.setdefault(part, {})
         below[path[-1]] = value
         for length in range(1, len(path) + 1):
-            self.keys.setdefault(path[:length], Position(self._line, self._columns[name]))
+            self.keys.setdefault(path[:length], self._positions[name])
         self.texts[path] = self._own[name]
 
-    def put_gpus(self, gpus: tuple[dict[str, Any], ...] | None) -> None:
+    def put_gpus(self) -> None:
         """Set the GPUs; a key gets the position of its own column if that is filled, else of the first filled GPU column."""
+        gpus = self._gpus()
         if gpus is None:
             return
         self.data["gpus"] = gpus
-        column = next(self._columns[name] for name in _GPU_COLUMNS if self._own.get(name))
-        self.keys[("gpus",)] = Position(self._line, column)
+        position = next(self._positions[name] for name in _GPU_COLUMNS if self._own.get(name))
+        self.keys[("gpus",)] = position
         for index, gpu in enumerate(gpus):
-            self.keys[("gpus", index)] = Position(self._line, column)
+            self.keys[("gpus", index)] = position
             for key, value in gpu.items():
                 own = next((name for name, held in _OF_GPUS.items() if held == key and self._own.get(name)), "")
-                self.keys[("gpus", index, key)] = Position(self._line, self._columns.get(own, column))
+                self.keys[("gpus", index, key)] = self._positions.get(own, position)
                 self.texts[("gpus", index, key)] = str(value)
+
+    def _gpus(self) -> tuple[dict[str, Any], ...] | None:
+        cell = self._own.get("gpus", self._own.get("gpu", ""))
+        if cell.lower() in {ABSENT, "0"}:
+            return ()
+        gpus = [_gpu(text.strip()) for text in cell.split(";")] if cell else []
+        for column, key in _OF_GPUS.items():
+            if not self._own.get(column):
+                continue
+            values = [text.strip() for text in self._own[column].split(";")]
+            gpus = gpus or [{} for _ in values]
+            if len(values) != len(gpus):
+                kinds = f"{len(gpus)} kind{'s' if len(gpus) > 1 else ''} of GPU"
+                place = self._positions[column]
+                text = f"`{self._own[column]}` has {len(values)} values for {kinds}"
+                self.mistakes.append(Mistake(self._file, place.line, place.column, column, text))
+                continue
+            for gpu, value in zip(gpus, values, strict=True):
+                gpu[key] = value
+        return tuple(gpus) if gpus else None

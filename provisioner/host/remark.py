@@ -135,16 +135,58 @@ class MoreGpusThanLabelled(Struct, frozen=True):
 
 
 class NodeUnavailable(Struct, frozen=True):
-    """The remark that a Kubernetes node is not ready, or takes no new pods because it is cordoned."""
+    """The remark that a node runs nothing new: it is not ready or cordoned in Kubernetes, down or drained in Slurm."""
 
-    cause: Literal["not-ready", "cordoned"]
+    cause: Literal["not-ready", "cordoned", "down", "drained"]
+
+
+class UntypedGres(Struct, frozen=True):
+    """The remark that a Slurm node offers GPUs without saying which (`gpu:4`)."""
+
+    gres: str
+
+
+class UnknownGresType(Struct, frozen=True):
+    """The remark that the type of a Slurm node's GPUs names no GPU of the matrix, or several of different targets."""
+
+    kind: str
+
+
+class MigGres(Struct, frozen=True):
+    """The remark that a Slurm node offers MIG slices of one profile (`1g.10gb`), and its Gres counts the slices."""
+
+    profile: str
+
+
+class GroupedNodes(Struct, frozen=True):
+    """The remark that `sinfo` tells the GPUs of only the first of `count` nodes that it lists together."""
+
+    count: int
+
+
+class VariablesElsewhere(Struct, frozen=True):
+    """The remark that a folder of variables stands beside an Ansible inventory, which `ansible-inventory` alone reads."""
+
+    folder: str
 
 
 NvmlProblem = NvmlNotLoadable | NvmlFailed | GpuSilent
 """Failures of NVIDIA's management library (NVML)."""
 
-NodeRemark = UnlabelledGpus | MigSlices | VirtualGpu | UnknownAcceleratorLabel | MoreGpusThanLabelled | NodeUnavailable
-"""Remarks on a Kubernetes node."""
+NodeRemark = (
+    UnlabelledGpus
+    | MigSlices
+    | VirtualGpu
+    | UnknownAcceleratorLabel
+    | MoreGpusThanLabelled
+    | NodeUnavailable
+    | UntypedGres
+    | UnknownGresType
+    | MigGres
+    | GroupedNodes
+    | VariablesElsewhere
+)
+"""Remarks on a host of an inventory: a node of Kubernetes or Slurm, or a host of Ansible."""
 
 Remark = (
     GpusUnknown

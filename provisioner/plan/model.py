@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from provisioner.plan.machine import MODULE_RELOADING
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from provisioner.grounds.choice import StepReason
     from provisioner.grounds.conflict import Conflict
@@ -119,6 +121,51 @@ class HostPlan(Struct, frozen=True, kw_only=True):
     def is_unverified(self) -> bool:
         """Whether the plan depends on a fact that is not known, or the stack at its end is unverified."""
         return bool(self.doubts) or self.lacks_facts
+
+    @property
+    def reboots(self) -> int:
+        """The number of reboots of the machine."""
+        return sum(step.is_reboot for step in self.steps)
+
+    @property
+    def drains(self) -> bool:
+        """Whether nothing may run on the machine for a while: it reboots, or its GPU's kernel modules are loaded anew."""
+        return any(step.is_reboot or step.is_together or step.component in MODULE_RELOADING for step in self.steps)
+
+    @property
+    def undo(self) -> str:
+        """How much of the plan can be undone: `yes`, `partly` or `no`; "" without a step that changes something."""
+        can = [step.undo is not None for step in self.steps if step.kind != FIND_OUT]
+        return ("yes" if all(can) else "partly" if any(can) else "no") if can else ""
+
+
+class Wave(Struct, frozen=True, kw_only=True):
+    """Machines that are disturbed alike, so that they are changed together: whether they are drained, how often they reboot."""
+
+    number: int
+    drains: bool
+    reboots: int
+    hosts: tuple[HostPlan, ...]
+
+    @property
+    def count(self) -> int:
+        """The number of machines."""
+        return sum(one.count for one in self.hosts)
+
+
+def waves_of(plans: Sequence[Plan]) -> tuple[Wave, ...]:
+    """Return the machines that follow in waves: those that are disturbed least come first, and show whether the stack works.
+
+    Machines without a step, excluded ones, and those of which a fact has to be found out first are in no wave.
+    """
+    ready = (one for plan in plans for one in plan.hosts if one.exclusion is None and one.steps and not one.lacks_facts)
+    alike: dict[tuple[int, bool], list[HostPlan]] = {}
+    for one in ready:
+        alike.setdefault((one.reboots, one.drains), []).append(one)
+    return tuple(
+        Wave(number=number, drains=drains, reboots=reboots, hosts=tuple(some))
+        for number, ((reboots, drains), some) in enumerate(sorted(alike.items(), key=lambda item: item[0]), start=1)
+    )
 
 
 class Plan(Struct, frozen=True, kw_only=True):

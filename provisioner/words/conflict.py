@@ -300,9 +300,8 @@ def edit_words(edit: Edit) -> str:
             return f"leaving out the project's requires-python {' and '.join(f'`{text}`' for text in ranges)}"
         case edits.SetPolicyWords() | edits.SetStrategy():
             return f"`{edit.change}` in policy"
-        case edits.SetAccelerator(accelerator=accelerator, before=before, is_apart=is_apart):
-            apart = ", in a spec of their own," if is_apart else ""
-            return f"accelerator {accelerator}{apart}{f' instead of `{before}`' if before else ''}"
+        case edits.SetAccelerator(accelerator=accelerator, before=before):
+            return f"accelerator {accelerator}{f' instead of `{before}`' if before else ''}"
         case edits.SetImage(base=base, before=before):
             return f"image {base} instead of `{before}`"
         case edits.SetArchitecture(before=before, architecture=architecture):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.components import ABSENT
 from provisioner.grounds import requirement as of
 from provisioner.grounds.predicate import AdmitsHosts, IsExtraOf, NoToolkit, WrittenBySeveral
-from provisioner.words.notation import listed, source_words
+from provisioner.words.notation import source_words
 from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
@@ -73,8 +73,6 @@ def noun_words(ground: Ground) -> str:
             return platform
         case of.AsksAccelerator(accelerator=accelerator) | of.CallsForAccelerator(accelerator=accelerator):
             return f"accelerator {accelerator}"
-        case of.FleetCallsFor(accelerators=accelerators):
-            return f"accelerator {listed(accelerators)}"
         case of.AsksImage(base=base, has_libraries=has_libraries):
             return f"base image {base}" if base else f"a base image{' with the libraries of CUDA' if has_libraries else ''}"
         case of.Forbids(word=word, is_by_strategy=is_by_strategy):
@@ -186,8 +184,6 @@ def _fact(ground: Ground) -> str:
             return f"{host} needs a driver, and {'does not state its version' if is_there else 'states none'}"
         case of.LacksFact(name=name, host=host):
             return f"{host} does not state {name}"
-        case of.FleetCallsFor(accelerators=accelerators):
-            return f"the fleet's GPUs call for {' and '.join(accelerators)}"
         case of.OtherDriver(driver=driver):
             return f"the host's GPU driver is {driver}"
     raise TypeError(f"no words for {type(ground).__name__}")

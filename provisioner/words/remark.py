@@ -19,7 +19,12 @@ _UNLABELLED = {
     "nvidia": "GPU feature discovery writes nvidia.com/gpu.compute.major",
     "amd": "AMD's node labeller writes amd.com/gpu.product-name",
 }
-_UNAVAILABLE = {"not-ready": "the node is not ready", "cordoned": "the node takes no new pods (cordoned)"}
+_UNAVAILABLE = {
+    "not-ready": "the node is not ready",
+    "cordoned": "the node takes no new pods (cordoned)",
+    "down": "the node is down",
+    "drained": "the node takes no new jobs (drained)",
+}
 _NVML = "libnvidia-ml.so.1"
 _NVML_CODES = {
     4: "this user may not ask the driver",
@@ -79,6 +84,18 @@ def remark_words(remark: Remark) -> str:
             return f"gpu: kubelet counts {counted}, and the labels describe {labelled}: a node has one set of GPU labels"
         case of.NodeUnavailable(cause=cause):
             return _UNAVAILABLE[cause]
+        case of.UntypedGres(gres=gres):
+            return f"gpu: Gres {gres} does not tell which GPU it is; a type in slurm.conf (gpu:a100:4) or a profile does"
+        case of.UnknownGresType(kind=kind):
+            return f"gpu: the type `{kind}` of a Gres names no GPU that the matrix knows, or several of different targets"
+        case of.MigGres(profile=profile):
+            return f"gpu: MIG {profile}: a Gres counts its slices, not GPUs"
+        case of.GroupedNodes(count=count):
+            return (
+                f"gpu: sinfo tells the Gres of the first of {count} nodes that it lists together; `sinfo --Node --json` of each"
+            )
+        case of.VariablesElsewhere(folder=folder):
+            return f"variables in {folder}/ are not read here; `ansible-inventory --list` prints an inventory with all of them"
 
 
 def _nvml_error(code: int) -> str:

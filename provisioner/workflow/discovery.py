@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError, UsageError
 from provisioner.grounds.finding import OrphanedOutput, SharedName, TwinLock, UnsolvedSpec
+from provisioner.host.inventory import file_and_name
 from provisioner.lock.format.file import was_ours
 from provisioner.outputs import OUTPUTS
 from provisioner.render.header import is_rendered, rendered_from
@@ -230,7 +231,8 @@ class Folder:
         targets = (loaded.spec.target, *loaded.spec.targets.values())
         hosts = (one for target in targets for one in host_paths(_with(loaded.spec, target), spec_path))
         real = os.path.realpath(path)
-        return any(os.path.realpath(one) == real for one in (*loaded.files, *hosts))
+        files = (*loaded.files, *(file_and_name(one)[0] for one in hosts))
+        return any(os.path.realpath(one) == real for one in files)
 
 
 def is_spec(path: Path) -> bool:

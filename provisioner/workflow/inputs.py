@@ -13,17 +13,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.accelerators import IMAGE_KINDS
-from provisioner.document import load_document
+from provisioner.document import Document
 from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.host.catalogue import Catalogue
 from provisioner.host.gpu_names import GpuNames
+from provisioner.host.inventory import read_host
 from provisioner.host.model import Host
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.matrix.model import Matrix
 from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
-from provisioner.request import Request, TargetHost, merge_equal_hosts
+from provisioner.request import Request, TargetHost, listed_target, merge_equal_hosts
 from provisioner.resolver.rules.images import images_named
 from provisioner.spec.check import component_mistakes
 from provisioner.spec.load import host_paths, load_spec, select_target
@@ -32,7 +33,6 @@ from provisioner.spec.model import canonical_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from provisioner.document import Document
     from provisioner.errors import Mistake
     from provisioner.host.remark import Remark
     from provisioner.spec.model import Spec
@@ -360,7 +360,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
     """
     stated, remarks = inputs.spec.target.host, inputs.remarks
     if given:
-        hosts = tuple(_profile(path, inputs.path) for path in given)
+        hosts = tuple(_profile(path, inputs) for path in given)
     elif stated is None:
         hosts = (TargetHost(label="the target", host=Host()),)
     elif stated == "auto":
@@ -372,7 +372,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
         label = f"targets.{inputs.target}.host" if inputs.target else INLINE
         hosts = (_target(inputs.document.below(("target", "host")), label, inputs.path),)
     else:
-        hosts = tuple(_profile(path, inputs.path) for path in host_paths(inputs.spec, inputs.path))
+        hosts = tuple(_profile(path, inputs) for path in host_paths(inputs.spec, inputs.path))
     inputs = replace(inputs, spec=_completed(inputs, hosts))
     for host in hosts:
         _require_platform(host, inputs)
@@ -391,8 +391,14 @@ def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:
     return replace(spec, outputs=()) if is_mac and "outputs" not in stated else spec
 
 
-def _profile(path: Path, spec_path: Path) -> TargetHost:
-    return _target(load_document(path, kind="host profile"), relative_to_spec(str(path), spec_path), spec_path)
+def _profile(path: Path, inputs: Inputs) -> TargetHost:
+    """Return the host that a path names: a profile, or `FILE#NAME` of an inventory."""
+    label = relative_to_spec(str(path), inputs.path)
+    found = read_host(path, catalogue=catalogue_of(inputs.matrix))
+    if isinstance(found, Document):
+        return _target(found, label, inputs.path)
+    place = found.place and Place(relative_to_spec(found.place.file, inputs.path), found.place.line)
+    return listed_target(found, label=label, place=place)
 
 
 def _target(document: Document, label: str, spec_path: Path) -> TargetHost:

@@ -12,7 +12,7 @@ from provisioner.grounds.finding import StaleStack, StrandedHosts
 from provisioner.host.inventory import read_inventory
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.format.file import KIND, parse_lock
-from provisioner.request import TargetHost, merge_equal_hosts
+from provisioner.request import listed_target, merge_equal_hosts
 from provisioner.resolver.problem import join
 from provisioner.workflow.git import committed
 from provisioner.workflow.inputs import catalogue_of, in_place, read_without_hosts
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.conflict import Conflict
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
+    from provisioner.request import TargetHost
     from provisioner.workflow.inputs import Inputs
 
 
@@ -35,7 +36,7 @@ def read_targets_in(paths: Sequence[Path], matrix: Matrix) -> tuple[TargetHost, 
     listed = read_inventory(paths, catalogue=catalogue_of(matrix))
     if not listed:
         raise UsageError(f"there is no host in {', '.join(str(path) for path in paths)}")
-    targets = [TargetHost(label=one.name, host=one.host, places={"": one.place} if one.place else {}) for one in listed]
+    targets = list(map(listed_target, listed))
     return merge_equal_hosts(targets)
 
 

@@ -112,7 +112,9 @@ def test_several_nodes_are_no_yaml_profile(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_node_that_is_not_there_is_named_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
     assert leave("inspect", "--nodes", str(NODES), "--node", "mi300") == 2
-    assert capsys.readouterr().err == (f"error: `{NODES}` has no node `mi300`  [bad-usage]\n\nhint: did you mean `mi300x-0`?\n")
+    assert capsys.readouterr().err == (
+        f"error: `{NODES}` lists no host `mi300`  [bad-usage]\n\nhint: did you mean `mi300x-0`?\n"
+    )
 
 
 @pytest.mark.parametrize(

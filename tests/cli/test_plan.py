@@ -128,12 +128,42 @@ def test_a_fleet_is_told_by_class_and_summed_up(project: Project) -> None:
     assert outcome.out.splitlines()[:7] == [
         "✗ 1 of 3 machines cannot follow to pytorch 2.11.0+cu130, cuda 13.0.2, python 3.12",
         "",
-        "machines  gpu                    driver      steps  reboots  outcome",
-        "       2  NVIDIA A100-SXM4-80GB  470.256.02      2        1  follows",
-        "       1  Tesla V100-SXM2-16GB   470.256.02                  falls out",
+        "wave  machines  gpu                    driver      os            steps  drain     undo    outcome",
+        "   1         2  NVIDIA A100-SXM4-80GB  470.256.02  ubuntu 24.04      2  1 reboot  partly  follows",
+        "             1  Tesla V100-SXM2-16GB   470.256.02  ubuntu 24.04                           falls out",
         "",
         "node-1, node-2 (2 machines): 2 steps",
     ]
+
+
+def test_machines_that_are_disturbed_least_are_the_first_wave(project: Project) -> None:
+    lock(project, "pylock.trainer.toml", "2.7.1+cu118")
+    project.write(A100, name="fleet/late.yaml")
+    project.write(A100.replace("470.256.02", "580.178.04"), name="fleet/early.yaml")
+    project.write(A100.replace('"24.04"', '"22.04"'), name="fleet/other.yaml")
+    plan = project.run("plan", *CU130, "--hosts", "fleet", "--format", "json").json
+    assert [(wave["wave"], wave["count"], wave["drain"], wave["reboots"], wave["hosts"]) for wave in plan["waves"]] == [
+        (1, 1, False, 0, ["early"]),
+        (2, 2, True, 1, ["late", "other"]),
+    ]
+    outcome = project.run("plan", *CU130, "--hosts", "fleet")
+    assert [line.split()[:3] for line in outcome.out.splitlines()[3:6]] == [
+        ["1", "1", "NVIDIA"],
+        ["2", "1", "NVIDIA"],
+        ["2", "1", "NVIDIA"],
+    ]
+
+
+def test_the_plan_of_each_host_is_a_file_on_request(project: Project) -> None:
+    project.write(A100, name="fleet/rack/node-1.yaml")
+    project.write(V100, name="fleet/old.yaml")
+    outcome = project.run("plan", *CU130, "--hosts", "fleet", "--out", "plans")
+    assert (outcome.code, outcome.err) == (1, "wrote 2 files to plans\n")
+    files = {path.name: path.read_text(encoding="utf-8") for path in (project.folder / "plans").iterdir()}
+    assert sorted(files) == ["old.md", "rack-node-1.md"]
+    assert files["rack-node-1.md"].startswith("<!-- provision plan -->\n\n### ✓ 1 machine can follow to ")
+    assert "\n1. install driver 580.178.04 " in files["rack-node-1.md"]
+    assert "cannot follow" in files["old.md"]
 
 
 def test_a_host_that_falls_out_is_told_why_and_what_is_left_for_it(project: Project) -> None:
@@ -157,7 +187,19 @@ def test_the_plan_as_json(project: Project) -> None:
     assert plan["wanted"]["stack"]["pytorch_build"] == "cu130"
     assert "driver" not in plan["wanted"]["stack"]
     follows, falls = plan["hosts"]
-    assert list(follows) == ["hosts", "count", "platform", "steps", "unverified", "assumes", "notes"]
+    assert list(follows) == [
+        "hosts",
+        "count",
+        "platform",
+        "wave",
+        "drain",
+        "reboots",
+        "undo",
+        "steps",
+        "unverified",
+        "assumes",
+        "notes",
+    ]
     assert (follows["hosts"], follows["count"], follows["platform"]) == (["a100.yaml"], 1, "linux/amd64")
     driver, image = follows["steps"]
     assert list(driver) == [
@@ -286,7 +328,7 @@ def test_a_plan_as_markdown_is_a_comment_with_a_mark_a_table_and_steps(project: 
     mark, _, head, *_ = outcome.out.splitlines()
     assert mark == "<!-- provision plan -->"
     assert head.startswith("### ✗ 1 of 2 machines cannot follow to ")
-    assert "\n| machines | gpu | driver | steps | reboots | outcome |\n| --- | --- | --- | --- | --- | --- |\n" in outcome.out
+    assert "\n| wave | machines | gpu | driver | os | steps | drain | undo | outcome |\n" in outcome.out
     assert outcome.out.count("<details><summary>") == outcome.out.count("</details>") == 2
     assert "\n\n1. " in outcome.out
     assert "   - because " in outcome.out

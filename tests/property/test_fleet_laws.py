@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from itertools import combinations, product
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,9 @@ from msgspec.json import decode
 from msgspec.structs import replace
 
 from provisioner.cli.fleet_report import as_json, fleet_head, fleet_lines, fleet_rows
+from provisioner.document import parse_document
 from provisioner.fleet.covering import cover_fleet
+from provisioner.fleet.placement import ansible_groups, slurm_features
 from provisioner.fleet.placing import affinities
 from provisioner.host.inventory import InventoryHost
 from provisioner.host.model import Host
@@ -196,6 +199,71 @@ def test_the_number_of_stacks_is_the_smallest_there_is(one: Trial) -> None:
     check(one)
 
 
+def best_worth(one: Trial, most: int) -> tuple[int, int]:
+    """The most hosts that `most` stacks serve, and the fewest newer releases of alpha that these then miss, by brute force.
+
+    A host takes the newest of the chosen stacks that serve it.
+    """
+    newest = len(one.table["alpha"])
+    missed: dict[frozenset[int], int] = {}
+    for stack in stacks(one):
+        served = frozenset(at for at, host in enumerate(one.hosts) if serves(one, stack, host))
+        if served:
+            cost = newest - int(stack["alpha"])
+            missed[served] = min(cost, missed.get(served, cost))
+    kinds = [
+        (served, cost)
+        for served, cost in missed.items()
+        if not any(served <= other and cost >= less and (served, cost) != (other, less) for other, less in missed.items())
+    ]
+    best = (0, 0)
+    for some in combinations(kinds, min(most, len(kinds))):
+        costs = {at: min(cost for served, cost in some if at in served) for at in frozenset[int]().union(*(s for s, _ in some))}
+        best = max(best, (len(costs), -sum(costs.values())))
+    return best
+
+
+def featured(text: str) -> dict[str, str]:
+    """The feature of each node in lines of slurm.conf; host lists are read as Slurm reads them, `a[1-2,4]b` left out."""
+    found: dict[str, str] = {}
+    for names, feature in re.findall(r"^NodeName=(\S+) Features=(\S+)$", text, re.MULTILINE):
+        for part in re.findall(r"[^,\[]+(?:\[[^\]]*\])?", names):
+            prefix, _, numbers = part.rstrip("]").partition("[")
+            for run in numbers.split(","):
+                first, _, last = run.partition("-")
+                ends = range(int(first), int(last or first) + 1) if first else [""]
+                found |= {f"{prefix}{number}": feature for number in ends}
+    return found
+
+
+@examples(250, shares={"left out": 0.05, "one more buys": 0.1})
+@given(trials(most=7), st.integers(1, 3))
+def test_so_many_stacks_serve_the_most_hosts_with_the_newest_releases(one: Trial, most: int) -> None:
+    answer = cover_fleet(one.matrix, one.request, one.listed(), platforms=(), most=most)
+    limit = answer.limit
+    assert limit is not None
+    case("left out" if limit.left_out else "all served")
+    case("one more buys" if limit.gains else "one more buys nothing")
+    newest = len(one.table["alpha"])
+    cost = sum((newest - int(found.stack.components["alpha"])) * found.nodes for found in answer.stacks)
+    assert len(answer.stacks) <= most
+    assert limit.is_proved
+    assert (answer.served_nodes, -cost) == best_worth(one, most)
+    for found in answer.stacks:
+        stack = {name: text for name, text in found.stack.components.items() if name in SHARED}
+        assert all(serves(one, stack, one.hosts[index_of(host)]) for host in found.hosts)
+    assert bool(limit.gains) == (best_worth(one, most + 1) > best_worth(one, most))
+    in_stack = {host.name: f"law_{number}" for number, found in enumerate(answer.stacks, start=1) for host in found.hosts}
+    titles = ["a stack" for _ in answer.stacks]
+    assert featured(slurm_features(answer, "law", titles)) == in_stack
+    groups = parse_document(ansible_groups(answer, "law", titles), file="groups", kind="groups").data
+    assert {host: group for group, members in groups.items() for host in members["hosts"]} == in_stack
+    served, _ = brute_force(one)
+    assert {index_of(host) for one_class in limit.left_out for host in one_class.members} == served - {
+        index_of(host) for found in answer.stacks for host in found.hosts
+    }
+
+
 @examples(40, shares={"several": 0.2, "large": 0.3})
 @given(trials(most=20))
 def test_so_it_is_for_up_to_twenty_classes(one: Trial) -> None:
@@ -220,8 +288,11 @@ def test_without_a_rule_the_same_hosts_never_need_more(one: Trial) -> None:
 
 def shown(one: Trial, answer: FleetAnswer) -> str:
     placed = affinities(answer, one.matrix)
-    text = [str(one) for one in (fleet_head(answer), fleet_rows(answer), *fleet_lines(answer, placed))]
-    return "\n".join((*text, json.dumps(as_json(answer, placed, written=()))))
+    text = [
+        str(one)
+        for one in (fleet_head(answer), fleet_rows(answer), *fleet_lines(answer, placed, name="law", chosen=("kubernetes",)))
+    ]
+    return "\n".join((*text, json.dumps(as_json(answer, placed, name="law", written=()))))
 
 
 @examples(50)

@@ -22,7 +22,8 @@ from tests.strategies import examples
 
 pytestmark = pytest.mark.property
 SETTINGS = examples(1500, derandomize=True)
-CLUSTER = json.loads((Path(__file__).parents[1] / "fixtures/nodes/cluster.json").read_text(encoding="utf-8"))
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+CLUSTER = json.loads((FIXTURES / "nodes/cluster.json").read_text(encoding="utf-8"))
 
 JUNK = st.recursive(
     st.none()
@@ -71,6 +72,44 @@ def test_a_node_with_anything_anywhere_is_read_or_refused(index: int, data: st.D
         parent = parent[part]
     parent[place[-1]] = junk
     read(json.dumps({"apiVersion": "v1", "kind": "List", "items": [node]}), ".json")
+
+
+SLURM = json.loads((FIXTURES / "slurm/sinfo-22.05.json").read_text(encoding="utf-8"))
+GROUPED = {
+    "sinfo": [
+        {
+            "node": {"state": ["IDLE"]},
+            "nodes": {"nodes": ["a", "b"]},
+            "features": {"total": "x"},
+            "gres": {"total": "gpu:t4:2", "used": "gpu:t4:0(IDX:N/A)"},
+        }
+    ],
+    "meta": {},
+}
+ANSIBLE = json.loads((FIXTURES / "ansible/list.json").read_text(encoding="utf-8"))
+OTHERS = [{"nodes": SLURM["nodes"][:1]}, GROUPED, ANSIBLE, {"g": {"hosts": {"h[1:2]": {"provision_gpu": "T4"}}, "vars": {}}}]
+PLACES_OF_OTHERS = [places(one) for one in OTHERS]
+
+
+@SETTINGS
+@given(st.integers(0, len(OTHERS) - 1), st.data(), JUNK, st.sampled_from([".json", ".yaml"]))
+def test_lists_of_slurm_and_ansible_with_anything_anywhere_are_read_or_refused(
+    index: int, data: st.DataObject, junk: object, suffix: str
+) -> None:
+    document = copy.deepcopy(OTHERS[index])
+    place = data.draw(st.sampled_from(PLACES_OF_OTHERS[index][1:]))
+    parent: Any = document
+    for part in place[:-1]:
+        parent = parent[part]
+    parent[place[-1]] = junk
+    read(json.dumps(document), suffix)
+
+
+@SETTINGS
+@given(st.text(alphabet="[]:=agpu01 \n#'\"_vrhostscildnNmeGRS()", max_size=80), st.sampled_from(["", "NodeName=", "[g]\n"]))
+def test_any_text_of_scontrol_or_ini_is_read_or_refused(text: str, begin: str) -> None:
+    read(begin + text, ".txt")
+    read(begin + text, ".ini")
 
 
 @SETTINGS

@@ -181,18 +181,22 @@ def test_amd_gpus_that_need_different_overrides_cannot_share_an_environment() ->
     assert settings[0] != settings[1]
 
 
-@pytest.mark.parametrize("accelerator", ["cuda", None])
-def test_a_host_without_a_gpu_is_not_served_by_a_stack_for_gpus(accelerator: str | None) -> None:
-    spec = {"accelerator": accelerator} if accelerator else {}
-    answer = covered(NEEDS_DRIVER, {"app": "*"}, spec=spec, a=driver("3"), b=driver("3", gpus=[]))
+def test_a_host_without_a_gpu_is_not_served_by_a_stack_for_gpus() -> None:
+    answer = covered(NEEDS_DRIVER, {"app": "*"}, spec={"accelerator": "cuda"}, a=driver("3"), b=driver("3", gpus=[]))
     assert shape(answer) == [({"app": "3"}, ["a"])]
     (left,) = answer.unserved
-    texts = [member_words(member) for member in left.conflict.members]
-    assert texts == (
-        ["you ask for accelerator cuda", "the target has no GPU"]
-        if accelerator
-        else ["the fleet's GPUs call for cuda", "the host has no GPU"]
-    )
+    assert [member_words(member) for member in left.conflict.members] == [
+        "you ask for accelerator cuda",
+        "the target has no GPU",
+    ]
+
+
+def test_hosts_without_a_gpu_get_a_stack_of_their_own_for_cpus_after_those_for_gpus() -> None:
+    answer = covered(NEEDS_DRIVER, {"app": "*"}, a=driver("3"), b=driver("3", gpus=[]))
+    assert [(one.stack.accelerator, [host.name for host in one.hosts]) for one in answer.stacks] == [
+        ("cuda", ["a"]),
+        ("cpu", ["b"]),
+    ]
 
 
 def test_what_only_the_newest_gpus_need_is_asked_of_no_other_host() -> None:
