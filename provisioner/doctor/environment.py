@@ -10,7 +10,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from provisioner.accelerators import ON_GPUS
-from provisioner.doctor.layers import layer_of
+from provisioner.layers import layer_of
 from provisioner.grounds.fault import CpuBuild, Difference, NotAsLocked, OtherPython, Unlisted
 from provisioner.grounds.requirement import Subject
 from provisioner.index.markers import Markers, marker_environment
@@ -22,7 +22,8 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.grounds.fault import Fault, LayerName
+    from provisioner.grounds.fault import Fault
+    from provisioner.layers import LayerName
     from provisioner.host.environment import PythonEnvironment
     from provisioner.host.model import Host
     from provisioner.lock.format.model import Lock

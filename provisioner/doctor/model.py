@@ -8,7 +8,8 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
-    from provisioner.grounds.fault import Fault, LayerName, Part, Remedy
+    from provisioner.grounds.fault import Fault, Part, Remedy
+    from provisioner.layers import LayerName
     from provisioner.host.condition import Condition
     from provisioner.host.environment import PythonEnvironment
     from provisioner.host.remark import Remark

@@ -8,7 +8,7 @@ from provisioner.accelerators import RUNTIMES
 from provisioner.components import ABSENT
 from provisioner.doctor.environment import layer_of_distribution, locked_version
 from provisioner.doctor.judge import nearest_fix
-from provisioner.doctor.layers import LAYERS, layer_of
+from provisioner.layers import LAYERS, layer_of
 from provisioner.grounds.edit import SetFact
 from provisioner.grounds.fault import Part
 from provisioner.host.facts import stated
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.doctor.judge import Judgement
-    from provisioner.doctor.layers import LayerRow
+    from provisioner.layers import LayerRow
     from provisioner.doctor.model import Case, Patient, Question
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
