@@ -18,8 +18,10 @@ def without_logins(text: str) -> str:
 
 
 CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-"""A pattern of characters that a reader does not see and a terminal or browser obeys, except tabs and line breaks: controls, and
-marks that reverse the direction of writing, so that a text looks different from its content."""
+"""A pattern of the characters that nobody sees and a terminal or browser obeys, except tabs and line breaks.
+
+They are controls, and marks that reverse the direction of writing, so that a text looks different from its content.
+"""
 
 
 def visible(text: str) -> str:

@@ -88,12 +88,15 @@ class Part(NamedTuple):
 
 
 class Layer(NamedTuple):
-    """A layer of the picture: its components, each with the number of hosts that state it so, and those that it holds back."""
+    """A layer of the picture: its components, each with the number of hosts that state it so, and those that it holds back.
 
-    name: str
+    Newer releases of what it `limits` go with no other choice either; of what it `pins`, they do not go with what is chosen.
+    """
+
     title: str
     parts: tuple[tuple[Part, int], ...]
     limits: tuple[str, ...]
+    pins: tuple[str, ...]
 
 
 class Fact(NamedTuple):
@@ -113,7 +116,7 @@ class Package(NamedTuple):
 
     name: str
     version: str
-    index: str
+    index_url: str
     because: str
     is_requested: bool
 
@@ -221,7 +224,7 @@ def _platform(explained: Explained, headline: str, matrix: Matrix, sources: _Sou
         "headline": headline,
         "verdict": stack.verdict if stack is not None else "",
         "about": _about_platform(explained),
-        "layers": _layers(explained, whys, prefix),
+        "layers": _layers(explained, whys, prefix, matrix),
         "choices": choices if stack is not None else [*_recorded(explained.lock, prefix)],
         "facts": facts,
         "doubts": [(one.component, doubt_words(one)) for one in stack.doubts] if stack is not None else (),
@@ -270,14 +273,12 @@ def _about_platform(explained: Explained) -> list[tuple[str, str]]:
 
 
 def _choice(why: Why, anchor: str, matrix: Matrix, sources: _Sources) -> Choice:
-    component = matrix.components.get(why.component)
-    is_named = component is not None and component.named
     return Choice(
         anchor=anchor,
         name=why.component,
         version=why.chosen,
         whom=why.slot,
-        newest=why.newer if why.newer is not None and not is_named else "",
+        newest=why.newer if why.newer is not None and not _is_named(why.component, matrix) else "",
         reasons=tuple(_told(why, sources)),
         losers=tuple(_loser(one, why) for one in why.series),
     )
@@ -351,16 +352,18 @@ def _label(component: str) -> str:
     return COMPONENTS[component].label if component in COMPONENTS else component
 
 
-def _layers(explained: Explained, whys: Mapping[str, Why], prefix: str) -> list[Layer]:
-    """Return the layers, from what scripts import down to the hardware."""
+def _layers(explained: Explained, whys: Mapping[str, Why], prefix: str, matrix: Matrix) -> list[Layer]:
+    """Return the layers, from what scripts import down to the hardware; those without a part in the answer have no parts."""
     limits: dict[str, dict[str, None]] = {}
+    pins: dict[str, dict[str, None]] = {}
     parts: dict[str, dict[Part, int]] = {}
     for anchor, why in whys.items():
-        holders = [*dict.fromkeys(_holders(why))]
-        for name in holders:
+        # Of names, such as those of images, none is newer than another.
+        holders = [] if _is_named(why.component, matrix) else [*_holders(why)]
+        for name, is_pin in holders:
             if layer_of(name) != layer_of(why.component):
-                limits.setdefault(layer_of(name), {})[why.component] = None
-        held = listed([SPEC if name == why.component else name for name in holders])
+                (pins if is_pin else limits).setdefault(layer_of(name), {})[why.component] = None
+        held = listed([SPEC if name == why.component else name for name in dict(holders)])
         name = f"{why.component} for {why.slot}" if why.slot else why.component
         own = parts.setdefault(layer_of(why.component), {})
         same = next((one for one in own if (one.name, one.version, one.origin) == (name, why.chosen, _origin(why))), None)
@@ -374,10 +377,19 @@ def _layers(explained: Explained, whys: Mapping[str, Why], prefix: str) -> list[
     if count := len(explained.lock.packages):
         parts["packages"] = {Part("", counted(count, "package"), "", f"{prefix}-packages", ""): 1}
     return [
-        Layer(row.name, layer_title(row.name, stack.accelerator), tuple(parts[row.name].items()), tuple(limits.get(row.name, ())))
+        Layer(
+            layer_title(row.name, stack.accelerator),
+            tuple(parts.get(row.name, {}).items()),
+            limits=tuple(limits.get(row.name, ())),
+            pins=tuple(pins.get(row.name, ())),
+        )
         for row in reversed(LAYERS)
-        if row.name in parts
+        if whys or row.name in parts
     ]
+
+
+def _is_named(name: str, matrix: Matrix) -> bool:
+    return name in matrix.components and matrix.components[name].named
 
 
 def _origin(why: Why) -> str:
@@ -386,18 +398,18 @@ def _origin(why: Why) -> str:
     return "to be installed on the host" if why.host else ""
 
 
-def _holders(why: Why) -> Iterator[str]:
-    """Yield the components and distributions that keep the newest series out."""
-    newest = next(iter(why.series), None)
-    if newest is None:
-        return
-    if newest.conflict is not None:
-        for member in newest.conflict.members:
-            for clause in member.clauses:
-                if isinstance(clause, Ground) and clause.kind != "rule" and not isinstance(clause, AsksWhyNot):
-                    yield clause.component
-    elif newest.excluded_by is not None:
-        yield newest.excluded_by.ground.component
+def _holders(why: Why) -> Iterator[tuple[str, bool]]:
+    """Yield the components and distributions that keep newer series out, those of the newest series first.
+
+    Each comes with whether it does so only as what is chosen.
+    """
+    for series in why.series:
+        if series.conflict is not None:
+            clauses = (clause for member in series.conflict.members for clause in member.clauses)
+            stated = (one for one in clauses if isinstance(one, Ground) and one.kind != "rule")
+            yield from ((one.component, False) for one in stated if not isinstance(one, AsksWhyNot))
+        elif series.excluded_by is not None:
+            yield series.excluded_by.ground.component, True
 
 
 def _packages(explained: Explained) -> list[Package]:
@@ -415,7 +427,9 @@ def _packages(explained: Explained) -> list[Package]:
 
 def _package(package: LockedPackage, lines: Mapping[str, Ground], needed: Sequence[str]) -> Package:
     if package.name in lines:
-        return Package(package.name, package.version, package.index_url, say_with_source(lines[package.name]), is_requested=True)
+        return Package(
+            package.name, package.version, package.index_url, say_with_source(lines[package.name]), is_requested=True
+        )
     more = f" and {len(needed) - 1} more" if len(needed) > 1 else ""
     because = f"{needed[0]}{more}" if needed else ""
     return Package(package.name, package.version, package.index_url, because, is_requested=False)
@@ -427,7 +441,11 @@ def _changes(comparison: Comparison) -> list[tuple[str, list[tuple[str, list[str
     def told(changes: Iterable[Change]) -> list[tuple[str, list[str]]]:
         return [(f"{change_words(one)}{where_words(one, comparison)}", list(because(one))) for one in changes]
 
-    found = [(SECTION_TITLES["breaking"], told(one for one in comparison.changes if one.is_breaking))]
-    for section in ("hosts", "system", "packages", "inputs"):
-        found.append((SECTION_TITLES[section], told(one for one in comparison.of(section) if not one.is_breaking)))
+    found = [
+        (SECTION_TITLES["breaking"], told(one for one in comparison.changes if one.is_breaking)),
+        *(
+            (SECTION_TITLES[section], told(one for one in comparison.of(section) if not one.is_breaking))
+            for section in ("hosts", "system", "packages", "inputs")
+        ),
+    ]
     return [(title, changes) for title, changes in found if changes]

@@ -51,9 +51,7 @@ def explain_html(wanted: Wanted, file: str, format: OutputFormat) -> int:  # noq
         raise UsageError("--html - and --format json cannot share stdout", hints=("name a file for the page",))
     path = lock_of(wanted)
     with step(f"Explaining {path.name}"):
-        found = explain_lock_file(
-            path, Question(hosts=tuple(wanted.hosts), matrix=wanted.matrix), platform=wanted.platform
-        )
+        found = explain_lock_file(path, Question(hosts=tuple(wanted.hosts), matrix=wanted.matrix), platform=wanted.platform)
         subject = Subject(
             file=path.name,
             verdict=found.verdict,

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
     from provisioner.doctor.model import Patient
     from provisioner.grounds.fault import Fault
-    from provisioner.layers import LayerName
     from provisioner.host.condition import Condition
     from provisioner.host.model import Host
     from provisioner.host.remark import Remark
+    from provisioner.layers import LayerName
     from provisioner.request import Request
 
 _BROKEN: dict[type[Remark], LayerName] = {

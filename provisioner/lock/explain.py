@@ -9,7 +9,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.grounds.bound import Specifier
 from provisioner.grounds.predicate import Requires
-from provisioner.grounds.requirement import Entails, Relation, Subject
+from provisioner.grounds.requirement import Entails, Relation
 from provisioner.grounds.source import Metadata
 from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.core_metadata import parse_requirement

@@ -169,8 +169,8 @@ def why_each(problem: Problem, chosen: Chosen) -> tuple[Why, ...]:
     """Return the explanation of every component of an answer, in the matrix's order, from the matrix alone.
 
     `chosen` is an answer that was found before, such as that of a lock, with an instance in which nothing is fixed for being
-    chosen. What excludes a newer series is told as by `why`, and so are the series of which nothing is found: whether they would
-    do is not decided, since that may depend on packages that only an index knows. `conflict`, `order` and `counterfactual` are
+    chosen. What excludes a newer series is told as by `why`. Series that nothing excludes are told, too: whether they would do
+    is not decided, since that may depend on packages that only an index knows. `conflict`, `order` and `counterfactual` are
     None.
     """
     instance, pins = chosen
@@ -186,8 +186,10 @@ def why_each(problem: Problem, chosen: Chosen) -> tuple[Why, ...]:
 def _reasoned(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key
 ) -> tuple[Why, list[Candidate], list[Requirement]]:
-    """Return the explanation of a version without what keeps newer ones out, the newer candidates, newest first, and the
-    requirements that exclude the newest of them."""
+    """Return the explanation of a version without its newer series, its newer candidates, and what excludes the newest of them.
+
+    The candidates are newest first.
+    """
     wanted = [one for one in _wanted(instance, pins) if _is_about(one, key) and one.ground.group != PYTHON_ATTEMPT]
     found = Why(
         component=key.shown_name,

@@ -441,7 +441,7 @@ def comparison_lines(comparison: Comparison, *, old: str, new: str) -> list[str]
     lines = [f"## {old} -> {new}", "", summary(comparison)]
     lines += [line for note in comparison.notes for line in ("", note_words(note))]
     breaking = [change for change in comparison.changes if change.is_breaking]
-    lines += _section(SECTIONSECTION_TITLES["breaking"], breaking, comparison)
+    lines += _section(SECTION_TITLES["breaking"], breaking, comparison)
     for section in ("hosts", "system"):
         lines += _section(SECTION_TITLES[section], [one for one in comparison.of(section) if not one.is_breaking], comparison)
     lines += _package_section(comparison)

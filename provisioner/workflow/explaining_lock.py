@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class ExplainedLock(Struct, frozen=True, kw_only=True):
     """A lock, explained for each of its platforms, without an index.
 
-    `findings` are what a check of the lock itself finds, and `evidence` is what the files beside it prove, each with its report,
+    `findings` are what a check of the lock itself finds. `evidence` is what the files beside it prove, each with its report,
     None if there is none to read. `inputs` are None if the spec of the lock is missing. Files are called by their bare names.
     """
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 class Settled(Struct, frozen=True, kw_only=True):
     """A problem with the answer that a lock has for it.
 
-    `problem` has the image of the lock. `instance` is that problem with each component fixed, and with what the packages need of
-    hosts; `pins` are its answer, and `packages` the distributions of the lock as chosen candidates.
+    `problem` has the image of the lock. `instance` is that problem with each component fixed, and with what the packages need
+    of hosts; `pins` are its answer, and `packages` the distributions of the lock as chosen candidates.
     """
 
     problem: Problem
