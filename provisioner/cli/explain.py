@@ -75,6 +75,7 @@ def explain(
         from provisioner.cli.explain_diff import explain_diff
 
         return explain_diff(*diff, format)
+    _refuse_lock(spec)
     from provisioner.cli import display, report
     from provisioner.cli.display import failure, json_data
     from provisioner.resolver.joint import NoStackError
@@ -98,6 +99,16 @@ def explain(
         if format is not OutputFormat.JSON and error.instead is not None:
             display.report(why_report.instead_lines(error.instead))
         return error.exit_code
+
+
+def _refuse_lock(path: Path) -> None:
+    """Raise `UsageError` if the spec is called like a lock."""
+    from provisioner.cli.explain_html import is_lock
+    from provisioner.errors import UsageError
+
+    if is_lock(path):
+        hints = (f"`provision explain {path} --html page.html` explains the lock", "or name the spec that it was solved from")
+        raise UsageError(f"`{path}` is a lock, and `explain` without --html reads a spec", hints=hints)
 
 
 def _refuse_component(component: str | None) -> None:

@@ -80,14 +80,22 @@ def is_lock(path: Path) -> bool:
 
 
 def lock_of(wanted: Wanted) -> Path:
-    """Return the path of the lock: the one named, or that of the spec named; raises the errors of `read_inputs`."""
+    """Return the path of the lock: the one named, or that of the spec named.
+
+    Raises `UsageError` if the spec has no lock, and the errors of `read_inputs`.
+    """
+    from provisioner.errors import UsageError
     from provisioner.lock.format.file import lock_path
     from provisioner.workflow.inputs import read_inputs
 
     if is_lock(wanted.path):
         return wanted.path
     inputs = read_inputs(wanted.path, hosts=tuple(wanted.hosts), matrix=wanted.matrix, target=wanted.target)
-    return inputs.path.parent / inputs.target / lock_path(inputs.spec.name)
+    path = inputs.path.parent / inputs.target / lock_path(inputs.spec.name)
+    if not path.is_file():
+        message = f"--html explains a lock, and `{wanted.path}` has none: `{path}` is missing"
+        raise UsageError(message, hints=(f"`provision solve {wanted.path}` writes it",))
+    return path
 
 
 def _headlines(found: ExplainedLock) -> dict[str, str]:

@@ -220,7 +220,7 @@ def _reason(chosen: Chosen, some: Sequence[Candidate]) -> NothingMeets | RuledOu
     """
     instance, pins = chosen
     first = some[0]
-    if first.key == PYTHON:
+    if first.key == PYTHON and any(root.ground.group == PYTHON_ATTEMPT for root in instance.roots):
         return None  # what is chosen was chosen for its Python
     with suppress(UnavailableError):
         own = instance.requirements(first) if first.key.is_package else ()

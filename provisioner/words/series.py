@@ -23,7 +23,7 @@ def newer_series_words(newer: NewerSeries, name: str, chosen: str) -> str:
         return f"not {subject}: {exclusion_words(newer.conflict, plural=not is_one)}"
     if newer.excluded_by is not None:
         return f"not {subject}{_reason_words(newer.excluded_by)}"
-    return f"{subject}: the matrix, the hosts and what is chosen do not exclude {'it' if is_one else 'them'}"
+    return f"{subject}: nothing that was looked at excludes {'it' if is_one else 'them'}"
 
 
 def _span(newer: NewerSeries, chosen: str) -> str:
