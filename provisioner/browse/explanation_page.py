@@ -11,6 +11,7 @@ from provisioner.browse.page import page
 from provisioner.browse.rows import citations_by_row
 from provisioner.browse.validation_page import levels
 from provisioner.components import COMPONENTS
+from provisioner.grounds.finding import Unverified
 from provisioner.grounds.requirement import AsksWhyNot, Entails, Ground
 from provisioner.grounds.source import Documents, Hazard, MatrixRow
 from provisioner.layers import LAYERS, layer_of
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.finding import AboutEvidence, Finding
     from provisioner.grounds.series import NewerSeries
     from provisioner.lock.explain import Explained
-    from provisioner.lock.format.model import Lock, LockedPackage
+    from provisioner.lock.format.model import Lock, LockedPackage, LockedPin
     from provisioner.matrix.model import Citation, Matrix
     from provisioner.resolver.stack import Stack
     from provisioner.resolver.why import Why
@@ -91,12 +92,14 @@ class Layer(NamedTuple):
     """A layer of the picture: its components, each with the number of hosts that state it so, and those that it holds back.
 
     Newer releases of what it `limits` go with no other choice either; of what it `pins`, they do not go with what is chosen.
+    `is_unknown`: the stack needs something of the layer that no host states.
     """
 
     title: str
     parts: tuple[tuple[Part, int], ...]
     limits: tuple[str, ...]
     pins: tuple[str, ...]
+    is_unknown: bool
 
 
 class Fact(NamedTuple):
@@ -186,7 +189,12 @@ def explanation_page(subject: Subject, platforms: Sequence[Explained], matrix: M
         lock=lock,
         about=_about(lock, matrix),
         platforms=shown,
-        findings=[(one.verdict, finding_words(one), (*finding_details(one), *finding_hints(one))) for one in subject.findings],
+        # Of several platforms the same may be found, in the same words; doubts are told with their platforms.
+        findings=dict.fromkeys(
+            (one.verdict, finding_words(one), (*finding_details(one), *finding_hints(one, spec=lock.spec_file)))
+            for one in subject.findings
+            if not isinstance(one, Unverified)
+        ),
         evidence=[
             (one, finding_words(one), report, levels(report) if report is not None else ()) for one, report in subject.evidence
         ],
@@ -297,10 +305,13 @@ def _loser(series: NewerSeries, why: Why) -> Loser:
 
 def _recorded(lock: Lock, prefix: str) -> Iterator[Choice]:
     """Yield the choices of a lock with the reasons that it records, which were true when it was solved."""
+    pins: dict[str, list[LockedPin]] = {}
     for pin in lock.stack.pins:
-        reasons = tuple(Told(one.text, one.where, ()) for one in pin.reasons)
-        version = f"{pin.version}+{pin.build}" if pin.build else pin.version
-        yield Choice(f"{prefix}-{pin.component}", pin.component, version, "", "", reasons, ())
+        pins.setdefault(pin.component, []).append(pin)  # frameworks with a CUDA of their own have several
+    for component, some in pins.items():
+        versions = dict.fromkeys(f"{pin.version}+{pin.build}" if pin.build else pin.version for pin in some)
+        reasons = dict.fromkeys(Told(one.text, one.where, ()) for pin in some for one in pin.reasons)
+        yield Choice(f"{prefix}-{component}", component, ", ".join(versions), "", "", tuple(reasons), ())
 
 
 def _recorded_remarks(lock: Lock) -> Iterator[str]:
@@ -333,7 +344,7 @@ def _facts(whys: Mapping[str, Why], explained: Explained, sources: _Sources) -> 
         if not _is_of_host(why):
             continue
         is_doubted = bool({(why.component, why.host), (why.component, "")} & doubted)
-        verdict = "unverified" if is_doubted else "yes" if why.is_fact else "to be installed"
+        verdict = "unverified" if is_doubted else "yes" if why.is_fact else "chosen"
         needed = stack.host_requirements.get(why.component, "")
         stated = why.chosen if why.is_fact else f"nothing; {why.chosen} is chosen"
         yield Fact(anchor, _label(why.component), why.host, stated, needed, verdict, tuple(_told(why, sources)))
@@ -370,6 +381,8 @@ def _layers(explained: Explained, whys: Mapping[str, Why], prefix: str, matrix: 
         part = same or Part(name, why.chosen, _origin(why), anchor, held)
         own[part] = own.get(part, 0) + 1
     stack = explained.lock.stack
+    doubts = (*explained.stack.doubts, *explained.stack.assumes) if explained.stack is not None else ()
+    unknown = {*stack.host_requirements, *(one.component for one in doubts)}
     if not whys:
         for pin in stack.pins:
             part = Part(pin.component, pin.version, "", f"{prefix}-{pin.component}", "")
@@ -382,6 +395,7 @@ def _layers(explained: Explained, whys: Mapping[str, Why], prefix: str, matrix: 
             tuple(parts.get(row.name, {}).items()),
             limits=tuple(limits.get(row.name, ())),
             pins=tuple(pins.get(row.name, ())),
+            is_unknown=not unknown.isdisjoint(row.components),
         )
         for row in reversed(LAYERS)
         if whys or row.name in parts
@@ -395,7 +409,7 @@ def _is_named(name: str, matrix: Matrix) -> bool:
 def _origin(why: Why) -> str:
     if why.is_fact:
         return "the host states it"
-    return "to be installed on the host" if why.host else ""
+    return "chosen, for the host states none" if why.host else ""
 
 
 def _holders(why: Why) -> Iterator[tuple[str, bool]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from provisioner.browse.explanation_page import Subject, explanation_page
-from provisioner.grounds.finding import EvidenceOf, NoSpec, ProvenEvidence, UnpinnedBase, Validate
+from provisioner.grounds.finding import EvidenceOf, NoSpec, ProvenEvidence, UnpinnedBase, Unverified, Validate
 from provisioner.lock.explain import Explained, explain_lock
 from provisioner.matrix.model import Citation
 from provisioner.resolver.joint import solve_system
@@ -76,6 +76,15 @@ def subject() -> Subject:
 def page() -> str:
     """The page of the lock."""
     return explanation_page(subject(), [explained()], MATRIX)
+
+
+def page_without_hosts() -> str:
+    """The page of a lock for a target of which nothing is known."""
+    problem = join(MATRIX, small.request({"python": "3.12", "jax": "*"}, accelerator="cuda", runs="host"))
+    stack = solve_system(problem)
+    found = explain_lock(lock_of(stack).on("linux/amd64"), problem, file="pylock.trainer.toml")
+    findings = tuple(Unverified(doubt=one) for one in stack.doubts)
+    return explanation_page(subject()._replace(verdict="unverified", findings=findings), [found], MATRIX)
 
 
 def page_without_spec() -> str:

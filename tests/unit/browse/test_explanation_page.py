@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.errors import CONTROLS, visible
-from tests.unit.browse.explained import page, page_without_spec
+from tests.unit.browse.explained import page, page_without_hosts, page_without_spec
 from tests.unit.browse.test_validation_page import Page
 from tests.unit.evidence.reports import HOSTILE
 
@@ -82,3 +82,13 @@ def test_a_lock_without_its_spec_is_told_as_it_was_recorded_and_no_more() -> Non
     assert told(found, "jax 0.8.0 needs cudnn ==9.*", "matrices/jax.yaml")
     assert [text for text in found.texts if text.startswith("What follows is what the lock recorded when it was solved.")]
     assert not {"Not taken", "limits", "pins"} & set(found.texts)
+    anchors = [value for name, value in found.attributes if name == "id"]
+    assert len(anchors) == len(set(anchors))
+    assert {value.removeprefix("#") for name, value in found.attributes if name == "href"} - {"data:,"} <= set(anchors)
+
+
+def test_what_no_host_states_is_needed_and_unverified_and_told_once() -> None:
+    found = Page(page_without_hosts())
+    assert told(found, "driver", "needed, and not stated")
+    assert told(found, "kernel", "no part of this answer")
+    assert len([text for text in found.texts if text.startswith("driver: the target does not state it")]) == 1
