@@ -17,6 +17,18 @@ def without_logins(text: str) -> str:
     return _LOGIN.sub("://…@", text)
 
 
+CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+"""A pattern of the characters that nobody sees and a terminal or browser obeys, except tabs and line breaks.
+
+They are controls, and marks that reverse the direction of writing, so that a text looks different from its content.
+"""
+
+
+def visible(text: str) -> str:
+    r"""Return a text with each character of `CONTROLS` spelled out, such as `\u202e`."""
+    return re.sub(CONTROLS, lambda match: ascii(match[0])[1:-1], text)
+
+
 def without_userinfo(text: str) -> str:
     """Return a text with the login in each URL replaced by `…`, and with all else as it was, such as `…/repository@v1`."""
     return _USERINFO.sub(r"\1…", text)

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 BASE = frozenset(
     {
         "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "repositories",
-        "versions", "strict_model", "setups", "document", "toml_document", "node_labels",
+        "versions", "strict_model", "setups", "document", "toml_document", "node_labels", "layers",
     }
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "components": frozenset({"platforms", "accelerators"}),
     "names": frozenset({"errors", "components"}),
     "outputs": frozenset({"errors", "names"}),
+    "layers": frozenset({"accelerators", "components"}),
     "node_labels": frozenset({"accelerators"}),
     "places": frozenset(),
     "repositories": frozenset(),
@@ -59,7 +60,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "measure": BASE | {"index"},
     "compare": BASE | {"matrix"},
     "curate": BASE | INPUTS | {"measure"},
-    "browse": BASE | INPUTS | REASONS | {"resolver", "evidence"},
+    "browse": BASE | INPUTS | REASONS | {"resolver", "lock", "evidence"},
     "fleet": DOWN_TO_RENDER,
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER | {"plan"},

@@ -305,3 +305,30 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from ((f"library {one.soname}", one.source) for one in matrix.system_libraries)
     yield from ((f"tool {one.name}", one.source) for one in matrix.system_tools)
     yield from ((f"system need of {one.distribution} {one.versions}", one.source) for one in matrix.system_needs)
+
+
+def citations_by_row(matrix: Matrix) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the sources that rows cite, by the row's key in `Matrix.positions`."""
+    found: dict[str, dict[str, None]] = {}
+    for key, sources in _keyed_rows(matrix):
+        found.setdefault(key, {}).update(dict.fromkeys(sources))
+    return {key: tuple(sources) for key, sources in found.items()}
+
+
+def _keyed_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
+    for component in matrix.components.values():
+        for release in component.releases:
+            key = f"{component.name}=={release.version}"
+            yield key, release.source
+            yield from ((f"{key}+{build.name}", build.source) for build in release.builds)
+    for distribution in matrix.distributions:
+        yield f"distribution:{distribution.name}", distribution.source
+        for implied in distribution.implies:
+            yield f"distribution:{distribution.name} {implied.versions}", implied.source
+    yield from ((f"rule:{row.name}", row.source) for row in matrix.rules)
+    yield from ((f"limit:{row.name}", row.source) for row in matrix.limits)
+    yield from ((f"shared-file:{row.name}", row.source) for row in matrix.shared_files)
+    yield from ((f"variables:{row.name}", row.source) for row in matrix.variables)
+    yield from ((f"wheel:{row.distribution} {row.versions}", row.source) for row in matrix.wheels)
+    yield from ((f"system-wheel:{row.distribution} {row.versions}", row.source) for row in matrix.system_wheels)
+    yield from ((f"system-need:{row.distribution} {row.versions}", row.source) for row in matrix.system_needs)

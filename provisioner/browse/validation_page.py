@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from typing import TYPE_CHECKING
 
-from provisioner.browse.site import ASSETS
+from provisioner.browse.page import page
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -14,22 +12,14 @@ if TYPE_CHECKING:
     from provisioner.evidence.report import FieldReport, LevelReport, Report
 
 TEMPLATE = "validation.html.j2"
-STYLES = ("site.css", "validation.css")
 
 
 def validation_page(reports: Sequence[Report]) -> str:
     """Return the text of the page of some reports; the same reports give the same text."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(ASSETS), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
-    )
-    style = "".join((ASSETS / name).read_text(encoding="utf-8") for name in STYLES)
-    return environment.get_template(TEMPLATE).render(
+    return page(
+        TEMPLATE,
         title=", ".join(dict.fromkeys(report.lock_file for report in reports)),
-        style=style,
-        style_hash=base64.b64encode(hashlib.sha256(style.encode()).digest()).decode(),
-        sections=[{"report": report, "facts": _facts(report), "levels": _levels(report)} for report in reports],
+        sections=[{"report": report, "facts": _facts(report), "levels": levels(report)} for report in reports],
     )
 
 
@@ -53,6 +43,6 @@ def _facts(report: Report) -> list[tuple[str, str]]:
     return [(name, value) for name, value in found.items() if value]
 
 
-def _levels(report: Report) -> list[tuple[LevelReport, list[FieldReport]]]:
+def levels(report: Report) -> list[tuple[LevelReport, list[FieldReport]]]:
     """Return each level with its facts."""
     return [(level, [field for field in report.fields if field.level == level.level]) for level in report.levels]

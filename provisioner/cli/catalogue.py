@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
             "provision explain",
             "provision explain provision.yaml pytorch",
             "provision explain --diff old.toml pylock.trainer.toml",
+            "provision explain pylock.trainer.toml --html trainer.html",
         ),
     ),
     "check": (

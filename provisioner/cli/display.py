@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
+from provisioner.errors import CONTROLS
+
 if TYPE_CHECKING:
     import re
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,7 +25,6 @@ _PLAIN_PAUSE_SECONDS = 10.0
 
 _GAP = "  "
 _COLOURS = r"\x1b\[(?:0|1|1;31|1;32|1;33|1;36)m"
-_OBEYED = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
 _NARROWEST = 20
 _LONGEST_HANGING = 12
 """The longest label beside which the text of its paragraph is aligned; below a longer one the text is indented by two cells."""
@@ -111,7 +112,7 @@ def _printable(text: str) -> str:
         return text
     import re  # imported here because few texts need it
 
-    return re.sub(f"({_COLOURS})|{_OBEYED}", _escaped, text)
+    return re.sub(f"({_COLOURS})|{CONTROLS}", _escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:
@@ -127,7 +128,7 @@ def json_data(value: object) -> None:
     import re
 
     whole = _masked(json.dumps(value, indent=2, ensure_ascii=False))
-    text = re.sub(_OBEYED, lambda match: json.dumps(match[0])[1:-1], whole)
+    text = re.sub(CONTROLS, lambda match: json.dumps(match[0])[1:-1], whole)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

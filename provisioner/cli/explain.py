@@ -43,6 +43,11 @@ DiffOption = Annotated[
     typer.Option("--diff", metavar="OLD NEW", help="Say what changed from one lock to another, and why; nothing is solved."),
 ]
 
+HtmlOption = Annotated[
+    str,
+    typer.Option("--html", metavar="FILE", help="Write the lock, explained, as a page to read, one file; - is stdout."),
+]
+
 
 def explain(
     spec: SpecArgument = DEFAULT_SPEC,
@@ -54,14 +59,23 @@ def explain(
     stack_only: StackOnlyOption = False,
     offline: OfflineOption = False,
     diff: DiffOption = None,
+    html: HtmlOption = "",
     matrix: MatrixOption = None,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Say why this version and not a newer one, or why nothing fits; with --diff, what changed between two locks."""
+    if html:
+        from provisioner.cli.explain_html import Wanted, explain_html
+
+        _refuse_component(component)
+        old, path = diff if diff is not None else (None, spec)
+        wanted = Wanted(path=path, old=old, hosts=host or (), matrix=matrix, target=target, platform=platform)
+        return explain_html(wanted, html, format)
     if diff is not None:
         from provisioner.cli.explain_diff import explain_diff
 
         return explain_diff(*diff, format)
+    _refuse_lock(spec)
     from provisioner.cli import display, report
     from provisioner.cli.display import failure, json_data
     from provisioner.resolver.joint import NoStackError
@@ -85,6 +99,25 @@ def explain(
         if format is not OutputFormat.JSON and error.instead is not None:
             display.report(why_report.instead_lines(error.instead))
         return error.exit_code
+
+
+def _refuse_lock(path: Path) -> None:
+    """Raise `UsageError` if the spec is called like a lock."""
+    from provisioner.cli.explain_html import is_lock
+    from provisioner.errors import UsageError
+
+    if is_lock(path):
+        hints = (f"`provision explain {path} --html page.html` explains the lock", "or name the spec that it was solved from")
+        raise UsageError(f"`{path}` is a lock, and `explain` without --html reads a spec", hints=hints)
+
+
+def _refuse_component(component: str | None) -> None:
+    """Raise `UsageError` if a component is named beside --html."""
+    from provisioner.errors import UsageError
+
+    if component is not None:
+        hints = ("leave it out; each component has its part of the page",)
+        raise UsageError(f"--html explains a whole lock, and `{component}` is a component", hints=hints)
 
 
 def _answer_system(inputs: Inputs, platform: str, component: str | None, format: OutputFormat) -> int:  # noqa: A002

@@ -22,17 +22,18 @@ def matrix_check(matrix: MatrixOption = None, output_format: FormatOption = Outp
     that nobody explained leave with 1. A release about which a family of rows is silent is no finding: it is taken last, and
     an answer with it is unverified.
     """
-    from provisioner.cli.display import json_data
+    from provisioner.cli.display import json_data, step
     from provisioner.compare.diff import compare
     from provisioner.compare.tables import disagreements, shipped_tables
     from provisioner.matrix.families import families_of
     from provisioner.matrix.lint import count, lint
     from provisioner.matrix.load import load_matrix
 
-    loaded = load_matrix(matrix)
-    counts, findings = count(loaded), lint(loaded)
-    comparison = compare(loaded, shipped_tables(matrix), disagreements(matrix))
-    coverage = families_of(loaded).coverage()
+    with step("Checking the matrix"):
+        loaded = load_matrix(matrix)
+        counts, findings = count(loaded), lint(loaded)
+        comparison = compare(loaded, shipped_tables(matrix), disagreements(matrix))
+        coverage = families_of(loaded).coverage()
     if output_format is OutputFormat.JSON:
         json_data({**_report(counts, findings, comparison), "families": [_family(one) for one in coverage]})
     else:

@@ -10,11 +10,11 @@ from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from provisioner.accelerators import ON_GPUS
-from provisioner.doctor.layers import layer_of
 from provisioner.grounds.fault import CpuBuild, Difference, NotAsLocked, OtherPython, Unlisted
 from provisioner.grounds.requirement import Subject
 from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.model import Environment
+from provisioner.layers import layer_of
 from provisioner.lock.check.kept import chosen
 from provisioner.lock.format.model import LockedPackage
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
@@ -22,9 +22,10 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONE
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.grounds.fault import Fault, LayerName
+    from provisioner.grounds.fault import Fault
     from provisioner.host.environment import PythonEnvironment
     from provisioner.host.model import Host
+    from provisioner.layers import LayerName
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.resolver.requirement import Candidate, Key

@@ -11,7 +11,6 @@ from provisioner.components import ABSENT, COMPONENTS
 from provisioner.doctor.environment import candidates_of, differences_from, requires_of, unmet_requirements
 from provisioner.doctor.faults import machine_faults
 from provisioner.doctor.judge import Judgement, fact_to_doubt, judge, judge_lock, nearest_fix, spec_asking
-from provisioner.doctor.layers import LAYERS, has_layer, layer_of
 from provisioner.doctor.model import Case, Examination, Layer
 from provisioner.doctor.readings import found_in, wanted_in
 from provisioner.doctor.remedies import RemedyFinder
@@ -30,6 +29,7 @@ from provisioner.grounds.fault import Unlisted as UnlistedFault
 from provisioner.grounds.finding import NewerGlibc, NotInstallable, UnknownGlibc, UnlistedRelease, Unverified
 from provisioner.host.facts import stated
 from provisioner.host.remark import DriverMismatch
+from provisioner.layers import LAYERS, has_layer, layer_of
 from provisioner.platforms import DEFAULT_PLATFORM
 from provisioner.request import Request
 from provisioner.resolver.rules.facts import has_running_driver
@@ -39,9 +39,10 @@ if TYPE_CHECKING:
 
     from provisioner.doctor.model import LayerVerdict, Patient, Question
     from provisioner.grounds.conflict import Conflict
-    from provisioner.grounds.fault import Fault, LayerName, Part
+    from provisioner.grounds.fault import Fault, Part
     from provisioner.host.model import Host
     from provisioner.host.remark import Remark
+    from provisioner.layers import LayerName
     from provisioner.lock.format.model import LockedStack
     from provisioner.matrix.model import Matrix
     from provisioner.spec.model import Spec

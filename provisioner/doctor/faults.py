@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.doctor.model import Patient
-    from provisioner.grounds.fault import Fault, LayerName
+    from provisioner.grounds.fault import Fault
     from provisioner.host.condition import Condition
     from provisioner.host.model import Host
     from provisioner.host.remark import Remark
+    from provisioner.layers import LayerName
     from provisioner.request import Request
 
 _BROKEN: dict[type[Remark], LayerName] = {

@@ -8,10 +8,11 @@ from msgspec import Struct
 
 if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
-    from provisioner.grounds.fault import Fault, LayerName, Part, Remedy
+    from provisioner.grounds.fault import Fault, Part, Remedy
     from provisioner.host.condition import Condition
     from provisioner.host.environment import PythonEnvironment
     from provisioner.host.remark import Remark
+    from provisioner.layers import LayerName
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request, TargetHost

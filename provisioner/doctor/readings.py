@@ -8,10 +8,10 @@ from provisioner.accelerators import RUNTIMES
 from provisioner.components import ABSENT, COMPONENTS, FOLLOWERS
 from provisioner.doctor.environment import layer_of_distribution, locked_version
 from provisioner.doctor.judge import nearest_fix
-from provisioner.doctor.layers import LAYERS, layer_of
 from provisioner.grounds.edit import SetFact
 from provisioner.grounds.fault import Part
 from provisioner.host.facts import stated
+from provisioner.layers import LAYERS, layer_of
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.versions import Version
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.doctor.judge import Judgement
-    from provisioner.doctor.layers import LayerRow
     from provisioner.doctor.model import Case, Patient, Question
     from provisioner.host.model import Host
+    from provisioner.layers import LayerRow
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
     from provisioner.resolver.stack import Stack

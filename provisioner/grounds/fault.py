@@ -12,9 +12,7 @@ from provisioner.grounds.finding import Finding  # noqa: TC001 - as above
 from provisioner.grounds.requirement import Subject  # noqa: TC001 - as above
 from provisioner.grounds.step import Action, Detail  # noqa: TC001 - as above
 from provisioner.host.remark import Remark  # noqa: TC001 - as above
-
-LayerName = Literal["gpu", "system", "kernel", "driver", "cuda", "container", "libraries", "python", "framework", "packages"]
-"""The layers of a stack, from the hardware up to what a script imports."""
+from provisioner.layers import LayerName  # noqa: TC001 - as above
 
 
 class Part(Struct, frozen=True, kw_only=True):

@@ -16,7 +16,8 @@ class NewerSeries(Struct, frozen=True, kw_only=True):
     """Newer series, one after another, that the same reason keeps out of an answer.
 
     `releases` are the newest of each series, newest first: what is told is known of these. `conflict` is a contradiction within
-    the system that the first of them would cause, None if there is none; then `excluded_by` is a requirement.
+    the system that the first of them would cause, None if there is none; then `excluded_by` is a requirement. Both are None if
+    nothing that excludes them was found.
     """
 
     releases: tuple[str, ...]

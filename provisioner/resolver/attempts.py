@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.accelerators import RUNTIMES
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import FixesPython, Relation
@@ -36,6 +37,7 @@ from provisioner.resolver.search.bundled import align_bundled, misaligned
 from provisioner.resolver.search.complete import CompleteSearch, every_key
 from provisioner.resolver.search.instance import Pair, ProblemInstance, ReadBudget
 from provisioner.resolver.search.least_change import with_least_change
+from provisioner.resolver.search.provider import LOG
 from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.versions import Version
 
@@ -212,6 +214,7 @@ def first_answer(attempts: Iterable[Attempt], indexes: Indexes, failed: list[Fai
     index cannot be reached or the budget of metadata reads is exhausted.
     """
     for attempt in attempts:
+        LOG.info("trying python %s with %s", attempt.python, _leading(attempt))
         reasons = {one.core: one for one in reversed(failed) if _is_reason(one, attempt)}
         again = (refuted(attempt, core, indexes, like=one) for core, one in reasons.items())
         failure = next(filter(None, again), None)
@@ -220,8 +223,16 @@ def first_answer(attempts: Iterable[Attempt], indexes: Indexes, failed: list[Fai
             if not isinstance(decided, Failure):
                 return decided
             failure = decided
+        LOG.info("python %s has no answer: %s", attempt.python, "; ".join(sorted(map(str, failure.core))))
         failed.append(failure)
     return None
+
+
+def _leading(attempt: Attempt) -> str:
+    """Return the frameworks of an attempt, or the components that it has without any, as `pytorch 2.6.0+cu124, cuda 12.4.1`."""
+    leads = (*FRAMEWORKS, *RUNTIMES, "image")
+    found = [f"{name} {pin.label}" for name in leads if (pin := attempt.system.get(Key(name))) is not None]
+    return ", ".join(found) or "no framework"
 
 
 def _is_reason(failure: Failure, attempt: Attempt) -> bool:

@@ -48,8 +48,19 @@ def newer_series(
 ) -> tuple[NewerSeries, ...]:
     """Return what keeps the newer series of a component or distribution out of an answer, newest first.
 
-    `newer` are its candidates that are newer than the `chosen` one, newest first. Neighbouring series with the same reason
-    become one; series of which no reason is found are left out. Raises `UnavailableError` when an index cannot be reached.
+    Series of which no reason is found are left out. The parameters and errors are those of `every_newer_series`.
+    """
+    found = every_newer_series(problem, chosen, newer, source_for=source_for)
+    return tuple(one for one in found if one.conflict is not None or one.excluded_by is not None)
+
+
+def every_newer_series(
+    problem: Problem, chosen: Chosen, newer: Sequence[Candidate], *, source_for: SourceFor | None
+) -> tuple[NewerSeries, ...]:
+    """Return the newer series of a component or distribution with what keeps each out of an answer, newest first.
+
+    `newer` are its candidates that are newer than the `chosen` one, newest first. Neighbouring series with the same reason, or
+    of which no reason is found, become one. Raises `UnavailableError` when an index cannot be reached.
     """
     candidates = _newest_of_each(newer)
     if not candidates:
@@ -68,7 +79,7 @@ def newer_series(
                 conflict = refusal.describe() if refusal is not None else None
                 one = NewerSeries(releases=(release(some[0]),), conflict=conflict, excluded_by=reason)
             found.append((same, one))
-    return tuple(one for _, one in found if one.conflict is not None or one.excluded_by is not None)
+    return tuple(one for _, one in found)
 
 
 def question_about(some: Sequence[Candidate]) -> Requirement:
@@ -209,7 +220,7 @@ def _reason(chosen: Chosen, some: Sequence[Candidate]) -> NothingMeets | RuledOu
     """
     instance, pins = chosen
     first = some[0]
-    if first.key == PYTHON:
+    if first.key == PYTHON and any(root.ground.group == PYTHON_ATTEMPT for root in instance.roots):
         return None  # what is chosen was chosen for its Python
     with suppress(UnavailableError):
         own = instance.requirements(first) if first.key.is_package else ()
@@ -223,7 +234,9 @@ def _reason(chosen: Chosen, some: Sequence[Candidate]) -> NothingMeets | RuledOu
                 and not any(instance.accepts(need, one) for one in some)
             ):
                 return RuledOut(ground=need.ground)
-        return unmet_need(instance, pins, first) if own else None
+        # A release of a component is excluded by its own needs only if each of its builds is.
+        unmet = [unmet_need(instance, pins, one) for one in (some if not first.key.is_package else some[:1])]
+        return unmet[0] if None not in unmet else None
     return None
 
 

@@ -32,7 +32,7 @@ from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.refutation import Refutation, decided
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, TORCH, FileCandidate, Key, Labelled, Requirement
 from provisioner.resolver.search.bundled import bundling_distribution
-from provisioner.resolver.series import newer_series, question_about, release
+from provisioner.resolver.series import every_newer_series, newer_series, question_about, release
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -165,13 +165,36 @@ def _names_version(ground: Ground) -> bool:
     return not isinstance(ground, RequiresDistribution) or bool(Pep508(ground.requirement).specifier)
 
 
-def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | None) -> Why:
+def why_each(problem: Problem, chosen: Chosen) -> tuple[Why, ...]:
+    """Return the explanation of every component of an answer, in the matrix's order, from the matrix alone.
+
+    `chosen` is an answer that was found before, such as that of a lock, with an instance in which nothing is fixed for being
+    chosen. What excludes a newer series is told as by `why`. Series that nothing excludes are told, too: whether they would do
+    is not decided, since that may depend on packages that only an index knows. `conflict`, `order` and `counterfactual` are
+    None.
+    """
     instance, pins = chosen
+    found = []
+    keys = (key for key in pins if not key.is_package and key.component not in HIDDEN)
+    for key in sorted(keys, key=lambda key: (problem.order.get(key, 0), key)):
+        one, newer, _ = _reasoned(instance, pins, key)
+        series = every_newer_series(problem, chosen, newer, source_for=None) if newer else ()
+        found.append(replace(one, series=series))
+    return tuple(found)
+
+
+def _reasoned(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key
+) -> tuple[Why, list[Candidate], list[Requirement]]:
+    """Return the explanation of a version without its newer series, its newer candidates, and what excludes the newest of them.
+
+    The candidates are newest first.
+    """
     wanted = [one for one in _wanted(instance, pins) if _is_about(one, key) and one.ground.group != PYTHON_ATTEMPT]
     found = Why(
         component=key.shown_name,
         chosen=pins[key].label,
-        platform=problem.request.platform,
+        platform=instance.problem.request.platform,
         slot="" if key.is_package else key.slot,
         is_package=key.is_package,
         host=key.scope if not key.is_package else "",
@@ -180,12 +203,18 @@ def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | Non
     )
     newer = [] if found.is_fact else _newer(instance, pins[key])
     if not newer:
-        return found
+        return found, [], []
     best = release(newer[0])
     some = [one for one in newer if release(one) == best]
     holding = [one for one in wanted if not any(one.allows(candidate) for candidate in some)]
-    held_by = _reasons(holding)
-    found = replace(found, newer=best, held_by=held_by)
+    return replace(found, newer=best, held_by=_reasons(holding)), newer, holding
+
+
+def _why(problem: Problem, chosen: Chosen, key: Key, source_for: SourceFor | None) -> Why:
+    found, newer, holding = _reasoned(*chosen, key)
+    if not newer:
+        return found
+    some = [one for one in newer if release(one) == found.newer]
     bundling = bundling_distribution(problem, key, chosen[1])
     if bundling is not None and str(bundling.pep440) == found.chosen:
         return replace(found, order=BundledVersion(distribution=bundling.key.name, version=found.chosen))
@@ -271,7 +300,7 @@ def _newest(opened: Problem, question: Requirement, source_for: SourceFor | None
     return other, passed_over(opened, key, chosen=first, other=other) if first is not None else None
 
 
-def _wanted(instance: ProblemInstance, pins: dict[Key, Candidate]) -> list[Requirement]:
+def _wanted(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> list[Requirement]:
     """Return all requirements on an answer: the root requirements, constraints and hashes, then those of its candidates."""
     bounds = (one for candidate in pins.values() for one in instance.bounds.about(candidate))
     return [*instance.roots, *bounds, *(one for candidate in pins.values() for one in instance.requirements(candidate))]

@@ -31,8 +31,15 @@ BASES = {
 ANY_VERSION = "any version"
 """How a lock records a requirement without a range."""
 
-_TITLES = {"hosts": "Hosts", "system": "System", "packages": "Packages", "inputs": "What the locks were made from"}
-_BREAKING = "Breaks what ran before"
+SECTION_TITLES = {
+    "breaking": "Breaks what ran before",
+    "hosts": "Hosts",
+    "system": "System",
+    "packages": "Packages",
+    "inputs": "What the locks were made from",
+}
+"""The titles of the sections of a comparison; `breaking` has the changes of all others that break what ran before."""
+
 _HEADLINES = (*LEADS, "python")
 _STARRED = re.compile(r"(?<!\S)[^\s*]+\*(?=[\s,;)]|$)")
 _MOST_CAUSES = 2
@@ -434,11 +441,11 @@ def comparison_lines(comparison: Comparison, *, old: str, new: str) -> list[str]
     lines = [f"## {old} -> {new}", "", summary(comparison)]
     lines += [line for note in comparison.notes for line in ("", note_words(note))]
     breaking = [change for change in comparison.changes if change.is_breaking]
-    lines += _section(_BREAKING, breaking, comparison)
+    lines += _section(SECTION_TITLES["breaking"], breaking, comparison)
     for section in ("hosts", "system"):
-        lines += _section(_TITLES[section], [one for one in comparison.of(section) if not one.is_breaking], comparison)
+        lines += _section(SECTION_TITLES[section], [one for one in comparison.of(section) if not one.is_breaking], comparison)
     lines += _package_section(comparison)
-    lines += _section(_TITLES["inputs"], comparison.of("inputs"), comparison)
+    lines += _section(SECTION_TITLES["inputs"], comparison.of("inputs"), comparison)
     return [_literal(line) for line in lines]
 
 
@@ -519,7 +526,7 @@ def _package_section(comparison: Comparison) -> list[str]:
     groups: dict[str, list[Change]] = {}
     for change in changes:
         groups.setdefault(_group(change, roots, comparison), []).append(change)
-    lines = ["", f"### {_TITLES['packages']}", ""]
+    lines = ["", f"### {SECTION_TITLES['packages']}", ""]
     for title, members in sorted(groups.items(), key=lambda item: (_RANK.get(item[0], 0), -len(item[1]), item[0])):
         lines.append(f"- {counted(len({change.subject for change in members}), 'package')} {title}:")
         lines += [f"  - {change_words(one)}{_detail(one, roots)}{where_words(one, comparison)}" for one in members]

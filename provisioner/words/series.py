@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 
 def newer_series_words(newer: NewerSeries, name: str, chosen: str) -> str:
-    """Return which series of `name` are excluded, and by what; `chosen` is the version in the answer."""
+    """Return which series of `name` are excluded, and by what, or that nothing excludes them; `chosen` is the version taken."""
     is_one = len(newer.releases) == 1
     subject = f"{name} {newer.releases[0] if is_one else _span(newer, chosen)}"
     if newer.conflict is not None:
         return f"not {subject}: {exclusion_words(newer.conflict, plural=not is_one)}"
-    return f"not {subject}{_reason_words(newer.excluded_by)}" if newer.excluded_by is not None else f"not {subject}"
+    if newer.excluded_by is not None:
+        return f"not {subject}{_reason_words(newer.excluded_by)}"
+    return f"{subject}: nothing that was looked at excludes {'it' if is_one else 'them'}"
 
 
 def _span(newer: NewerSeries, chosen: str) -> str:

@@ -132,7 +132,7 @@ def check_lock(path: Path, question: Question, progress: Progress | None = None,
     found: list[Finding] = []
     preview, inputs = None, None
     try:
-        lock, inputs = _read(path, question, found, matrix)
+        lock, inputs = read_beside_spec(path, question, found, file=str(path), matrix=matrix)
         if question.required_level is not None:
             found.extend(evidence_findings(lock, path, question.required_level))
         if inputs is not None:
@@ -167,13 +167,19 @@ def _preview(
     return preview_system(path, lock, inputs)
 
 
-def _read(path: Path, question: Question, found: list[Finding], matrix: Matrix | None) -> tuple[Lock, Inputs | None]:
-    """Read a lock and the inputs of its spec, None if that file is missing; add the mistakes of the lock itself to `found`."""
+def read_beside_spec(
+    path: Path, question: Question, found: list[Finding], *, file: str, matrix: Matrix | None = None
+) -> tuple[Lock, Inputs | None]:
+    """Read a lock and the inputs of its spec, None if that file is missing; add the mistakes of the lock itself to `found`.
+
+    `file` is the name of the lock in these; `matrix` is the one of the question, if it was read already. Raises `FileError` and
+    `InvalidDocumentError`.
+    """
     text = read_text(path, kind=KIND)
-    lock = parse_lock(text, file=str(path))
+    lock = parse_lock(text, file=file)
     if not verify_digest(text):
-        found.append(EditedLock(place=Place(str(path))))
-    found.extend(coherence_findings(lock, text, file=str(path)))
+        found.append(EditedLock(place=Place(file)))
+    found.extend(coherence_findings(lock, text, file=file))
     found.extend(artefact_findings(lock, path.parent))
     spec_path = _straight(path.parent / lock.spec_file)
     if not _is_file(spec_path):
@@ -227,8 +233,21 @@ def _wanted_beside(path: Path, inputs: Inputs) -> Iterator[tuple[Finding, Path]]
 
 
 def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Iterator[Finding]:
-    """Yield the findings about a lock compared with its spec, matrix and hosts, in the order of the report."""
-    has_other_hosts = bool(question.hosts) or inputs.spec.target.host == "auto"  # hosts may differ from those of the solve
+    """Yield the findings about a lock and the files beside it, in the order of the report."""
+    yield from lock_findings(lock, inputs, file=str(path), has_other_hosts=bool(question.hosts))
+    yield from _rendered(path, lock, inputs.spec.files)
+    if question.reads_wheels:
+        from provisioner.workflow.wheel_files import file_findings  # imported late: only this option needs the network
+
+        yield from file_findings(lock, inputs.matrix, folder=path.parent, offline=question.is_offline)
+
+
+def lock_findings(lock: Lock, inputs: Inputs, *, file: str, has_other_hosts: bool) -> Iterator[Finding]:
+    """Yield the findings about a lock compared with its spec, matrix and hosts; `file` is the name of the lock.
+
+    With `has_other_hosts` the hosts are not those of the spec.
+    """
+    has_other_hosts = has_other_hosts or inputs.spec.target.host == "auto"  # that host may differ from the one of the solve
     for platform in inputs.platforms:
         if platform not in lock.platforms:
             place = inputs.document.place(("target", "platform"))
@@ -241,18 +260,13 @@ def _findings(path: Path, lock: Lock, inputs: Inputs, question: Question) -> Ite
             place = problem.request.place("accelerator")
             yield OtherAccelerator(needed=wanted, locked=one.stack.accelerator, place=place)
             continue
-        yield from stack_findings(one, problem, file=str(path), has_other_hosts=has_other_hosts)
+        yield from stack_findings(one, problem, file=file, has_other_hosts=has_other_hosts)
         yield from package_findings(one, problem)
         yield from hazard_findings(one, problem)
         yield from policy_findings(one, problem)
         image = one.stack.image
         if image is not None and not image.digest:
             yield (RefusedUnpinnedBase if problem.request.is_strict else UnpinnedBase)(reference=image.reference)
-    yield from _rendered(path, lock, inputs.spec.files)
-    if question.reads_wheels:
-        from provisioner.workflow.wheel_files import file_findings  # imported late: only this option needs the network
-
-        yield from file_findings(lock, inputs.matrix, folder=path.parent, offline=question.is_offline)
 
 
 def _rendered(path: Path, lock: Lock, outputs: tuple[OutputFile, ...]) -> Iterator[Finding]:

@@ -11,27 +11,19 @@ from provisioner.grounds.finding import (
     OtherGate,
     OtherHostRequirement,
     OtherHostSetup,
-    OtherImage,
     OtherSystemPackages,
     OtherVariable,
-    StaleStack,
     UnknownGlibc,
-    UnlistedRelease,
     Unverified,
     line_of,
 )
-from provisioner.grounds.requirement import HostFact, LockHas, Subject
+from provisioner.grounds.requirement import HostFact
 from provisioner.index.pages.tags import filename_ranks, glibc_needed, wheel_incompatibility
-from provisioner.lock.check.kept import chosen
+from provisioner.lock.check.settled import Settled, settle
 from provisioner.lock.format.artifact import fits
-from provisioner.places import Place
 from provisioner.resolver.attempts import Attempt, environment_of, known_glibc
-from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.outcome.require_cuda import require_cuda
-from provisioner.resolver.python.distributions import host_requirements_of
-from provisioner.resolver.requirement import Key, Labelled, Requirement
-from provisioner.resolver.search.bundled import align_bundled, with_bundled_candidates
 from provisioner.versions import dotted
 
 if TYPE_CHECKING:
@@ -40,7 +32,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.finding import Finding
     from provisioner.lock.format.model import Lock, LockedStack
     from provisioner.resolver.problem import Problem
-    from provisioner.resolver.requirement import Candidate
+    from provisioner.resolver.requirement import Candidate, Key
     from provisioner.resolver.search.instance import ProblemInstance
     from provisioner.resolver.stack import Stack
 
@@ -51,30 +43,12 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
     `file` is the name of the lock. With `has_other_hosts` the hosts are not those of the spec: the lock must hold on them, but
     its host requirements and environment variables are not compared with those that solving for them gives.
     """
-    stack = lock.stack
-    packages = chosen(lock.packages)
-    problem = with_bundled_candidates(problem.with_image(stack.components.get("image", "")), packages)
-    fixed = []
-    for component, value in sorted(stack.components.items()):
-        key = Key(component)
-        if component == "pytorch_build" or key not in problem.domains:
-            continue
-        label = f"{value}+{stack.components['pytorch_build']}" if component == "pytorch" else value
-        if not any(candidate.label == label for candidate in problem.domains[key]):
-            request = problem.request
-            if component == "image":
-                yield OtherImage(needed=request.spec.image.base, locked=label, place=request.place("image"))
-            else:
-                yield UnlistedRelease(subject=Subject(component, label))
-            return
-        ground = LockHas(name=component, label=label, place=Place(file))
-        fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
-    try:
-        instance, pins = choose(problem.with_roots(*fixed, *host_requirements_of(problem, packages)), None, finds_all=False)
-        pins = align_bundled(instance, pins, packages)
-    except NoStackError as error:
-        yield StaleStack(conflict=error.conflict)
+    settled = settle(lock, problem, file=file)
+    if not isinstance(settled, Settled):
+        yield settled
         return
+    problem, instance, pins, packages = settled.problem, settled.instance, settled.pins, settled.packages
+    stack = lock.stack
     yield from _wheel_findings(lock, instance, pins)
     again = answer(instance, pins, beside=packages)
     yield from (Unverified(doubt=doubt) for doubt in again.doubts)

@@ -6,6 +6,7 @@ and a criterion is the set of requirements on a key with the candidates that mee
 
 from __future__ import annotations
 
+import logging
 from itertools import filterfalse
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from resolvelib.resolvers import RequirementInformation, Resolution, ResolutionI
 from provisioner.resolver.requirement import TORCH, Candidate, Key, Matching, Requirement
 from provisioner.resolver.search.components import ComponentSearch
 from provisioner.resolver.search.instance import arbitrary_version
+from provisioner.words.ground import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from resolvelib.resolvers import Criterion
 
     from provisioner.resolver.search.instance import ProblemInstance
+
+LOG = logging.getLogger("provisioner.search")
+"""The course of the search: attempts and how they end with `-v`, each choice and each conflict with `-vv`."""
 
 Preference = tuple[bool, int, bool, bool, str]
 """The rank of a key: resolvelib decides the key of the lowest rank next. `Provider._preference` computes it."""
@@ -284,18 +289,22 @@ class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
         self.has_backtracked = False
         self.rounds = 0
         self._pinned: set[Key] = set()
+        self._is_told = LOG.isEnabledFor(logging.DEBUG)
 
     def starting_round(self, index: int) -> None:
         del index
         self.rounds += 1
 
     def resolving_conflicts(self, causes: Collection[RequirementInformation[Requirement, Candidate]]) -> None:
-        del causes
         self.has_backtracked = True
+        if self._is_told:
+            LOG.debug("conflict: %s", "; ".join(dict.fromkeys(say(one.requirement.ground) for one in causes)))
         if self.stops_on_conflict:
             raise ResolutionTooDeep(0)
 
     def pinning(self, candidate: Candidate) -> None:
+        if self._is_told:
+            LOG.debug("%s %s", candidate.key.shown_name, candidate.label)
         self.has_backtracked = self.has_backtracked or candidate.key in self._pinned
         self._pinned.add(candidate.key)
 

@@ -5,6 +5,7 @@ An assignment, or `pins`, is a chosen candidate for each key. The SAT search is 
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from provisioner.resolver.requirement import SHARED_FILE, TORCH, FileCandidate
 from provisioner.resolver.rules.policy import avoided
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import violations
-from provisioner.resolver.search.provider import SearchReporter, reachable, search
+from provisioner.resolver.search.provider import LOG, SearchReporter, reachable, search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,6 +54,7 @@ def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteS
     # Without any file the problem has no answer; resolvelib would decide other distributions before it finds that out.
     pins = None if _lacks_a_file(instance) else search(instance, reporter)
     is_valid = pins is not None and not violations(instance, pins)
+    _tell(instance, reporter, is_found=pins is not None, is_valid=is_valid)
     if pins is not None and is_valid and not reporter.has_backtracked:
         return pins
     if pins is not None and is_valid and instance.finder is not None and not any(avoided(instance.problem.request, pins)):
@@ -71,10 +73,25 @@ def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteS
         complete.close()
         raise
     if decided is None:
+        LOG.log(_level(instance), "the complete search proves that there is no answer")
         return complete
+    LOG.log(_level(instance), "the complete search has the answer")
     complete.close()
     assert not violations(instance, decided), "the complete search returned an invalid assignment"
     return decided
+
+
+def _level(instance: ProblemInstance) -> int:
+    """Return the level at which the decision of an instance is logged: searches of components alone are many, and small."""
+    return logging.INFO if instance.finder is not None else logging.DEBUG
+
+
+def _tell(instance: ProblemInstance, reporter: SearchReporter, *, is_found: bool, is_valid: bool) -> None:
+    """Log how the search of resolvelib ended."""
+    of = "components and packages" if instance.finder is not None else "components"
+    end = "an answer" if is_valid else "an answer that violates a requirement" if is_found else "no answer"
+    back = ", after going back" if reporter.has_backtracked else ""
+    LOG.log(_level(instance), "%s: %s in %d rounds%s", of, end, reporter.rounds, back)
 
 
 def _with_conflicts_first(instance: ProblemInstance) -> dict[Key, Candidate] | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Literal
 
 from msgspec import Struct
 
 from provisioner.accelerators import GPU_DRIVERS, RUNTIMES
 from provisioner.components import CUDA_LIBRARIES, FRAMEWORKS
 
-if TYPE_CHECKING:
-    from provisioner.grounds.fault import LayerName
+LayerName = Literal["gpu", "system", "kernel", "driver", "cuda", "container", "libraries", "python", "framework", "packages"]
+"""The layers of a stack, from the hardware up to what a script imports."""
 
 
 class LayerRow(Struct, frozen=True, kw_only=True):
