@@ -48,7 +48,7 @@ def without_fault(lock: Path, matrix_digest: str) -> str:
     return _text(table)
 
 
-def faults(text: str, is_wanted: Callable[[str], bool] = lambda kind: True) -> Iterator[Fault]:
+def faults(text: str, is_wanted: Callable[[str], bool] = bool) -> Iterator[Fault]:
     """Yield one fault of each wanted kind that can be put into a lock; the last entry of a place is the one that is changed."""
     table = tomllib.loads(text)
     whole = pickle.dumps(table)

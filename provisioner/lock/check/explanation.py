@@ -37,6 +37,9 @@ def explanation_findings(lock: Lock, needed: LockedStack) -> Iterator[OtherReaso
     yield from _of_reasons(lock, "host-reasons", dict(stack.host_reasons), of_hosts)
     systems = ({one.name: one.reasons for one in each.apt} for each in (stack, needed))
     yield from _of_reasons(lock, "apt", *systems)
+    for at, pin in enumerate(stack.pins):
+        if pin in stack.pins[:at]:
+            yield OtherReason(platform=stack.platform, object="pins", locked=f"{pin.component} {pin.version}, twice")
     for key, has, wanted in (
         ("unverified", stack.unverified, needed.unverified),
         ("assumes", stack.assumes, needed.assumes),
@@ -45,6 +48,8 @@ def explanation_findings(lock: Lock, needed: LockedStack) -> Iterator[OtherReaso
     ):
         for text in sorted(set(wanted) - set(has)):
             yield OtherReason(platform=stack.platform, object=key, needed=text)
+        for text in sorted({text for text in has if has.count(text) > 1}):
+            yield OtherReason(platform=stack.platform, object=key, locked=f"{text}, twice")
     yield from _of_relaxations(lock, needed.relaxations)
 
 
