@@ -131,22 +131,28 @@ def dotted(path: KeyPath) -> str:
     return spelled
 
 
-def read_text(path: Path, *, kind: str) -> str:
-    """Return the text of a UTF-8 file; raises `FileError` with the name of the file and the reason.
-
-    `kind` names the kind of file in the message. A device, which may never end, is read no further than a file may be long.
-    """
-    try:
-        with path.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise unreadable(str(path), error, kind=kind) from None
-    if len(content) > LARGEST_FILE:
-        raise FileError(f"{kind} `{path}` is larger than {LARGEST_FILE // 1_000_000} MB, the most that is read of a file")
+def read_text(path: Path, *, kind: str, most: int = LARGEST_FILE) -> str:
+    """Return the text of a UTF-8 file; raises `FileError` as `read_content` does, and for what is not UTF-8."""
+    content = read_content(path, kind=kind, most=most)
     try:
         return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")  # as files of text are read
     except UnicodeDecodeError as error:
         raise FileError(f"{kind} `{path}` is not UTF-8 text (byte {error.start})") from None
+
+
+def read_content(path: Path, *, kind: str, most: int) -> bytes:
+    """Return the bytes of a file; raises `FileError` with the name of the file and the reason.
+
+    `kind` names the kind of file in the message, `most` is the most bytes that are read of it: a device may never end.
+    """
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(most + 1)
+    except OSError as error:
+        raise unreadable(str(path), error, kind=kind) from None
+    if len(content) > most:
+        raise FileError(f"{kind} `{path}` is larger than {most // 1_000_000} MB, the most that is read of one")
+    return content
 
 
 def unreadable(name: str, error: OSError, *, kind: str) -> FileError:
@@ -242,7 +248,8 @@ def write_together(files: Mapping[Path, bytes]) -> None:
 
 def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
     """Read one YAML file; raises `FileError`, or `InvalidDocumentError` as `parse_document` does, with the same options."""
-    return parse_document(read_text(path, kind=kind), file=str(path), kind=kind, is_ours=is_ours)
+    text = read_text(path, kind=kind, most=LARGEST_FILE if is_ours else LARGEST_DOCUMENT)
+    return parse_document(text, file=str(path), kind=kind, is_ours=is_ours)
 
 
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
