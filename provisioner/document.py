@@ -23,6 +23,7 @@ from provisioner.strict_model import Keys, half_characters, mistakes, read
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ruamel.yaml.composer import Composer
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
     Model = TypeVar("Model", bound=Struct)
@@ -290,17 +291,17 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
 
 
 @cache
-def _bounded_composer() -> type:
+def _bounded_composer() -> type[Composer]:
     """Return the class that builds the nodes of a YAML text, and refuses more than `_MOST` of them."""
-    from ruamel.yaml.composer import Composer, ComposerError
+    from ruamel.yaml import composer
 
-    class BoundedComposer(Composer):
+    class BoundedComposer(composer.Composer):
         count = 0
 
         def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401 - as the method that it replaces
             self.count += 1
             if self.count > _MOST:
-                raise ComposerError(None, None, f"the file {_HUGE}", self.parser.peek_event().start_mark)
+                raise composer.ComposerError(None, None, f"the file {_HUGE}", self.parser.peek_event().start_mark)
             return super().compose_node(parent, index)
 
     return BoundedComposer

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import ctypes
+import hashlib
 import inspect
 import json
 import random
@@ -19,13 +20,15 @@ import tempfile
 import time
 import traceback
 from collections import Counter
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from provisioner.compare.check import check_claim
+from provisioner.compare.diff import compare
 from provisioner.compare.tables import read_table
 from provisioner.diagnose.diagnosis import diagnose
 from provisioner.diagnose.log import read_log
@@ -103,11 +106,12 @@ class Reader(Struct, frozen=True, kw_only=True):
 
 def damaged(content: bytes, draw: random.Random) -> bytes:
     """Return a content with some edits: of bytes and pieces, or, where it is JSON, of values."""
-    if draw.random() < 0.4 and content[:1] in b"{[" and content:
-        try:
-            return json.dumps(_other_values(json.loads(content), draw)).encode()
-        except (ValueError, RecursionError):
-            pass
+    if draw.random() < 0.4 and content[:1] in {b"{", b"["}:
+        parts = content.split(b"\n\n")
+        at = draw.randrange(len(parts))
+        with suppress(ValueError, RecursionError):
+            parts[at] = json.dumps(_other_values(json.loads(parts[at]), draw)).encode()
+            return b"\n\n".join(parts)
     for _ in range(draw.choice((1, 1, 2, 4, 16))):
         start = draw.randint(0, len(content))
         end = min(len(content), start + draw.choice((0, 1, 1, 4, 30, 400)))
@@ -180,8 +184,8 @@ def _lock(path: Path) -> None:
 
 
 def _table(path: Path) -> None:
-    for claim in read_table(path).claims[:40]:
-        check_claim(matrix(), claim)
+    table = read_table(path)
+    compare(matrix(), [replace(table, claims=table.claims[:40])], ())
 
 
 def _log(path: Path) -> None:
@@ -228,13 +232,18 @@ def _nvml(path: Path) -> None:
 
 
 class _Registry:
-    """A registry that answers every question with the same content."""
+    """A registry that answers with the first part of a content, and a question for a configuration with the second.
+
+    `CONFIG` in the first part stands for the hash of the second, without which nobody reads that.
+    """
 
     def __init__(self, content: bytes) -> None:
-        self._content = content
+        manifest, _, self._config = content.partition(b"\n\n")
+        self._manifest = manifest.replace(b"CONFIG", hashlib.sha256(self._config).hexdigest().encode())
 
     def request(self, url: str, **_: object) -> Response:
-        return Response(status=200, headers={"Link": '<?n=2&last=x>; rel="next"'}, content=self._content, url=url)
+        content = self._config if "/blobs/" in url else self._manifest
+        return Response(status=200, headers={"Link": '<?n=2&last=x>; rel="next"'}, content=content, url=url)
 
 
 def _registry(path: Path) -> None:
@@ -272,10 +281,11 @@ HTML_PAGE = "<!DOCTYPE html><base href='/f/'><body>" + "".join(
 MANIFEST = json.dumps(
     {
         "manifests": [{"digest": f"sha256:{DIGEST}", "platform": {"os": "linux", "architecture": "amd64"}}],
-        "config": {"digest": f"sha256:{DIGEST}", "Env": ["A=b"]},
+        "config": {"digest": "sha256:CONFIG"},
         "tags": ["12.6.3-base-ubuntu24.04", "latest"],
     }
 )
+CONFIGURATION = json.dumps({"os": "linux", "architecture": "amd64", "config": {"Env": ["NVIDIA_REQUIRE_CUDA=cuda>=12.6"]}})
 METADATA = (
     "Metadata-Version: 2.4\nName: alpha\nVersion: 1.0\nRequires-Python: >=3.9\nProvides-Extra: more\n"
     "Requires-Dist: beta>=1; extra == 'more'\nRequires-Dist: gamma @ https://x.test/gamma-1.0-py3-none-any.whl\n\nlong\n"
@@ -336,7 +346,7 @@ READERS = {
         name="METADATA",
         errors=(ProvisionError, UnusableMetadataError),
     ),
-    "answers of a registry": Reader(samples=texts(MANIFEST), read=_registry, name="manifest"),
+    "answers of a registry": Reader(samples=texts(f"{MANIFEST}\n\n{CONFIGURATION}"), read=_registry, name="manifest"),
     "strings of a machine": Reader(
         samples=cache(lambda: [SMI.encode(), *(one for one in files("tests/fixtures/hosts/*/**/*")() if len(one) < 20_000)]),
         read=_host_parsers,
@@ -428,7 +438,8 @@ def campaign(names: Sequence[str], *, seconds: float, seed: int) -> Iterator[tup
         yield name, counts, list(failures.values()), longest
 
 
-def _too_slow(*_: object) -> None:
+def too_slow(*_: object) -> None:
+    """Raise the error of an input that takes too long; a handler of SIGPROF."""
     raise TooSlowError(f"more than {SECONDS} seconds")
 
 
@@ -444,7 +455,7 @@ def main() -> int:
     asked = words.parse_args()
     names = asked.reader or list(READERS)
     resource.setrlimit(resource.RLIMIT_AS, (BYTES, BYTES))
-    signal.signal(signal.SIGPROF, _too_slow)
+    signal.signal(signal.SIGPROF, too_slow)
     if asked.number is not None:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / READERS[names[0]].name

@@ -1,4 +1,4 @@
-"""Documents of tens of megabytes, of endless depth or of endless content: an error in a moment that names the file and the limit."""
+"""Documents of tens of megabytes, of endless depth or of endless content: an error in a moment, with file and limit."""
 
 from __future__ import annotations
 
