@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from provisioner.errors import UnavailableError
-from provisioner.index.image_registry import ImageReference, ImageReferenceError, resolve_digest
+from provisioner.index.http.transport import Transport
+from provisioner.index.image_registry import ImageReference, ImageReferenceError, Repository, resolve_digest
 from provisioner.index.settings import IndexSettings
 
 if TYPE_CHECKING:
