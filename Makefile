@@ -1,6 +1,6 @@
 # make demo        solve the examples and show what was written   make lint    format, lint and types, as CI runs them
 # make test        the tests to run before a commit, in minutes   make bench   whole processes beside uv and pip-tools
-# make test-all    every test that can run on this machine
+# make test-all    every test that can run on this machine        make fuzz    damaged files for every reader; FUZZ_FLAGS="--seconds 600"
 #
 # Needs Python 3.11 or newer; everything else comes from the package index that pip is configured for.
 
@@ -15,7 +15,7 @@ BIN := $(VENV)/bin
 PYTEST_FLAGS ?= -n 2 --dist worksteal
 DEMO := build/demo
 
-.PHONY: demo test test-all lint bench bench-hard clean
+.PHONY: demo test test-all lint fuzz bench bench-hard clean
 
 demo: $(VENV)/.installed
 	@PROVISION="$$(cd "$(BIN)" && pwd)/provision" DEMO=$(DEMO) sh examples/demo.sh
@@ -32,6 +32,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+fuzz: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.fuzz $(FUZZ_FLAGS)
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/run.py

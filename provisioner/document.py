@@ -9,6 +9,7 @@ import hashlib
 import os
 import re
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from stat import S_IMODE
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -22,6 +23,7 @@ from provisioner.strict_model import Keys, half_characters, mistakes, read
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ruamel.yaml.composer import Composer
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
     Model = TypeVar("Model", bound=Struct)
@@ -35,10 +37,22 @@ _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
 """Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
 
-_DEEPEST, _MOST = 50, 200_000
-"""The most levels of nesting and values accepted in one file.
+LARGEST_FILE = 256_000_000
+"""The most bytes that are read of a text file. The nodes of a cluster of 10,000, as kubectl prints them, are about 150 MB."""
 
-Aliases can make the data of a short file endless, or larger than memory.
+LARGEST_DOCUMENT = 4_000_000
+"""The most characters of a YAML or TOML file, which are read with the place of every key, about a megabyte in a second.
+
+The lock of 165 packages has 175,000, and the largest file of the matrix, which is exempt, is read by a compiled parser.
+"""
+
+TOO_LARGE = f"the file has more than {LARGEST_DOCUMENT:,} characters, the most that are read of a document"
+
+_DEEPEST, _MOST = 50, 100_000
+"""The most levels of nesting and values accepted in one file, which take some seconds to read.
+
+They are counted while the text is parsed, and again with every alias as what it stands for: aliases can make the data of a
+short file endless, or larger than memory.
 """
 
 
@@ -118,17 +132,28 @@ def dotted(path: KeyPath) -> str:
     return spelled
 
 
-def read_text(path: Path, *, kind: str) -> str:
-    """Return the text of a UTF-8 file; raises `FileError` with the name of the file and the reason.
-
-    `kind` names the kind of file in the message.
-    """
+def read_text(path: Path, *, kind: str, most: int = LARGEST_FILE) -> str:
+    """Return the text of a UTF-8 file; raises `FileError` as `read_content` does, and for what is not UTF-8."""
+    content = read_content(path, kind=kind, most=most)
     try:
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")  # as files of text are read
     except UnicodeDecodeError as error:
         raise FileError(f"{kind} `{path}` is not UTF-8 text (byte {error.start})") from None
+
+
+def read_content(path: Path, *, kind: str, most: int) -> bytes:
+    """Return the bytes of a file; raises `FileError` with the name of the file and the reason.
+
+    `kind` names the kind of file in the message, `most` is the most bytes that are read of it: a device may never end.
+    """
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(most + 1)
     except OSError as error:
         raise unreadable(str(path), error, kind=kind) from None
+    if len(content) > most:
+        raise FileError(f"{kind} `{path}` is larger than {most // 1_000_000} MB, the most that is read of one")
+    return content
 
 
 def unreadable(name: str, error: OSError, *, kind: str) -> FileError:
@@ -224,7 +249,8 @@ def write_together(files: Mapping[Path, bytes]) -> None:
 
 def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
     """Read one YAML file; raises `FileError`, or `InvalidDocumentError` as `parse_document` does, with the same options."""
-    return parse_document(read_text(path, kind=kind), file=str(path), kind=kind, is_ours=is_ours)
+    text = read_text(path, kind=kind, most=LARGEST_FILE if is_ours else LARGEST_DOCUMENT)
+    return parse_document(text, file=str(path), kind=kind, is_ours=is_ours)
 
 
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
@@ -234,10 +260,15 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     eight times as fast as pure Python, but crashes on hostile text nested 100,000 deep.
     """
     from ruamel.yaml import YAML
+    from ruamel.yaml.composer import MaxDepthExceededError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
+    if not is_ours and len(text) > LARGEST_DOCUMENT:
+        raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", TOO_LARGE),))
     yaml = YAML(typ="safe", pure=not is_ours)
     if not is_ours:
+        yaml.Composer = _bounded_composer()
+        yaml.max_depth = _DEEPEST + 1
         yaml.composer.warn_double_anchors = False  # YAML 1.2.2, 7.1: an alias means the last node that was so anchored
     try:
         node = yaml.compose(text)
@@ -246,7 +277,8 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
             return parse_document(text, file=file, kind=kind)
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
-        reason = " ".join(filter(None, (error.context, error.problem))) or "not YAML"
+        is_deep = isinstance(error, MaxDepthExceededError)
+        reason = f"the file {_HUGE}" if is_deep else " ".join(filter(None, (error.context, error.problem))) or "not YAML"
         raise InvalidDocumentError(kind, (Mistake(file, line, column, "", reason),)) from None
     except (YAMLError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, YAMLError) else "the file is nested too deeply to be read"
@@ -256,6 +288,23 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     if reader.mistakes:
         raise InvalidDocumentError(kind, tuple(reader.mistakes))
     return Document(file, data, reader.keys, reader.texts)
+
+
+@cache
+def _bounded_composer() -> type[Composer]:
+    """Return the class that builds the nodes of a YAML text, and refuses more than `_MOST` of them."""
+    from ruamel.yaml import composer
+
+    class BoundedComposer(composer.Composer):
+        count = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:  # noqa: ANN401 - as the method that it replaces
+            self.count += 1
+            if self.count > _MOST:
+                raise composer.ComposerError(None, None, f"the file {_HUGE}", self.parser.peek_event().start_mark)
+            return super().compose_node(parent, index)
+
+    return BoundedComposer
 
 
 class _Reader:

@@ -15,8 +15,16 @@ from bisect import bisect_right
 from datetime import date, datetime, time
 from typing import Any
 
-from provisioner.document import Document, KeyPath, Position
+import tomli
+
+from provisioner.document import LARGEST_DOCUMENT, TOO_LARGE, Document, KeyPath, Position
 from provisioner.errors import InvalidDocumentError, Mistake
+
+_LONGEST = 100
+"""The most parts of a dotted key: the parsers of TOML take the square of their number, and nobody writes ten of them."""
+
+_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-]){_PART}(?:\.[ \t]*+{_PART}){{{_LONGEST}}}")
 
 _PLACE = re.compile(r"(?P<what>.*) \(at line (?P<line>\d+), column (?P<column>\d+)\)", re.DOTALL)
 _AT_THE_END = " (at end of document)"
@@ -36,6 +44,27 @@ A multi-line string may have up to two quotes right before its closing three.
 """
 
 
+def loads(text: str) -> dict[str, Any]:
+    """Return the plain data of TOML; raises `ValueError` for what is not TOML, or larger than documents of people are."""
+    require_bounded(text)
+    return tomllib.loads(text)
+
+
+def loads_compiled(text: str) -> dict[str, Any]:
+    """Return the same as `loads`: `tomli` is the code of Python's `tomllib`, compiled, and five times as fast."""
+    require_bounded(text)
+    return tomli.loads(text)
+
+
+def require_bounded(text: str) -> None:
+    """Raise `ValueError` for a text that is too large for a document, or has a key of very many parts."""
+    if len(text) > LARGEST_DOCUMENT:
+        raise ValueError(TOO_LARGE)
+    if (key := _LONG_KEY.search(text)) is not None:
+        line, column = text.count("\n", 0, key.start()) + 1, key.start() - text.rfind("\n", 0, key.start())
+        raise ValueError(f"A key has more than {_LONGEST} parts (at line {line}, column {column})")
+
+
 def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) -> Document:
     """Read TOML text as a document; lists become tuples. With `dates_as_text`, dates become ISO 8601 text.
 
@@ -43,15 +72,16 @@ def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) 
 
     Raises `InvalidDocumentError` with the position of a syntax error.
     """
-    places = _Places(text)
     try:
-        data = tomllib.loads(text)
+        data = loads(text)
+        places = _Places(text)
         places.find()
+        frozen = _frozen(data, dates_as_text=dates_as_text)
     except RecursionError:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", "the file is nested too deeply to be read"),)) from None
     except ValueError as error:  # also for a number with more digits than Python converts
         raise InvalidDocumentError(kind, (_syntax_mistake(text, file, str(error)),)) from None
-    return Document(file, _frozen(data, dates_as_text=dates_as_text), places.keys, places.texts)
+    return Document(file, frozen, places.keys, places.texts)
 
 
 def _syntax_mistake(text: str, file: str, message: str) -> Mistake:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.compare.check import check_claim
+from provisioner.errors import ProvisionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -16,6 +17,13 @@ if TYPE_CHECKING:
     from provisioner.compare.check import ClaimResult
     from provisioner.compare.claims import Claim, Disagreement, Table
     from provisioner.matrix.model import Matrix
+
+
+class MalformedClaimError(ProvisionError):
+    """Raised when a claim of a table is not of the form of its question, so that the table was damaged."""
+
+    code = "malformed-claim"
+    exit_code = 2
 
 
 class Compared(Struct, frozen=True, kw_only=True):
@@ -55,14 +63,24 @@ class Comparison(Struct, frozen=True, kw_only=True):
 
 
 def compare(matrix: Matrix, tables: Iterable[Table], known: Sequence[Disagreement]) -> Comparison:
-    """Compare every claim of `tables` with the matrix; a difference gets the reason of the first in `known` to explain it."""
+    """Compare every claim of `tables` with the matrix; a difference gets the reason of the first in `known` to explain it.
+
+    Raises `MalformedClaimError` for a claim that is not of the form of its question.
+    """
     used: set[int] = set()
     found = []
     questions = set()
     for table in tables:
         for claim in table.claims:
             questions.add((table.name, claim.question))
-            result = check_claim(matrix, claim)
+            try:
+                result = check_claim(matrix, claim)
+            except (ValueError, KeyError, IndexError) as error:
+                raise MalformedClaimError(
+                    f"the table `{table.name}` is damaged: `{claim.subject}: {claim.says}` says nothing about {claim.question}",
+                    causes=(f"{type(error).__name__}: {error}",),
+                    hints=(f"compare it with line {claim.line} of {table.where}",),
+                ) from None
             place = None
             if result.verdict == "differs":
                 place = next((at for at, one in enumerate(known) if _explains(one, table.name, claim, result=result)), None)

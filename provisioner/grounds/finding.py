@@ -342,12 +342,40 @@ class OtherVariable(Finding, frozen=True, kw_only=True):
     locked: str
 
 
+class Contradiction(Finding, frozen=True, kw_only=True):
+    """The base of contradictions between two parts of a lock; `place` is the line of one of them."""
+
+    code: ClassVar[str] = "contradiction"
+    is_stale: ClassVar[bool] = True
+
+
+class OtherKey(Contradiction, frozen=True, kw_only=True):
+    """A key of a stack, `object`, whose value (`locked`) is not what the components and packages come to (`needed`)."""
+
+    platform: str
+    object: str
+    needed: str
+    locked: str
+
+
+class OtherReason(Contradiction, frozen=True, kw_only=True):
+    """A reason that is recorded under `object` (`locked`) and not one of the stack, or one of the stack (`needed`) that is not.
+
+    The other of the two is "".
+    """
+
+    platform: str
+    object: str
+    needed: str = ""
+    locked: str = ""
+
+
 class OfUnstatedHosts(Finding, frozen=True, kw_only=True):
     """A different requirement, setup or variable of hosts, for which hosts on a command line may be why: the spec has none."""
 
     code: ClassVar[str] = "unverified"
     verdict: ClassVar[str] = "unverified"
-    finding: OtherHostRequirement | OtherVariable | OtherHostSetup
+    finding: OtherHostRequirement | OtherVariable | OtherHostSetup | OtherKey | OtherReason
 
     @property
     def command(self) -> Command | None:
@@ -624,13 +652,6 @@ class ExchangedFile(Finding, frozen=True, kw_only=True):
     drift: FileDrift
 
 
-class Contradiction(Finding, frozen=True, kw_only=True):
-    """The base of contradictions between two parts of a lock; `place` is the line of one of them."""
-
-    code: ClassVar[str] = "contradiction"
-    is_stale: ClassVar[bool] = True
-
-
 class OtherComponent(Contradiction, frozen=True, kw_only=True):
     """A component, `object`, whose version in the stack (`needed`) is not that of its locked package, `subject`."""
 
@@ -733,6 +754,80 @@ class OtherWheel(Contradiction, frozen=True, kw_only=True):
 
     subject: Subject
     file: str
+
+
+class OtherAddress(Contradiction, frozen=True, kw_only=True):
+    """A URL that ends in the name of another file (`found`) than the one that is locked (`file`)."""
+
+    subject: Subject
+    file: str
+    found: str
+
+
+class NoAddress(Contradiction, frozen=True, kw_only=True):
+    """A file with neither URL nor path."""
+
+    subject: Subject
+    file: str
+
+
+class SameHash(Contradiction, frozen=True, kw_only=True):
+    """Two files with one hash, which would have the same content under two names."""
+
+    subject: Subject
+    files: tuple[str, str]
+
+
+class OtherInstaller(Contradiction, frozen=True, kw_only=True):
+    """A program, `locked`, in place of the installer that rendered files call (`needed`)."""
+
+    platform: str
+    needed: str
+    locked: str
+
+
+class TwoAddresses(Contradiction, frozen=True, kw_only=True):
+    """An index, `object`, with two URLs; or a URL, `object`, with two names. `values` are the two, "" for none."""
+
+    object: str
+    values: tuple[str, str]
+
+
+class OtherDependency(Contradiction, frozen=True, kw_only=True):
+    """A package whose `dependencies` and `requires` differ in one locked distribution, `object`.
+
+    `is_required`: it is among the requirements, and missing among the dependencies.
+    """
+
+    subject: Subject
+    object: str
+    is_required: bool
+
+
+class OtherRequest(Contradiction, frozen=True, kw_only=True):
+    """A key under `asked`, `object`, whose value is not that of the spec from which the lock was made; "" for a missing key."""
+
+    object: str
+    needed: str
+    locked: str
+
+
+class OtherName(Finding, frozen=True, kw_only=True):
+    """The name of the environment in the spec (`needed`) in place of the name in the lock (`locked`)."""
+
+    code: ClassVar[str] = "stale-name"
+    is_stale: ClassVar[bool] = True
+    needed: str
+    locked: str
+
+
+class UnaskedPlatforms(Finding, frozen=True, kw_only=True):
+    """Platforms of the lock beside those that the spec names (`needed`)."""
+
+    code: ClassVar[str] = "unasked-platform"
+    is_stale: ClassVar[bool] = True
+    platforms: tuple[str, ...]
+    needed: tuple[str, ...]
 
 
 class LockedTwice(Contradiction, frozen=True, kw_only=True):
@@ -896,8 +991,8 @@ def finding_fields(finding: Finding) -> GroundFields:
         case Unverified(doubt=doubt):
             return GroundFields(type=type_of(type(doubt)), object=doubt.component)
     subjects = [getattr(finding, "subject", None), *getattr(finding, "subjects", ())]
-    needed: str = getattr(finding, "needed", "")
-    ranges: tuple[str, ...] = (needed,) if needed else ()
+    needed: str | tuple[str, ...] = getattr(finding, "needed", "")
+    ranges: tuple[str, ...] = needed if isinstance(needed, tuple) else (needed,) if needed else ()
     source = ""
     names = ("object", "file", "output", "platform", "word", "url", "key")
     about = next((text for name in names if (text := getattr(finding, name, ""))), "")

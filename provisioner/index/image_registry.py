@@ -158,26 +158,27 @@ class Repository:
         """Return the digest and the environments of a tag; raises `ImageReferenceError` when the registry lacks the tag."""
         answer = self._get(f"manifests/{tag}")
         manifest = self._json(answer, f"manifests/{tag}")
-        entries = manifest.get("manifests")
+        listed = manifest.get("manifests")
+        entries = map(_table, listed) if isinstance(listed, list) else ()
         # An index lists attestations, too, whose platform is unknown.
-        of_platforms = [
-            self._json(self._get(f"manifests/{entry['digest']}"), entry["digest"])
-            for entry in (entries if isinstance(entries, list) else [])
-            if entry.get("platform", {}).get("os") == "linux"
-        ]
+        digests = [str(entry.get("digest")) for entry in entries if _table(entry.get("platform")).get("os") == "linux"]
+        if not all(map(_DIGEST.fullmatch, digests)):
+            raise UnavailableError(f"{self._source} has an index of `{self._reference.repository}` without digests")
+        of_platforms = [self._json(self._get(f"manifests/{digest}"), digest) for digest in digests]
         found = dict(self._environment(one) for one in (of_platforms or [manifest]))
         return ImageContent(digest=_digest_of(answer.body), environments=found)
 
     def _environment(self, manifest: dict[str, Any]) -> tuple[str, dict[str, str]]:
         """Return the platform and the environment of the image of a manifest."""
-        digest = str(manifest.get("config", {}).get("digest", ""))
+        digest = str(_table(manifest.get("config")).get("digest", ""))
         if not _DIGEST.fullmatch(digest):
             raise UnavailableError(f"{self._source} has a manifest of `{self._reference.repository}` without a configuration")
         answer = self._get(f"blobs/{digest}")
         if _digest_of(answer.body) != digest:
             raise UnavailableError(f"{self._source} sent another content than `{digest}` of `{self._reference.repository}`")
         config = self._json(answer, digest)
-        pairs = (str(one).partition("=") for one in config.get("config", {}).get("Env") or [])
+        variables = _table(config.get("config")).get("Env")
+        pairs = (str(one).partition("=") for one in (variables if isinstance(variables, list) else ()))
         return f"{config.get('os')}/{config.get('architecture')}", {name: value for name, _, value in pairs}
 
     def _json(self, answer: Response, what: str) -> dict[str, Any]:
@@ -234,6 +235,11 @@ class Repository:
         if not isinstance(found, dict):
             raise UnavailableError(f"the token service of {self._source} answers with something that is no token")
         return str(found.get("token") or found.get("access_token") or "")
+
+
+def _table(value: object) -> dict[str, Any]:
+    """Return a JSON object as it is, and any other value as an empty one: a registry may send anything."""
+    return value if isinstance(value, dict) else {}
 
 
 def _digest_of(content: bytes) -> str:

@@ -100,7 +100,7 @@ def create_lock(
             for platform, python in zip(platforms, pythons, strict=True)
         ),
         packages=_merge(ordered, platforms),
-        stacks=tuple(_locked_stack(stack, installer) for stack in ordered),
+        stacks=tuple(locked_stack(stack, installer) for stack in ordered),
         tool_version=__version__,
         matrix_digest=matrix_digest,
         spec_digest=spec_digest,
@@ -202,7 +202,11 @@ def _locked_installer(platform: str, installer: Installers) -> Installer | None:
     return Installer(name=name, version=str(version), file=lock_file(file))
 
 
-def _locked_stack(stack: Stack, installer: Installers) -> LockedStack:
+def locked_stack(stack: Stack, installer: Installers = None) -> LockedStack:
+    """Return what a lock records of one stack, without its packages: no facts of hosts, and the reasons as words and fields.
+
+    Raises `InconsistentStackError` when the installer is no wheel for the platform of the stack.
+    """
     facts = HOST_FACTS | _OF_BASE_IMAGES if stack.runs == "host" else HOST_FACTS
     return LockedStack(
         platform=stack.platform,

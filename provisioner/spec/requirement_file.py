@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from provisioner.document import FileError, Position, read_text
+from provisioner.document import LARGEST_DOCUMENT, FileError, Position, read_content
 from provisioner.errors import Mistake
 from provisioner.repositories import IS_NO_FILE, archive_advice, repository
 
@@ -154,18 +154,14 @@ def _text_of(path: Path) -> str:
 
     Raises `FileError` when the file cannot be read or decoded.
     """
+    content = read_content(path, kind=KIND, most=LARGEST_DOCUMENT)
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     try:
-        with path.open("rb") as stream:
-            start = stream.read(4)
-    except OSError:
-        start = b""
-    for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
-        if start.startswith(mark):
-            try:
-                return path.read_bytes().decode("utf-16")
-            except UnicodeDecodeError:
-                raise FileError(f"{KIND} `{path}` is not UTF-16 text, though it begins like it") from None
-    text = read_text(path, kind=KIND).removeprefix("\ufeff")
+        text = content.decode("utf-16" if is_wide else "utf-8-sig")
+    except UnicodeDecodeError as error:
+        if is_wide:
+            raise FileError(f"{KIND} `{path}` is not UTF-16 text, though it begins like it") from None
+        raise FileError(f"{KIND} `{path}` is not UTF-8 text (byte {error.start})") from None
     if "\0" in text:  # such as /proc/self/environ, whose content must not be told in a mistake
         raise FileError(f"{KIND} `{path}` is not text: it has a NUL character")
     return text

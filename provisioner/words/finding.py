@@ -29,7 +29,8 @@ _PLACED = (
     of.OtherHash, of.ForbiddenRelease, of.LateUpload, of.OtherIndex, of.FileClash, of.UnmetNeed, of.OtherAbi, of.NoPython,
     of.PythonNotAdmitted, of.EnvironmentsRefuse, of.EnvironmentsAdmit, of.MarkerDisagrees, of.PackagePython,
     of.NoFileForPlatform, of.TooManyFiles, of.UnusableAddress, of.LoginInAddress, of.OtherWheel, of.LockedTwice,
-    of.UnlockedDependency, of.OtherPin,
+    of.UnlockedDependency, of.OtherPin, of.OtherAddress, of.NoAddress, of.SameHash, of.OtherInstaller, of.TwoAddresses,
+    of.OtherDependency, of.OtherKey, of.OtherRequest,
 )  # fmt: skip
 """Findings whose place is appended to the sentence; in others, the sentence contains the place or file."""
 
@@ -162,6 +163,10 @@ def _words(finding: Finding) -> str:
             return f"the spec says `runs: {place}`, too, which has no lock beside this one"
         case of.MissingPlatform(needed=needed, locked=locked):
             return f"the spec wants {needed}, the lock has {', '.join(locked)}"
+        case of.OtherName(needed=needed, locked=has):
+            return f"the spec calls the environment {needed}, the lock calls it {has}"
+        case of.UnaskedPlatforms(platforms=platforms, needed=needed):
+            return f"the lock is for {listed(platforms)}, too, and the spec wants {listed(needed)} alone"
         case of.OtherAccelerator(needed=needed, locked=has):
             return f"the spec and its hosts call for accelerator {needed}, the lock is for {has}"
         case of.Unverified(doubt=doubt):
@@ -330,11 +335,37 @@ def _contradiction(finding: of.Contradiction) -> str:
             return f"the address of {subject} holds a login, which whoever has this lock can read"
         case of.OtherWheel(subject=subject, file=file):
             return f"{subject} is locked with `{file}`, which is a wheel of something else"
+        case of.OtherAddress(subject=subject, file=file, found=found):
+            return f"{subject} is locked with `{file}`, and its address is that of `{found}`"
+        case of.NoAddress(subject=subject, file=file):
+            return f"`{file}` of {subject} has neither url nor path"
+        case of.SameHash(subject=subject, files=(file, other)):
+            return f"`{file}` of {subject} has the hash of `{other}`"
+        case of.OtherInstaller(platform=platform, needed=needed, locked=has):
+            return f"the installer of {platform} is {has}, and what is rendered calls {needed}"
+        case of.TwoAddresses(object=name, values=(first, second)):
+            return f"{name} stands for {first or 'nothing'} and for {second or 'nothing'}"
+        case of.OtherDependency(subject=subject, object=name, is_required=True):
+            return f"{subject} requires {name}, which is locked and missing among its dependencies"
+        case of.OtherDependency(subject=subject, object=name):
+            return f"{subject} depends on {name}, and none of its requirements names it"
+        case of.OtherKey(platform=platform, object=key, needed=needed, locked=has):
+            return f"`{key}` of {platform} is {_or_empty(has)}, and its components and packages come to {_or_empty(needed)}"
+        case of.OtherReason(platform=platform, object=key, needed="", locked=has):
+            return f"`{key}` of {platform} has a reason that nothing in the lock gives: {has}"
+        case of.OtherReason(platform=platform, object=key, needed=needed):
+            return f"`{key}` of {platform} lacks a reason: {needed}"
+        case of.OtherRequest(object=key, needed=needed, locked=has):
+            return f"`asked` has {_or_empty(has)} for {key}, and the spec that it was made from has {_or_empty(needed)}"
         case of.LockedTwice(object=name, platform=platform, versions=(first, second)):
             both = f"as {first} and as {second}" if first != second else f"both times as {first}"
             return f"{name} is locked twice for {platform}, {both}, which installers refuse"
         case of.UnlockedDependency(subject=subject, object=name):
             return f"{subject} depends on {name}, which is not locked"
+        case of.OtherPin(platform=platform, object=name, needed=needed, locked=""):
+            return f"the stack of {platform} has {name} {needed}, and no reasons for it"
+        case of.OtherPin(platform=platform, object=name, needed="", locked=has):
+            return f"the reasons of {platform} are for {name} {has}, too, which its stack has not"
         case of.OtherPin(platform=platform, object=name, needed=needed, locked=has):
             return f"the stack of {platform} has {name} {needed}, and the reasons are for {name} {has}"
     raise TypeError(f"no words for {type(finding).__name__}")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner import __version__
 from provisioner.document import FileError, Position, read_text
 from provisioner.errors import ProvisionError, UsageError
 from provisioner.grounds.finding import (
@@ -21,7 +22,10 @@ from provisioner.grounds.finding import (
     MissingTarget,
     NoSpec,
     OtherAccelerator,
+    OtherName,
+    OtherRequest,
     RefusedUnpinnedBase,
+    UnaskedPlatforms,
     UnpinnedBase,
 )
 from provisioner.lock.check.coherence import coherence_findings
@@ -30,6 +34,7 @@ from provisioner.lock.check.hazards import hazard_findings
 from provisioner.lock.check.packages import package_findings, policy_findings
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.format.file import KIND, lock_path, parse_lock, verify_digest
+from provisioner.lock.requested import requested
 from provisioner.places import Place
 from provisioner.render import render
 from provisioner.render.helper import helper_files
@@ -247,6 +252,8 @@ def lock_findings(lock: Lock, inputs: Inputs, *, file: str, has_other_hosts: boo
 
     With `has_other_hosts` the hosts are not those of the spec.
     """
+    yield from _of_spec(lock, inputs)
+    has_reasons = _is_of_these(lock, inputs)
     has_other_hosts = has_other_hosts or inputs.spec.target.host == "auto"  # that host may differ from the one of the solve
     for platform in inputs.platforms:
         if platform not in lock.platforms:
@@ -260,13 +267,43 @@ def lock_findings(lock: Lock, inputs: Inputs, *, file: str, has_other_hosts: boo
             place = problem.request.place("accelerator")
             yield OtherAccelerator(needed=wanted, locked=one.stack.accelerator, place=place)
             continue
-        yield from stack_findings(one, problem, file=file, has_other_hosts=has_other_hosts)
+        yield from stack_findings(one, problem, file=file, has_other_hosts=has_other_hosts, has_reasons=has_reasons)
         yield from package_findings(one, problem)
         yield from hazard_findings(one, problem)
         yield from policy_findings(one, problem)
         image = one.stack.image
         if image is not None and not image.digest:
             yield (RefusedUnpinnedBase if problem.request.is_strict else UnpinnedBase)(reference=image.reference)
+
+
+def _is_of_these(lock: Lock, inputs: Inputs) -> bool:
+    """Return whether a lock was made from this matrix and spec, with its hosts, by this version of the program.
+
+    Only hosts that are written in the spec are known to be the same: a profile in a file of its own may have changed since, and
+    without hosts in the spec there may have been some on the command line, unless the lock requires nothing of hosts.
+    """
+    made_from = (lock.tool_version, lock.matrix_digest, lock.spec_digest)
+    host = inputs.spec.target.host
+    is_same = isinstance(host, dict) or (host is None and not any(stack.host_requirements for stack in lock.stacks))
+    return is_same and made_from == (__version__, inputs.matrix.digest, inputs.digest)
+
+
+def _of_spec(lock: Lock, inputs: Inputs) -> Iterator[Finding]:
+    """Yield a finding for a name or platform that the spec has not, and for a record of requests that is not that of the spec.
+
+    A spec that has changed since may ask for something else: requests are compared only where the lock has its digest.
+    """
+    if lock.name != inputs.spec.name:
+        yield OtherName(needed=inputs.spec.name, locked=lock.name, place=inputs.document.place(("name",)))
+    if set(inputs.platforms) < set(lock.platforms):
+        platforms = tuple(platform for platform in lock.platforms if platform not in inputs.platforms)
+        place = inputs.document.place(("target", "platform"))
+        yield UnaskedPlatforms(platforms=platforms, needed=inputs.platforms, place=place)
+    if lock.spec_digest == inputs.digest and (lock.asked or lock.tool_version == __version__):
+        asked = requested(inputs.spec)
+        for key in sorted({*asked, *lock.asked}):
+            if asked.get(key) != lock.asked.get(key):
+                yield OtherRequest(object=key, needed=asked.get(key, ""), locked=lock.asked.get(key, ""))
 
 
 def _rendered(path: Path, lock: Lock, outputs: tuple[OutputFile, ...]) -> Iterator[Finding]:

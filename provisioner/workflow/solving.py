@@ -21,6 +21,7 @@ from provisioner.index.image_registry import ImageReference, resolve_digest
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
 from provisioner.lock.create import create_lock, local_files
 from provisioner.lock.format.file import lock_path, write_lock
+from provisioner.lock.format.model import INSTALLER
 from provisioner.lock.provenance import Origins, as_before, earlier_details, moved_packages, with_origins
 from provisioner.lock.requested import requested
 from provisioner.names import nearest
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.session import Session
 
-INSTALLER = "uv"
 GLIBC_OF_INSTALLER = (2, 28)
 """The glibc assumed for an image of unknown glibc: the newest that the installer's wheel may then require."""
 

@@ -42,6 +42,8 @@ def refused(project: Project, code: int) -> str:
     [
         (500, "500 (Internal Server Error)", ""),
         (503, "503 (Service Unavailable)", ""),
+        (429, "429 (Too Many Requests)", ""),
+        (407, "407 (Proxy Authentication Required)", ""),
         (401, "401 (Unauthorized)", CREDENTIALS),
         (403, "403 (Forbidden)", CREDENTIALS),
     ],

@@ -75,8 +75,8 @@ def test_every_mistake_of_a_file_is_reported_at_once_with_line_and_column() -> N
             "hosts:\n  - &one {b: 1, c: &two [2, {d: *one}]}\n",
             "spec.yaml:2:5: hosts[0]: `&one` holds itself, as `*one` at hosts[0].c[1].d; write it out",
         ),
-        (f"name: {'[' * 80}{']' * 80}\n", "spec.yaml:1:57: name: is nested too deeply, or holds too much, to be read"),
-        (f"name: {'[' * 5000}{']' * 5000}\n", "spec.yaml:1:1: the file is nested too deeply to be read"),
+        (f"name: {'[' * 80}{']' * 80}\n", "spec.yaml:1:57: the file is nested too deeply, or holds too much, to be read"),
+        (f"name: {'[' * 5000}{']' * 5000}\n", "spec.yaml:1:57: the file is nested too deeply, or holds too much, to be read"),
         ("name: !!python/name:os.system x\n", "spec.yaml:1:7: name: the tag `!!python/name:os.system` is not read; write"),
         ("name: !secret {a: b}\n", "spec.yaml:1:7: name: the tag `!secret` is not read; write the value without it"),
         ("name:\n", "spec.yaml:1:1: name: has no value; write one, or leave the key out"),
@@ -96,7 +96,7 @@ def test_text_that_is_not_a_usable_document_says_where_and_why(text: str, messag
 def test_aliases_that_would_fill_the_memory_are_not_followed_to_the_end() -> None:
     lines = ["l0: &l0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"l{level}: &l{level} [{', '.join([f'*l{level - 1}'] * 10)}]" for level in range(1, 9)]
-    assert refused("\n".join(lines)) == ["spec.yaml:1:34: l5: is nested too deeply, or holds too much, to be read"]
+    assert refused("\n".join(lines)) == ["spec.yaml:1:37: l4: is nested too deeply, or holds too much, to be read"]
 
 
 def test_an_interrupted_write_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,6 @@ files, `StaticMetadata::read` in `crates/uv-distribution/src/source/mod.rs`, but
 
 from __future__ import annotations
 
-import tomllib
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -16,6 +15,7 @@ from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from provisioner import toml_document
 from provisioner.index.metadata.core_metadata import (
     LARGEST_METADATA,
     CoreMetadata,
@@ -133,7 +133,7 @@ def _project_metadata(content: bytes) -> CoreMetadata | None:
     `crates/uv-pypi-types/src/metadata/metadata_resolver.rs`): the author forgot to list them there.
     """
     try:
-        document = tomllib.loads(content.decode())
+        document = toml_document.loads(content.decode())
         project: Mapping[str, Any] = document["project"]
         if {"dependencies", "optional-dependencies", "requires-python"} & {*project.get("dynamic", ())}:
             return None

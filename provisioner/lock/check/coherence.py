@@ -13,14 +13,23 @@ from urllib.parse import urlsplit
 from msgspec.structs import replace
 from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
-from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
+from packaging.utils import (
+    InvalidSdistFilename,
+    InvalidWheelFilename,
+    canonicalize_name,
+    parse_sdist_filename,
+    parse_wheel_filename,
+)
+from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
 from provisioner.grounds import finding as of
+from provisioner.grounds.requirement import Subject
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.index.model import Environment
-from provisioner.lock.format.artifact import fits
+from provisioner.lock.format.artifact import fits, name_in
+from provisioner.lock.format.model import INSTALLER
 from provisioner.platforms import DEFAULT_PLATFORM, PLATFORMS
 from provisioner.versions import series
 
@@ -29,7 +38,7 @@ if TYPE_CHECKING:
 
     from provisioner.document import KeyPath
     from provisioner.grounds.finding import Contradiction, Finding
-    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage, LockedStack
+    from provisioner.lock.format.model import Installer, Lock, LockedFile, LockedPackage, LockedStack
 
     Placed = tuple[KeyPath, Contradiction]
     """A contradiction, and the path of the key in the lock file that it is about."""
@@ -57,13 +66,20 @@ def _contradictions(lock: Lock) -> Iterator[Placed]:
         path: KeyPath = ("packages", number)
         yield from (((*path, *at), contradiction) for at, contradiction in _of_package(package, lock))
         for place, file in _files(package):
-            yield from (((*path, *place, *at), contradiction) for at, contradiction in _of_file(file, package))
+            is_named = file is not package.archive
+            yield from (((*path, *place, *at), one) for at, one in _of_file(file, package.subject, is_named=is_named))
+    yield from _of_hashes(lock)
     yield from _of_names(lock)
+    yield from _of_dependencies(lock)
+    yield from _of_indexes(lock)
     for number, stack in enumerate(lock.stacks):
         path = ("tool", "provision", "platforms", number)
         if lock.packages and not _series(stack):
             yield (*path, "stack"), of.NoPython(platform=stack.platform)
         yield from (((*path, "pins", *at), contradiction) for at, contradiction in _of_pins(stack))
+        yield from (((*path, *at), contradiction) for at, contradiction in _of_image(stack))
+        if stack.installer is not None:
+            yield from (((*path, "installer", *at), one) for at, one in _of_installer(stack.installer, stack.platform))
 
 
 def _series(stack: LockedStack) -> str:
@@ -152,27 +168,105 @@ def _files(package: LockedPackage) -> Iterator[tuple[KeyPath, LockedFile]]:
             yield (key,), one
 
 
-def _of_file(file: LockedFile, package: LockedPackage) -> Iterator[Placed]:
-    subject = package.subject
+def _of_file(file: LockedFile, subject: Subject, *, is_named: bool = True) -> Iterator[Placed]:
+    """Yield contradictions of a file with its address and with the package that it is locked for.
+
+    `is_named`: the file has a name of its own in the lock, which an archive has not.
+    """
     parts = urlsplit(file.url)
     if file.url and (parts.scheme not in {"https", "http"} or not parts.hostname):
         yield ("url",), of.UnusableAddress(subject=subject, url=file.url)
     if parts.username is not None:
         yield ("url",), of.LoginInAddress(subject=subject)
-    if package.archive is file and file.filename.endswith(".whl") and _release(file.filename) != _release_of(package):
-        yield ("url" if file.url else "path",), of.OtherWheel(subject=subject, file=file.filename)
+    if not file.url and not file.path:
+        yield (), of.NoAddress(subject=subject, file=file.filename)
+    if (release := _release(file.filename)) is not None and release != (subject.name, PackageVersion(subject.label)):
+        at = "name" if is_named else "url" if file.url else "path"
+        yield (at,), of.OtherWheel(subject=subject, file=file.filename)
+    for key, address in (("url", file.url), ("path", file.path)):
+        found = name_in(address, "") if address else ""
+        # An address may end in anything but the name of another release.
+        if is_named and found != file.filename and _release(found) is not None:
+            yield (key,), of.OtherAddress(subject=subject, file=file.filename, found=found)
 
 
+@cache
 def _release(filename: str) -> tuple[str, PackageVersion] | None:
+    """Return the distribution and the version in the name of a wheel or source distribution; None for any other name."""
     try:
-        name, version, _, _ = parse_wheel_filename(filename)
-    except InvalidWheelFilename:
+        if filename.endswith(".whl"):
+            return parse_wheel_filename(filename)[:2]
+        return parse_sdist_filename(filename)
+    except (InvalidWheelFilename, InvalidSdistFilename):
         return None
-    return name, version
 
 
-def _release_of(package: LockedPackage) -> tuple[str, PackageVersion]:
-    return package.name, PackageVersion(package.version)
+def _of_installer(installer: Installer, platform: str) -> Iterator[Placed]:
+    """Yield contradictions of the program that installs the lock in an image: it is a file as those of packages are."""
+    if installer.name != INSTALLER:
+        yield ("name",), of.OtherInstaller(platform=platform, needed=INSTALLER, locked=installer.name)
+    subject = Subject(installer.name, installer.version)
+    try:
+        PackageVersion(installer.version)
+    except InvalidVersion:
+        yield ("version",), of.OtherWheel(subject=subject, file=installer.file.filename)
+        return
+    yield from ((("file", *at), one) for at, one in _of_file(installer.file, subject))
+    if not fits(installer.file.filename, platform):
+        files = (installer.file.filename,)
+        yield ("file", "name"), of.NoFileForPlatform(subject=subject, platform=platform, files=files)
+
+
+def _of_image(stack: LockedStack) -> Iterator[Placed]:
+    """Yield a contradiction for each fact of the base image that the components of its stack state otherwise."""
+    if stack.image is None:
+        return
+    for key, component in (("reference", "image"), ("glibc", "glibc")):
+        has, needed = getattr(stack.image, key), stack.components.get(component, "")
+        if has != needed.partition("@")[0]:
+            yield ("image", key), of.OtherKey(platform=stack.platform, object=f"image.{key}", needed=needed, locked=has)
+
+
+def _of_indexes(lock: Lock) -> Iterator[Placed]:
+    """Yield logins in the URLs of indexes, and indexes with two URLs or two names."""
+    urls: dict[str, str] = {}
+    names: dict[str, str] = {}
+    for number, package in enumerate(lock.packages):
+        path: KeyPath = ("packages", number, "index")
+        url = package.index_url or package.index
+        if "://" in url and urlsplit(url).username is not None:
+            yield path, of.LoginInAddress(subject=package.subject)
+        if package.archive is not None or not package.index:
+            continue
+        name = "" if "://" in package.index else package.index
+        for known, key, value in ((urls, name, package.index_url), (names, url if "://" in url else "", name)):
+            if key and known.setdefault(key, value) != value:
+                yield path, of.TwoAddresses(object=key, values=(known[key], value))
+
+
+def _of_dependencies(lock: Lock) -> Iterator[Placed]:
+    """Yield differences between the dependencies of a package, which installers read, and its requirements."""
+    for number, package in enumerate(lock.packages):
+        required: set[str] = {canonicalize_name(parse_requirement(text).name) for text in package.requires}
+        locked = {one.name for one in lock.packages if set(one.platforms) & set(package.platforms)}
+        for name in sorted(required & locked - set(package.dependencies)):
+            missing = of.OtherDependency(subject=package.subject, object=name, is_required=True)
+            yield ("packages", number, "dependencies"), missing
+        for at, name in enumerate(package.dependencies):
+            if name not in required and name in locked:
+                beside = of.OtherDependency(subject=package.subject, object=name, is_required=False)
+                yield ("packages", number, "dependencies", at), beside
+
+
+def _of_hashes(lock: Lock) -> Iterator[Placed]:
+    """Yield files of packages that have the hash of another file: no two files have the same content."""
+    seen: dict[str, str] = {}
+    for number, package in enumerate(lock.packages):
+        for place, file in _files(package):
+            other = seen.setdefault(file.sha256, file.filename)
+            if other != file.filename:
+                path: KeyPath = ("packages", number, *place, "hashes", "sha256")
+                yield path, of.SameHash(subject=package.subject, files=(file.filename, other))
 
 
 def _of_names(lock: Lock) -> Iterator[Placed]:
@@ -195,7 +289,10 @@ def _of_names(lock: Lock) -> Iterator[Placed]:
 
 
 def _of_pins(stack: LockedStack) -> Iterator[Placed]:
-    """Yield a contradiction for each component whose recorded reasons are about another version than the stack has."""
+    """Yield a contradiction for each component whose recorded reasons are about another version than the stack has.
+
+    Each component has its reasons, except the build of PyTorch, which is part of PyTorch's.
+    """
     pinned: dict[str, set[str]] = {}
     for pin in stack.pins:
         pinned.setdefault(pin.component, set()).add(pin.version)
@@ -204,3 +301,11 @@ def _of_pins(stack: LockedStack) -> Iterator[Placed]:
         if has is not None and not pinned[pin.component] & set(has.split(", ")):
             other = of.OtherPin(platform=stack.platform, object=pin.component, needed=has, locked=pin.version)
             yield (number, "version"), other
+        if has is None:
+            yield (
+                (number, "component"),
+                of.OtherPin(platform=stack.platform, object=pin.component, needed="", locked=pin.version),
+            )
+    for name, version in stack.components.items():
+        if pinned and name not in pinned and name != "pytorch_build":
+            yield (), of.OtherPin(platform=stack.platform, object=name, needed=version, locked="")

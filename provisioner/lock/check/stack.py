@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import asdict
+
 from provisioner.grounds.finding import (
     NewerGlibc,
     NotInstallable,
@@ -11,6 +13,7 @@ from provisioner.grounds.finding import (
     OtherGate,
     OtherHostRequirement,
     OtherHostSetup,
+    OtherKey,
     OtherSystemPackages,
     OtherVariable,
     UnknownGlibc,
@@ -19,11 +22,12 @@ from provisioner.grounds.finding import (
 )
 from provisioner.grounds.requirement import HostFact
 from provisioner.index.pages.tags import filename_ranks, glibc_needed, wheel_incompatibility
+from provisioner.lock.check.explanation import explanation_findings
 from provisioner.lock.check.settled import Settled, settle
+from provisioner.lock.create import locked_stack
 from provisioner.lock.format.artifact import fits
 from provisioner.resolver.attempts import Attempt, environment_of, known_glibc
 from provisioner.resolver.outcome.answer import answer
-from provisioner.resolver.outcome.require_cuda import require_cuda
 from provisioner.versions import dotted
 
 if TYPE_CHECKING:
@@ -34,14 +38,17 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate, Key
     from provisioner.resolver.search.instance import ProblemInstance
-    from provisioner.resolver.stack import Stack
+    from provisioner.resolver.stack import ManagedPython
 
 
-def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: bool = False) -> Iterator[Finding]:
+def stack_findings(
+    lock: Lock, problem: Problem, *, file: str, has_other_hosts: bool = False, has_reasons: bool = False
+) -> Iterator[Finding]:
     """Solve again with the components that a lock of one platform (`Lock.on`) has, and yield a finding for each difference.
 
     `file` is the name of the lock. With `has_other_hosts` the hosts are not those of the spec: the lock must hold on them, but
-    its host requirements and environment variables are not compared with those that solving for them gives.
+    its host requirements and environment variables are not compared with those that solving for them gives. `has_reasons`: the
+    lock was made from these inputs by this version, so that it must have the same reasons, too.
     """
     settled = settle(lock, problem, file=file)
     if not isinstance(settled, Settled):
@@ -52,20 +59,55 @@ def stack_findings(lock: Lock, problem: Problem, *, file: str, has_other_hosts: 
     yield from _wheel_findings(lock, instance, pins)
     again = answer(instance, pins, beside=packages)
     yield from (Unverified(doubt=doubt) for doubt in again.doubts)
+    needed_stack = locked_stack(again)
     if not has_other_hosts:
-        for finding in _of_hosts(stack, again):
+        reasons = explanation_findings(lock, needed_stack) if has_reasons else ()
+        for finding in (*_of_hosts(stack, needed_stack), *reasons):
             # These are the hosts of the spec. If it has none, the lock may be for hosts given on a command line.
             yield finding if problem.request.spec.target.host is not None else OfUnstatedHosts(finding=finding)
-    needed, locked = (tuple(one.name for one in some) for some in (again.system_packages, stack.apt))
+    needed, locked = (tuple(one.name for one in some.apt) for some in (needed_stack, stack))
     if needed != locked:
         yield OtherSystemPackages(needed=needed, locked=locked)
-    gate = require_cuda(problem, {**pins, **packages})
-    if gate != stack.require_cuda:
-        yield OtherGate(locked=stack.require_cuda, needed=gate)
+    if needed_stack.require_cuda != stack.require_cuda:
+        yield OtherGate(locked=stack.require_cuda, needed=needed_stack.require_cuda)
+    yield from _of_components(stack, needed_stack)
 
 
-def _of_hosts(stack: LockedStack, again: Stack) -> Iterator[OtherHostRequirement | OtherHostSetup | OtherVariable]:
-    """Yield a finding for each requirement, setup or variable that differs from what solving for the same components gives."""
+def _of_components(stack: LockedStack, needed: LockedStack) -> Iterator[OtherKey]:
+    """Yield a finding for each key of a stack that follows from its components, and differs from what they come to.
+
+    A component that the stack lacks was chosen again, so it differs, too. Without a digest in the spec, that of the image is
+    what a registry said, and is not compared.
+    """
+    compared = [
+        (f"stack.{name}", needed.components.get(name, ""), stack.components.get(name, ""))
+        for name in sorted({*needed.components, *stack.components})
+    ]
+    compared.append(("arch-list", ", ".join(needed.arch_list), ", ".join(stack.arch_list)))
+    wanted_image, image = (asdict(one) if one is not None else {} for one in (needed.image, stack.image))
+    compared += [
+        (f"image.{name.replace('_', '-')}", _shown(wanted_image.get(name)), _shown(image.get(name)))
+        for name in sorted({*wanted_image, *image})
+        if name != "digest" or wanted_image.get(name)
+    ]
+    for key, wanted, has in compared:
+        if wanted != has:
+            yield OtherKey(platform=stack.platform, object=key, needed=wanted, locked=has)
+
+
+def _shown(value: str | ManagedPython | None) -> str:
+    return value if isinstance(value, str) else f"{value.version} of {value.url}, {value.sha256}" if value is not None else ""
+
+
+def _of_hosts(
+    stack: LockedStack, again: LockedStack
+) -> Iterator[OtherHostRequirement | OtherHostSetup | OtherVariable | OtherKey]:
+    """Yield a finding for each requirement, setup or variable that differs from what solving for the same components gives.
+
+    So does the way in which the drivers of the hosts meet the CUDA requirement.
+    """
+    if stack.basis != again.basis:
+        yield OtherKey(platform=stack.platform, object="basis", needed=again.basis, locked=stack.basis)
     for fact in sorted({*stack.host_requirements, *again.host_requirements}):
         locked, needed = stack.host_requirements.get(fact, ""), again.host_requirements.get(fact, "")
         if locked != needed:

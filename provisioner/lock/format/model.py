@@ -43,6 +43,10 @@ class Reason(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     gpus: tuple[str, ...] = ()
 
 
+INSTALLER = "uv"
+"""The distribution of the program that installs a lock inside an image, which rendered files call."""
+
+
 class LockedFile(Struct, frozen=True, kw_only=True):
     """One wheel, source distribution or other file. `sha256` is lower-case hex and never empty; `size` is in bytes.
 

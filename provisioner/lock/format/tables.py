@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 CREATED_BY = "provision"
+LOCK_VERSION = "1.0"
+"""The version of PEP 751 that this program writes."""
 
 _SHARED = (
     *("platform", "accelerator", "runs", "basis", "require_cuda", "arch_list", "unverified", "assumes", "accepts"),
@@ -200,7 +202,7 @@ def table_of(lock: Lock) -> dict[str, Any]:
         digest="",
     )
     table = LockTable(
-        lock_version="1.0",
+        lock_version=LOCK_VERSION,
         environments=lock.environments,
         requires_python=lock.requires_python,
         created_by=CREATED_BY,

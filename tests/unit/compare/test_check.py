@@ -6,7 +6,7 @@ import pytest
 
 from provisioner.compare.check import check_claim
 from provisioner.compare.claims import QUESTIONS, Claim, Disagreement, Table
-from provisioner.compare.diff import compare
+from provisioner.compare.diff import MalformedClaimError, compare
 from provisioner.matrix.model import Component, DriverMinimum, DriverPackage, ImageFacts, Matrix, PatchedKernels, Release
 from provisioner.versions import Range, Version
 from tests.small import SOURCE, build, needs
@@ -206,3 +206,17 @@ def test_a_reason_that_explains_nothing_any_more_is_idle() -> None:
 
 def test_a_reason_about_a_table_that_was_not_compared_is_not_idle() -> None:
     assert outcomes([reason(), reason(table="cog")]) == (["explained", "agrees"], 0)
+
+
+@pytest.mark.parametrize(
+    ("question", "subject", "says"),
+    [
+        ("driver-floor", "cuda 12.6", ">=never"),
+        ("signed-modules", "ubuntu 24.04", "580"),
+        ("image", "nvidia/cuda:12.6.3-x", "cuda"),
+    ],
+)
+def test_a_claim_that_was_damaged_is_named_with_its_table(question: str, subject: str, says: str) -> None:
+    with pytest.raises(MalformedClaimError, match=f"the table `uv` is damaged: `{subject}: {says}`") as raised:
+        compare(MATRIX, [table((question, subject, says))], ())
+    assert raised.value.exit_code == 2

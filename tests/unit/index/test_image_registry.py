@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Self
 import pytest
 
 from provisioner.errors import UnavailableError
-from provisioner.index.image_registry import ImageReference, ImageReferenceError, resolve_digest
+from provisioner.index.http.transport import Transport
+from provisioner.index.image_registry import ImageReference, ImageReferenceError, Repository, resolve_digest
 from provisioner.index.settings import IndexSettings
 
 if TYPE_CHECKING:
@@ -190,3 +191,31 @@ def test_a_text_that_is_no_reference_is_named(text: str) -> None:
     with pytest.raises(ImageReferenceError) as caught:
         ImageReference.parse(text)
     assert caught.value.message.startswith(f"`{text}` is not an image reference: `")
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {"manifests": [1, {"platform": {"os": "linux"}}]},
+        {"manifests": [{"platform": {"os": "linux"}, "digest": "../../secret"}]},
+        {"config": ["sha256"]},
+        {"config": None},
+    ],
+    ids=["an entry without digest", "a digest that leads elsewhere", "a list for a configuration", "no configuration"],
+)
+def test_an_index_or_manifest_of_another_shape_is_no_answer(registry: Registry, manifest: dict[str, object]) -> None:
+    registry.push(manifest, tag="12")
+    with pytest.raises(UnavailableError):
+        contents(registry).content("12")
+
+
+@pytest.mark.parametrize("config", [{"config": [1]}, {"config": {"Env": 5}}, {"config": {"Env": None}}])
+def test_a_configuration_without_a_list_of_variables_has_none(registry: Registry, config: dict[str, object]) -> None:
+    digest = registry.push({"os": "linux", "architecture": "amd64", **config}, kind="")
+    registry.push({"schemaVersion": 2, "config": {"digest": digest}}, tag="12")
+    assert contents(registry).content("12").environments == {"linux/amd64": {}}
+
+
+def contents(registry: Registry) -> Repository:
+    transport = Transport(IndexSettings(indexes=(), pytorch_index="", retries=0))
+    return Repository(ImageReference.parse(f"{registry.host}/team/base:12"), transport)

@@ -61,7 +61,7 @@ def test_a_server_that_stays_busy_is_asked_as_often_as_the_settings_say(opened: 
         assert len(server.seen) == 3
 
 
-@pytest.mark.parametrize("status", [400, 401, 403, 404, 410, 501])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 407, 410, 501])
 def test_an_answer_that_is_final_is_taken_at_once(opened: Callable[..., Transport], status: int) -> None:
     with ScriptedServer({"/a": [Answer(status=status), Answer(body=b"changed its mind")]}) as server:
         assert opened().request(server.url("/a"), source=SOURCE).status == status
