@@ -40,6 +40,11 @@ _OUT_OF_REACH = re.compile(
 )
 """Error messages of builds that lack network, a login, trusted certificates, disk or engine: nothing is said about the lock."""
 
+NO_EMULATOR = "exec format error"
+"""The kernel's words for a program of an architecture that this machine neither has nor emulates."""
+
+EMULATION = "validate on a machine of that platform, or let this one emulate it: apt-get install qemu-user-static binfmt-support"
+
 _CAUSES = (
     re.compile(r"(?:[\d.]+ )?\s*╰─▶ (.+)"),
     re.compile(r"(?:[\d.]+ )?\s*(?:Caused by|cause): (.+)"),
@@ -83,11 +88,14 @@ class CommandBuilder(Struct, frozen=True):
 def build_failure(tag: str, lines: list[str]) -> ProvisionError:
     """Return the error of a failed build.
 
-    `EngineError`, which gives no verdict, if the output shows that network, certificates, disk or engine failed; else
+    `EngineError`, which gives no verdict, if the output shows that network, certificates, disk, engine or emulation failed; else
     `BuildFailedError`, a negative verdict. `lines` are the output of the build.
     """
     printed = [line.rstrip() for line in lines if line.strip()]
     last = failed_step(printed)[-SHOWN_LINES:]
+    if any(NO_EMULATOR in line for line in printed[-60:]):
+        reason = f"the engine of `{tag}` does not run programs of the image's architecture: {NO_EMULATOR}"
+        return EngineError(reason, causes=last, hints=(EMULATION,))
     sign = next((match for line in printed[-60:] if (match := _OUT_OF_REACH.search(line))), None)
     if sign is not None:
         hints = (

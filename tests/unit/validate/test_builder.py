@@ -117,6 +117,15 @@ def test_a_build_that_could_not_reach_what_it_needs_tells_nothing_about_the_lock
     assert error.exit_code == 3
 
 
+def test_a_build_for_an_architecture_that_is_not_emulated_tells_nothing_about_the_lock() -> None:
+    error = build_failure("t:1", [*RECORDED[:3], "#8 0.276 exec /bin/sh: exec format error", *RECORDED[3:]])
+    assert isinstance(error, EngineError)
+    assert error.message == "the engine of `t:1` does not run programs of the image's architecture: exec format error"
+    assert error.hints == (
+        "validate on a machine of that platform, or let this one emulate it: apt-get install qemu-user-static binfmt-support",
+    )
+
+
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
