@@ -37,6 +37,7 @@ install_missing() {
     engine_answers || command -v dockerd >/dev/null || packages="$packages docker.io iptables"
     command -v debootstrap >/dev/null || packages="$packages debootstrap"
     command -v docker-registry >/dev/null || packages="$packages docker-registry"
+    command -v tinyproxy >/dev/null || packages="$packages tinyproxy"
     command -v qemu-aarch64-static >/dev/null || packages="$packages qemu-user-static"
     [ -n "$packages" ] || return 0
     [ "$(id -u)" = 0 ] || fail "needs$packages; install them, or run this as root"

@@ -56,8 +56,8 @@ _LARGE = 32 * 2**20
 _TIME = 315532800
 """The time of every file in a layer, as in the helper file: 1980-01-01, the first day that a zip archive can express."""
 
-_NOT_MOUNTED = " ".join(f"! -path /etc/{name}" for name in ("hosts", "hostname", "resolv.conf"))
-"""The files that an engine mounts in every step, as a condition of find."""
+_MOUNTED = ("/dev", "/proc", "/sys", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
+"""What an engine mounts in every step: it is in no layer, and `/sys` cannot be written."""
 
 
 _SECRETS = tuple(Mount("secret", (("id", name), ("target", f"{_SCRATCH}/{name}"))) for name in ("ca", "netrc"))
@@ -221,7 +221,8 @@ def _python(base: Base) -> Stage:
 def _installer(plan: _Plan) -> Stage:
     """Return the instructions of the stage with the installer, and with a folder for each layer: what is installed in it."""
     base = plan.base
-    tools = _install_packages(base.builder_packages) if base.builder_packages else ()
+    packages = base.builder_packages
+    tools = (_hadolint_ignore("DL3008"), Run(_package_commands(packages))) if packages else ()
     return (*tools, _install_installer(plan), _lay_out(plan))
 
 
@@ -235,22 +236,29 @@ def _hadolint_ignore(*rules: str) -> Comment:
 
 
 def _install_packages(packages: tuple[str, ...]) -> Stage:
-    return _hadolint_ignore("DL3008"), Run(_package_commands(packages))
+    """Return the instructions that install distribution packages in a stage that is shipped: two builds give the same files."""
+    words = ("find / -xdev -newermt @$start", *(f"! -path {path}" for path in _MOUNTED))
+    commands = (
+        "start=$(($(date +%s) - 1))",
+        *_package_commands(packages),
+        # Logs and caches have times in them, so that two builds would differ; those of the base image are emptied, because the
+        # mark of a file that is gone has the time of the build.
+        "find /var/log /var/cache/ldconfig -type f -exec truncate --size 0 {} +",
+        _wrapped((*words, f"-exec touch --no-dereference -d @{_TIME} {{}} +")),
+    )
+    return _hadolint_ignore("DL3008"), Run(commands)
 
 
 def _package_commands(packages: tuple[str, ...]) -> tuple[str, ...]:
     return (
-        "start=$(($(date +%s) - 1))",
         "apt-get update",
-        " \\\n      ".join(
-            fill(("DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends", *packages), 108)
-        ),
+        _wrapped(("DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends", *packages)),
         "rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin",
-        # Logs and caches have times in them, so that two builds would differ; those of the base image are emptied, because the
-        # mark of a file that is gone has the time of the build.
-        "find /var/log /var/cache/ldconfig -type f -exec truncate --size 0 {} +",
-        f"find / -xdev -newermt @$start {_NOT_MOUNTED} -exec touch --no-dereference -d @{_TIME} {{}} +",
     )
+
+
+def _wrapped(words: tuple[str, ...]) -> str:
+    return " \\\n      ".join(fill(words, 112))
 
 
 def _install_installer(plan: _Plan) -> Run:
@@ -264,7 +272,7 @@ def _install_installer(plan: _Plan) -> Run:
 def _help(plan: _Plan, command: str, *arguments: str, mounts: tuple[Mount, ...], path: str = _HERE) -> Run:
     """Return the instruction that runs a command of the helper file, which says what each of its commands does."""
     words = (f"{plan.base.python} -B {path} {command}", *(shlex.quote(argument) for argument in arguments))
-    return Run((" \\\n      ".join(fill(words, 112)),), mounts)
+    return Run((_wrapped(words),), mounts)
 
 
 def _lay_out(plan: _Plan) -> Run:

@@ -237,7 +237,8 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
     if reason:
         return _refused(lock, reason)
     if NO_EMULATOR in finished.stderr:
-        field = unverified("smoke test", "starts", f"programs of {lock.stack.platform} do not run here: {NO_EMULATOR}; {EMULATION}")
+        note = f"programs of {lock.stack.platform} do not run here ({NO_EMULATOR}): {EMULATION}"
+        field = unverified("smoke test", "starts", note)
         return Outcome(fields=at_level(FILES, [field]), image=finished.image)
     ended = _ended_early(finished, options.timeout)
     if ended is not None:
