@@ -1,6 +1,6 @@
 """The base, installer and runtime stages of the image of a lock, as instructions; equal locks give equal stages.
 
-Layers that change rarely come first: libraries of the accelerator, frameworks, other packages. Platforms with equal base images
+Layers that change rarely come first: libraries of the accelerator, frameworks, other packages by size. Platforms with equal base images
 and variables share their stages; otherwise each platform has its own stages, selected by the target architecture of the build.
 
 Every mount of a step is below `/tmp`, which is a mount, too, in the stages that are shipped: a mount point in a layer would
@@ -50,8 +50,11 @@ _ARCHIVE = f"{_SCRATCH}/python.tar.gz"
 _LAYERS = "/opt/layers"
 _BUILT = "/opt/built"
 _LAST_LAYER = "packages"
-_LARGE = 32 * 2**20
+_HUGE = 32 * 2**20
 """The size in bytes from which a wheel is in the layer of the frameworks: a second and more to ship."""
+
+_LARGE = 2 * 2**20
+"""The size in bytes from which a wheel is in a layer before the last one: most of the bytes are in few of the packages."""
 
 _TIME = 315532800
 """The time of every file in a layer, as in the helper file: 1980-01-01, the first day that a zip archive can express."""
@@ -133,18 +136,22 @@ class _Plan(Struct, frozen=True, dict=True):
     def layers(self) -> dict[str, tuple[str, ...]]:
         """The names of the packages in each layer of the image but the last; empty layers are left out.
 
-        Compiled libraries of the accelerator's vendor come first, then frameworks and every other large wheel.
+        Compiled libraries of the accelerator's vendor come first, then frameworks and every other huge wheel, then large ones.
         """
         prefixes = tuple(prefix for stack in self.stacks for prefix in ACCELERATORS[stack.accelerator].wheel_prefixes)
         frameworks = {component.distribution for component in COMPONENTS.values()}
-        layers: dict[str, list[str]] = {"libraries": [], "frameworks": []}
+        layers: dict[str, list[str]] = {"libraries": [], "frameworks": [], "large": []}
         for package in self.packages:
             if package in self.sources:
                 continue
             if package.name.startswith(prefixes) and not any(file.filename.endswith("-any.whl") for file in package.files):
                 layers["libraries"].append(package.name)
-            elif package.name in frameworks or any((file.size or 0) >= _LARGE for file in package.wheels):
+                continue
+            size = max((file.size or 0 for file in package.wheels), default=0)
+            if package.name in frameworks or size >= _HUGE:
                 layers["frameworks"].append(package.name)
+            elif size >= _LARGE:
+                layers["large"].append(package.name)
         return {name: tuple(dict.fromkeys(packages)) for name, packages in layers.items() if packages}
 
 
