@@ -1,7 +1,8 @@
 """The base, installer and runtime stages of the image of a lock, as instructions; equal locks give equal stages.
 
-Layers that change rarely come first: libraries of the accelerator, frameworks, other packages by size. Platforms with equal base images
-and variables share their stages; otherwise each platform has its own stages, selected by the target architecture of the build.
+Layers that change rarely come first: libraries of the accelerator, frameworks, other packages by size. Platforms with equal
+base images and variables share their stages; otherwise each platform has its own stages, selected by the target architecture of
+the build.
 
 Every mount of a step is below `/tmp`, which is a mount, too, in the stages that are shipped: a mount point in a layer would
 have the time of the build.

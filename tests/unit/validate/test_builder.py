@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.validate.builder import build_failure, docker_builder, failed_step, reason_of
+from provisioner.validate.builder import build_failure, docker_builder, failed_step, proxy_arguments, reason_of
 from provisioner.validate.engine import BuildFailedError, BuildRequest, EngineError
 
 HOST = "unix:///run/engine.sock"
@@ -143,3 +143,23 @@ def test_the_line_that_says_why_a_build_failed_comes_first(lines: tuple[str, ...
     assert reason_of(tuple(lines)) == reason
     causes = build_failure("t:1", list(lines)).causes
     assert causes[0] == (reason or failed_step(RECORDED)[0])
+
+
+@pytest.mark.parametrize(
+    ("network", "proxy", "options"),
+    [
+        ("", "http://proxy.example:3128", ("--build-arg", "HTTPS_PROXY", "--build-arg", "NO_PROXY")),
+        ("", "http://ada:secret@127.0.0.1:3128", ()),
+        ("", "localhost:3128", ()),
+        ("host", "localhost:3128", ("--build-arg", "HTTPS_PROXY", "--build-arg", "NO_PROXY")),
+    ],
+)
+def test_proxies_are_lent_by_name_where_a_step_can_reach_them(
+    monkeypatch: pytest.MonkeyPatch, network: str, proxy: str, options: tuple[str, ...]
+) -> None:
+    for name in ("http", "https", "ftp", "all", "no"):
+        monkeypatch.delenv(f"{name}_proxy", raising=False)
+        monkeypatch.delenv(f"{name}_PROXY".upper(), raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    monkeypatch.setenv("NO_PROXY", "localhost")
+    assert proxy_arguments(network) == options
