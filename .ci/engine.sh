@@ -1,7 +1,8 @@
 #!/bin/sh
-# Start or stop a Docker engine and an image registry for the container tests, on any Debian machine, with or without systemd.
+# Start or stop a Docker engine, an image registry and the emulation of arm64 for the container tests, on any Debian machine, with
+# or without systemd.
 #
-#   .ci/engine.sh start     install what is missing (as root), start engine and registry, wait until both answer
+#   .ci/engine.sh start     install what is missing (as root), start all of it, wait until engine and registry answer
 #   .ci/engine.sh stop      stop what `start` started; an engine that was already there is left alone
 #   .ci/engine.sh status    say what answers; exit 1 when the engine does not
 #
@@ -36,6 +37,8 @@ install_missing() {
     engine_answers || command -v dockerd >/dev/null || packages="$packages docker.io iptables"
     command -v debootstrap >/dev/null || packages="$packages debootstrap"
     command -v docker-registry >/dev/null || packages="$packages docker-registry"
+    command -v tinyproxy >/dev/null || packages="$packages tinyproxy"
+    command -v qemu-aarch64-static >/dev/null || packages="$packages qemu-user-static"
     [ -n "$packages" ] || return 0
     [ "$(id -u)" = 0 ] || fail "needs$packages; install them, or run this as root"
     command -v apt-get >/dev/null || fail "needs$packages, and this is not a Debian machine"
@@ -102,6 +105,21 @@ YAML
     wait_for registry_answers "$state/registry.log" "the registry" $!
 }
 
+# What Debian's binfmt-support or systemd do at boot: the kernel runs programs for arm64 through qemu, in containers, too.
+emulate_arm64() {
+    formats=/proc/sys/fs/binfmt_misc
+    [ "$(uname -m)" = x86_64 ] && [ ! -e "$formats/qemu-aarch64" ] || return 0
+    [ "$(id -u)" = 0 ] || { say "arm64 is not emulated: that needs root"; return 0; }
+    [ -e "$formats/register" ] || mount -t binfmt_misc binfmt_misc "$formats" || { say "arm64 is not emulated"; return 0; }
+    cat /usr/lib/binfmt.d/qemu-aarch64.conf >"$formats/register" && : >"$runtime/emulates-arm64" || say "arm64 is not emulated"
+}
+
+stop_emulating() {
+    [ -e "$runtime/emulates-arm64" ] || return 0
+    [ ! -e /proc/sys/fs/binfmt_misc/qemu-aarch64 ] || echo -1 >/proc/sys/fs/binfmt_misc/qemu-aarch64
+    rm -f "$runtime/emulates-arm64"
+}
+
 wait_for() {
     attempts=0
     until "$1"; do
@@ -151,16 +169,18 @@ start)
     mkdir -p "$state" "$runtime"
     start_registry
     start_engine
+    emulate_arm64
     advise_client
     status
     ;;
 stop)
     stop_one "$runtime/dockerd.pid"
     stop_one "$runtime/registry.pid"
+    stop_emulating
     ;;
 status) status ;;
 *)
-    sed -n '2,7p' "$0" | sed 's/^# \{0,1\}//' >&2
+    sed -n '2,8p' "$0" | sed 's/^# \{0,1\}//' >&2
     exit 2
     ;;
 esac

@@ -15,6 +15,7 @@ import html
 import json
 import re
 import socket
+import ssl
 import threading
 import time
 from collections import Counter
@@ -29,6 +30,7 @@ from tests.built_files import build_sdist, build_wheel, metadata_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 JSON_TYPE = "application/vnd.pypi.simple.v1+json"
 
@@ -75,7 +77,8 @@ class LoopbackIndex:
 
     `metadata` is whether `.metadata` files exist, `advertise` whether pages say so, `hashes` whether pages give sha256,
     `status` answers every request with that status, `statuses` does so for single paths, `delay` is in seconds,
-    `credentials` (`user:password`) makes everything else a 401, `cache_control` "" sends no such header.
+    `credentials` (`user:password`) makes everything else a 401, `cache_control` "" sends no such header. `certificate` is a
+    file with a key and a certificate, for `https`.
     """
 
     json: bool = False
@@ -89,6 +92,7 @@ class LoopbackIndex:
     statuses: dict[str, int] = field(default_factory=dict)
     credentials: str = ""
     cache_control: str = "max-age=0"
+    certificate: Path | None = None
     requests: Counter[str] = field(default_factory=Counter)
     bytes_sent: int = 0
     pages: dict[str, dict[str, list[ServedFile]]] = field(default_factory=dict)
@@ -98,6 +102,11 @@ class LoopbackIndex:
     def __enter__(self) -> Self:
         handler = type("Handler", (_Handler,), {"index": self})
         self._server = _Server(("127.0.0.1", 0), handler)
+        if self.certificate is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(self.certificate)
+            # The handshake is for the thread that answers: one client that refuses it must not keep the others waiting.
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True, do_handshake_on_connect=False)
         self._thread = threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         self._thread.start()
         return self
@@ -110,7 +119,7 @@ class LoopbackIndex:
     @property
     def root(self) -> str:
         """`http://127.0.0.1:PORT`."""
-        return f"http://127.0.0.1:{self._server.server_address[1]}"
+        return f"{'http' if self.certificate is None else 'https'}://127.0.0.1:{self._server.server_address[1]}"
 
     @property
     def url(self) -> str:

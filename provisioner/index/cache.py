@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-FILE = "index-7.sqlite3"
+FILE = "index-8.sqlite3"
 """The name of the SQLite file.
 
 Its number is raised when the table or the encoding of entries changes, so older versions keep using their own file.

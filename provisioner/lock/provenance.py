@@ -36,15 +36,17 @@ def location_of(index: IndexSpec) -> IndexLocation:
 class Origins(Struct, frozen=True, kw_only=True):
     """The origins of packages, as the indexes state them.
 
-    `urls` is the base URL of each index by its name; `identities` are the publishers that attest a file, by the file's sha256.
+    `urls` is the base URL of each index by its name; `identities` are the publishers that attest a file, by the file's sha256,
+    and `licenses` those that its metadata declares.
     """
 
     urls: Mapping[str, str] = field(default_factory=dict)
     identities: Mapping[str, Identities] = field(default_factory=dict)
+    licenses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def with_origins(lock: Lock, origins: Origins) -> Lock:
-    """Return the lock with the index URL of each package, and the publishers that attest any of the package's files.
+    """Return the lock with the index URL and licences of each package, and the publishers that attest any of its files.
 
     The URL stays empty for an index in a folder of this machine, whose URL is useless elsewhere, and for a package that was
     requested by URL or path.
@@ -75,6 +77,7 @@ def _with_origin(package: LockedPackage, origins: Origins) -> LockedPackage:
         package,
         index_url=url if url.startswith(("https://", "http://")) and package.archive is None else "",
         attestations=in_order(found),
+        licenses=tuple(dict.fromkeys(one for file in package.files for one in origins.licenses.get(file.sha256, ()))),
     )
 
 

@@ -1,17 +1,19 @@
 """List the parts of a locked environment, each with its package URL, as bills of materials name them.
 
-A lock states no licences, so the bills state none. Distribution packages of a base image are the image's: a scanner of the
-built image lists them. Source: the purl specification (github.com/package-url/purl-spec, types: pypi, oci, generic),
-2026-11-23.
+Licences are those that the metadata of Python packages declares, as the lock keeps them; of nothing else does a lock state
+any. Distribution packages of a base image are the image's: a scanner of the built image lists them. Source: the purl
+specification (github.com/package-url/purl-spec, types: pypi, oci, generic), 2026-11-23.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
 
 from msgspec import Struct
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 
 from provisioner.components import COMPONENTS, Supplier
 from provisioner.lock.format.file import lock_digest
@@ -29,6 +31,7 @@ class Part(Struct, frozen=True, kw_only=True):
 
     `files` are the files of a package, of which an installer takes one, `platforms` those that have the part, and
     `depends_on` the package URLs of the packages that it requires. `digest` is the digest of an image, "" if unknown.
+    `licenses` are one SPDX expression, or names.
     """
 
     kind: str
@@ -39,6 +42,7 @@ class Part(Struct, frozen=True, kw_only=True):
     files: tuple[LockedFile, ...] = ()
     depends_on: tuple[str, ...] = ()
     digest: str = ""
+    licenses: tuple[str, ...] = ()
 
 
 def parts(lock: Lock) -> tuple[Part, ...]:
@@ -57,6 +61,14 @@ def top_parts(found: tuple[Part, ...]) -> tuple[Part, ...]:
     return tuple(part for part in found if part.purl not in required)
 
 
+def license_expression(part: Part) -> str:
+    """Return the licences of a part as one SPDX expression, "" if they are names, or unknown."""
+    with suppress(InvalidLicenseExpression, ValueError):
+        (text,) = part.licenses
+        return canonicalize_license_expression(text)
+    return ""
+
+
 def identifier(lock: Lock) -> str:
     """Return a UUID as a URN: equal locks have the same one."""
     return uuid5(NAMESPACE_URL, f"dev.provision.lock/{lock_digest(lock)}").urn
@@ -73,6 +85,7 @@ def _both(one: Part, other: Part) -> Part:
         files=tuple(sorted({*one.files, *other.files}, key=lambda file: file.filename)),
         depends_on=tuple(sorted({*one.depends_on, *other.depends_on})),
         digest=one.digest,
+        licenses=tuple(dict.fromkeys((*one.licenses, *other.licenses))),
     )
 
 
@@ -136,6 +149,7 @@ def _packages(lock: Lock) -> Iterator[Part]:
             platforms=package.platforms,
             files=package.files,
             depends_on=tuple(sorted(set(required) - {_purl(package)})),
+            licenses=package.licenses,
         )
 
 

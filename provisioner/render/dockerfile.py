@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*")
 
-_OPTIONS = "Proxy, certificates, logins: --build-arg HTTPS_PROXY=URL --secret id=ca,src=FILE --secret id=netrc,src=FILE"
+_OPTIONS = (
+    "Proxy, CA, logins: docker build --build-arg HTTP_PROXY --build-arg HTTPS_PROXY"
+    " --secret id=ca,src=ca.pem --secret id=netrc,src=$HOME/.netrc ."
+)
 
 
 def render(lock: Lock, lock_file_name: str) -> str:

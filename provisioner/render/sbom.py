@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
-from provisioner.render.bill_of_materials import identifier, parts, top_parts
+from provisioner.render.bill_of_materials import identifier, license_expression, parts, top_parts
 from provisioner.render.container import tag
 from provisioner.render.header import origin
 
@@ -51,6 +51,8 @@ def _component(part: Part, lock: Lock) -> dict[str, Any]:
         component["hashes"] = _hashes(part.files[0].sha256)
     elif part.digest:
         component["hashes"] = _hashes(part.digest.removeprefix("sha256:"))
+    if part.licenses:
+        component["licenses"] = _licenses(part)
     component["purl"] = part.purl
     if part.files:
         component["externalReferences"] = [
@@ -59,6 +61,14 @@ def _component(part: Part, lock: Lock) -> dict[str, Any]:
     if set(part.platforms) != set(lock.platforms):
         component["properties"] = [{"name": "dev.provision.platform", "value": platform} for platform in part.platforms]
     return component
+
+
+def _licenses(part: Part) -> list[dict[str, Any]]:
+    """Return the licences that a package's metadata declares: an SPDX expression, or names."""
+    expression = license_expression(part)
+    if expression:
+        return [{"expression": expression, "acknowledgement": "declared"}]
+    return [{"license": {"name": name, "acknowledgement": "declared"}} for name in part.licenses]
 
 
 def _hashes(sha256: str) -> list[dict[str, str]]:

@@ -10,7 +10,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from provisioner.render.bill_of_materials import identifier, parts, top_parts
+from provisioner.render.bill_of_materials import identifier, license_expression, parts, top_parts
 from provisioner.render.container import tag
 from provisioner.render.header import origin
 
@@ -45,6 +45,7 @@ def render(lock: Lock, lock_file_name: str) -> str:
         "dataLicense": "CC0-1.0",
         "name": lock.name,
         "documentNamespace": identifier(lock),
+        **_extracted(found),
         "packages": [root, *(package for part in found for package in _packages(part))],
         "relationships": [
             _relationship(_DOCUMENT, "DESCRIBES", _ROOT),
@@ -64,16 +65,21 @@ def _packages(part: Part) -> Iterator[dict[str, Any]]:
             purl += f"{'&' if '?' in purl else '?'}file_name={file.filename}"
         checksums = [{"algorithm": "SHA256", "checksumValue": file.sha256}]
         yield {
-            **_stated(_reference(part, file), part.name, part.version, purpose, url=file.url),
+            **_stated(_reference(part, file), part.name, part.version, purpose, url=file.url, declared=_declared(part)),
             "packageFileName": file.filename,
             "checksums": checksums,
             "externalRefs": _purl(purl),
         }
     if not part.files:
-        yield {**_stated(_reference(part), part.name, part.version, purpose), "externalRefs": _purl(part.purl)}
+        yield {
+            **_stated(_reference(part), part.name, part.version, purpose, declared=_declared(part)),
+            "externalRefs": _purl(part.purl),
+        }
 
 
-def _stated(name: str, title: str, version: str, purpose: str, *, url: str = "") -> dict[str, Any]:
+def _stated(
+    name: str, title: str, version: str, purpose: str, *, url: str = "", declared: str = "NOASSERTION"
+) -> dict[str, Any]:
     return {
         "SPDXID": name,
         "name": title,
@@ -82,9 +88,28 @@ def _stated(name: str, title: str, version: str, purpose: str, *, url: str = "")
         "downloadLocation": url or "NOASSERTION",
         "filesAnalyzed": False,
         "licenseConcluded": "NOASSERTION",
-        "licenseDeclared": "NOASSERTION",
+        "licenseDeclared": declared,
         "copyrightText": "NOASSERTION",
     }
+
+
+def _declared(part: Part) -> str:
+    """Return the declared licences as an expression, in which a name that is no identifier of SPDX is a reference."""
+    references = " AND ".join(map(_license_reference, part.licenses))
+    return license_expression(part) or references or "NOASSERTION"
+
+
+def _license_reference(name: str) -> str:
+    return f"LicenseRef-{re.sub(r'[^A-Za-z0-9.]+', '-', name).strip('-')}"
+
+
+def _extracted(found: tuple[Part, ...]) -> dict[str, Any]:
+    """Return the table of the licences that SPDX does not list: all that is known of their text is what metadata says."""
+    named = {_license_reference(name): name for part in found if not license_expression(part) for name in part.licenses}
+    for part in found:
+        named |= {one: one for one in re.findall(r"LicenseRef-[\w.-]+", license_expression(part))}
+    table = [{"licenseId": one, "name": name, "extractedText": name} for one, name in sorted(named.items())]
+    return {"hasExtractedLicensingInfos": table} if table else {}
 
 
 def _purl(purl: str) -> list[dict[str, str]]:

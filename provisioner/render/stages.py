@@ -1,7 +1,8 @@
 """The base, installer and runtime stages of the image of a lock, as instructions; equal locks give equal stages.
 
-Layers that change rarely come first: libraries of the accelerator, frameworks, other packages. Platforms with equal base images
-and variables share their stages; otherwise each platform has its own stages, selected by the target architecture of the build.
+Layers that change rarely come first: libraries of the accelerator, frameworks, other packages by size. Platforms with equal
+base images and variables share their stages; otherwise each platform has its own stages, selected by the target architecture of
+the build.
 
 Every mount of a step is below `/tmp`, which is a mount, too, in the stages that are shipped: a mount point in a layer would
 have the time of the build.
@@ -50,14 +51,17 @@ _ARCHIVE = f"{_SCRATCH}/python.tar.gz"
 _LAYERS = "/opt/layers"
 _BUILT = "/opt/built"
 _LAST_LAYER = "packages"
-_LARGE = 32 * 2**20
+_HUGE = 32 * 2**20
 """The size in bytes from which a wheel is in the layer of the frameworks: a second and more to ship."""
+
+_LARGE = 2 * 2**20
+"""The size in bytes from which a wheel is in a layer before the last one: most of the bytes are in few of the packages."""
 
 _TIME = 315532800
 """The time of every file in a layer, as in the helper file: 1980-01-01, the first day that a zip archive can express."""
 
-_NOT_MOUNTED = " ".join(f"! -path /etc/{name}" for name in ("hosts", "hostname", "resolv.conf"))
-"""The files that an engine mounts in every step, as a condition of find."""
+_MOUNTED = ("/dev", "/proc", "/sys", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
+"""What an engine mounts in every step: it is in no layer, and `/sys` cannot be written."""
 
 
 _SECRETS = tuple(Mount("secret", (("id", name), ("target", f"{_SCRATCH}/{name}"))) for name in ("ca", "netrc"))
@@ -133,18 +137,22 @@ class _Plan(Struct, frozen=True, dict=True):
     def layers(self) -> dict[str, tuple[str, ...]]:
         """The names of the packages in each layer of the image but the last; empty layers are left out.
 
-        Compiled libraries of the accelerator's vendor come first, then frameworks and every other large wheel.
+        Compiled libraries of the accelerator's vendor come first, then frameworks and every other huge wheel, then large ones.
         """
         prefixes = tuple(prefix for stack in self.stacks for prefix in ACCELERATORS[stack.accelerator].wheel_prefixes)
         frameworks = {component.distribution for component in COMPONENTS.values()}
-        layers: dict[str, list[str]] = {"libraries": [], "frameworks": []}
+        layers: dict[str, list[str]] = {"libraries": [], "frameworks": [], "large": []}
         for package in self.packages:
             if package in self.sources:
                 continue
             if package.name.startswith(prefixes) and not any(file.filename.endswith("-any.whl") for file in package.files):
                 layers["libraries"].append(package.name)
-            elif package.name in frameworks or any((file.size or 0) >= _LARGE for file in package.wheels):
+                continue
+            size = max((file.size or 0 for file in package.wheels), default=0)
+            if package.name in frameworks or size >= _HUGE:
                 layers["frameworks"].append(package.name)
+            elif size >= _LARGE:
+                layers["large"].append(package.name)
         return {name: tuple(dict.fromkeys(packages)) for name, packages in layers.items() if packages}
 
 
@@ -221,7 +229,8 @@ def _python(base: Base) -> Stage:
 def _installer(plan: _Plan) -> Stage:
     """Return the instructions of the stage with the installer, and with a folder for each layer: what is installed in it."""
     base = plan.base
-    tools = _install_packages(base.builder_packages) if base.builder_packages else ()
+    packages = base.builder_packages
+    tools = (_hadolint_ignore("DL3008"), Run(_package_commands(packages))) if packages else ()
     return (*tools, _install_installer(plan), _lay_out(plan))
 
 
@@ -235,22 +244,29 @@ def _hadolint_ignore(*rules: str) -> Comment:
 
 
 def _install_packages(packages: tuple[str, ...]) -> Stage:
-    return _hadolint_ignore("DL3008"), Run(_package_commands(packages))
+    """Return the instructions that install distribution packages in a stage that is shipped: two builds give the same files."""
+    words = ("find / -xdev -newermt @$start", *(f"! -path {path}" for path in _MOUNTED))
+    commands = (
+        "start=$(($(date +%s) - 1))",
+        *_package_commands(packages),
+        # Logs and caches have times in them, so that two builds would differ; those of the base image are emptied, because the
+        # mark of a file that is gone has the time of the build.
+        "find /var/log /var/cache/ldconfig -type f -exec truncate --size 0 {} +",
+        _wrapped((*words, f"-exec touch --no-dereference -d @{_TIME} {{}} +")),
+    )
+    return _hadolint_ignore("DL3008"), Run(commands)
 
 
 def _package_commands(packages: tuple[str, ...]) -> tuple[str, ...]:
     return (
-        "start=$(($(date +%s) - 1))",
         "apt-get update",
-        " \\\n      ".join(
-            fill(("DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends", *packages), 108)
-        ),
+        _wrapped(("DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends", *packages)),
         "rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin",
-        # Logs and caches have times in them, so that two builds would differ; those of the base image are emptied, because the
-        # mark of a file that is gone has the time of the build.
-        "find /var/log /var/cache/ldconfig -type f -exec truncate --size 0 {} +",
-        f"find / -xdev -newermt @$start {_NOT_MOUNTED} -exec touch --no-dereference -d @{_TIME} {{}} +",
     )
+
+
+def _wrapped(words: tuple[str, ...]) -> str:
+    return " \\\n      ".join(fill(words, 112))
 
 
 def _install_installer(plan: _Plan) -> Run:
@@ -264,7 +280,7 @@ def _install_installer(plan: _Plan) -> Run:
 def _help(plan: _Plan, command: str, *arguments: str, mounts: tuple[Mount, ...], path: str = _HERE) -> Run:
     """Return the instruction that runs a command of the helper file, which says what each of its commands does."""
     words = (f"{plan.base.python} -B {path} {command}", *(shlex.quote(argument) for argument in arguments))
-    return Run((" \\\n      ".join(fill(words, 112)),), mounts)
+    return Run((_wrapped(words),), mounts)
 
 
 def _lay_out(plan: _Plan) -> Run:

@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -48,6 +49,13 @@ _DAMAGED_CACHE = re.compile(
 https://github.com/moby/moby/issues/36573 and https://github.com/moby/moby/issues/41595 are open; measured with Docker 20.10.
 """
 
+NO_EMULATOR = "exec format error"
+"""The kernel's words for a program of an architecture that this machine neither has nor emulates."""
+
+EMULATION = (
+    "validate on a machine of that platform, or let this one emulate it: apt-get install qemu-user-static binfmt-support"
+)
+
 _CAUSES = (
     re.compile(r"(?:[\d.]+ )?\s*╰─▶ (.+)"),
     re.compile(r"(?:[\d.]+ )?\s*(?:Caused by|cause): (.+)"),
@@ -55,6 +63,10 @@ _CAUSES = (
     re.compile(r"(?:[\d.]+ )?ERROR: (?!executor failed running|process )(.+)"),
 )
 """How the programs of a build state why they failed, the deepest cause first: uv's last arrow, its causes; apt, git; pip."""
+
+
+_PROXIES = tuple(name for one in ("http", "https", "ftp", "all", "no") for name in (f"{one}_proxy", f"{one}_proxy".upper()))
+"""The build arguments that BuildKit knows without being declared, and turns into variables of each step."""
 
 
 class CommandBuilder(Struct, frozen=True):
@@ -107,17 +119,37 @@ def _output(finished: Finished) -> list[str]:
     return (finished.stderr + finished.stdout).splitlines()
 
 
+def proxy_arguments(network: str) -> tuple[str, ...]:
+    """Return the options that lend a Docker build the proxies of this process, as Podman does without being asked.
+
+    The values stay out of the command line, and BuildKit out of layers and history (docs.docker.com/build/building/variables,
+    2026-11-23: proxy arguments). A proxy on a loopback address is another machine's in a step that lacks this one's network.
+    """
+    names = [name for name in _PROXIES if os.environ.get(name)]
+    if network != "host" and any(_is_loopback(os.environ[name]) for name in names if name.lower() != "no_proxy"):
+        return ()
+    return tuple(word for name in names for word in ("--build-arg", name))
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url if "//" in url else f"//{url}").hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
 def build_failure(tag: str, lines: list[str]) -> ProvisionError:
     """Return the error of a failed build.
 
-    `EngineError`, which gives no verdict, if the output shows that network, certificates, disk or engine failed; else
-    `BuildFailedError`, a negative verdict. `lines` are the output of the build.
+    `EngineError`, which gives no verdict, if the output shows that network, certificates, disk, engine or emulation failed;
+    else `BuildFailedError`, a negative verdict. `lines` are the output of the build.
     """
     printed = [line.rstrip() for line in lines if line.strip()]
     last = failed_step(printed)[-SHOWN_LINES:]
     if any(_DAMAGED_CACHE.search(line) for line in printed[-60:]):
         prune = ("remove the engine's build cache: docker builder prune --all",)
         return EngineError(f"the engine lost layers while it built `{tag}`", causes=last, hints=prune)
+    if any(NO_EMULATOR in line for line in printed[-60:]):
+        reason = f"the engine of `{tag}` does not run programs of the image's architecture: {NO_EMULATOR}"
+        return EngineError(reason, causes=last, hints=(EMULATION,))
     sign = next((match for line in printed[-60:] if (match := _OUT_OF_REACH.search(line))), None)
     if sign is not None:
         hints = (

@@ -26,14 +26,19 @@ ALWAYS_ALLOWED = frozenset({"pip", "setuptools", "wheel"})
 
 
 def compare(
-    lock: Lock, measurement: Measurement, *, no_device: str = "", figures: Mapping[str, Figures] | None = None
+    lock: Lock,
+    measurement: Measurement,
+    *,
+    no_device: str = "",
+    figures: Mapping[str, Figures] | None = None,
+    engine_platform: str = "",
 ) -> tuple[FieldReport, ...]:
     """Return the fields of the comparison with a lock of one platform, in the order of the report.
 
     `no_device` is the engine's message if it could not provide the requested GPUs, else "". `figures` are the figures of
-    healthy boards, by PCI device id.
+    healthy boards, by PCI device id. `engine_platform` is the platform of the engine's machine, "" if unknown.
     """
-    fields = (_python(lock, measurement), _machine(lock, measurement), *_glibc(lock, measurement))
+    fields = (_python(lock, measurement), _machine(lock, measurement, engine_platform), *_glibc(lock, measurement))
     found = at_level(2, (*fields, *compare_packages(lock, measurement.distributions), *compare_files(measurement)))
     if measurement.level >= 3:
         torch = _torch(lock, measurement) if "torch" in {package.name for package in lock.packages} else ()
@@ -50,12 +55,16 @@ def _python(lock: Lock, measurement: Measurement) -> FieldReport:
     return agreement("python", locked, measurement.python, agrees=_allows(locked, measurement.python))
 
 
-def _machine(lock: Lock, measurement: Measurement) -> FieldReport:
-    """Compare the architecture; where another one is emulated, a process sees the emulated one."""
+def _machine(lock: Lock, measurement: Measurement, engine_platform: str) -> FieldReport:
+    """Compare the architecture; where another one is emulated, a process sees the emulated one, and a note tells."""
     locked = lock.stack.platform.partition("/")[2]
     machine = measurement.machine.lower()
     measured = ARCHITECTURES.get(machine, machine)
-    return agreement("architecture", locked, measured, agrees=measured == ARCHITECTURES.get(locked, locked))
+    agrees = measured == ARCHITECTURES.get(locked, locked)
+    is_emulated = agrees and engine_platform not in {"", lock.stack.platform}
+    return agreement(
+        "architecture", locked, measured, agrees=agrees, note=f"emulated on {engine_platform}" if is_emulated else ""
+    )
 
 
 def _glibc(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:

@@ -7,8 +7,10 @@ import socket
 import threading
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from provisioner.accelerators import ACCELERATORS
-from provisioner.validate.builder import docker_builder
+from provisioner.validate.builder import docker_builder, proxy_arguments
 from provisioner.validate.engine import (
     WITH_DEVICE_FILES,
     EngineError,
@@ -75,8 +77,12 @@ class DockerEngine:
         return cls(client, "" if is_own else host, str(answer["Version"]), f"{answer['Os']}/{answer['Arch']}")
 
     def build(self, request: BuildRequest, log: Log) -> Built:
-        """Build with BuildKit; raises `BuildFailedError`, and `EngineError` also when no client supports BuildKit."""
-        return docker_builder(self._host).build(request, log)
+        """Build with BuildKit and the proxies of this process.
+
+        Raises `BuildFailedError`, and `EngineError` also when no client supports BuildKit.
+        """
+        builder = docker_builder(self._host)
+        return replace(builder, command=(*builder.command, *proxy_arguments(request.network))).build(request, log)
 
     def run(self, request: RunRequest, log: Log) -> Finished:
         """Run one container, pass on its stderr, and remove it; raises `NoDeviceError`, `HostRefusedError` or `EngineError`."""

@@ -28,10 +28,12 @@ from provisioner.evidence.report import (
     at_level,
     masked,
     overall,
+    unverified,
 )
 from provisioner.lock.format.file import lock_digest
 from provisioner.render.entry_guard import entrypoint, has_guard, refusal
 from provisioner.render.stages import ENVIRONMENT
+from provisioner.validate.builder import EMULATION, NO_EMULATOR
 from provisioner.validate.compare import compare
 from provisioner.validate.engine import BuildFailedError, Built, EngineError, HostRefusedError, NoDeviceError, RunRequest
 from provisioner.validate.image import build, compare_image, compare_static, source_of
@@ -235,11 +237,16 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
     reason = refusal(finished.exit_code, finished.stderr)
     if reason:
         return _refused(lock, reason)
+    if NO_EMULATOR in finished.stderr:
+        note = f"programs of {lock.stack.platform} do not run here ({NO_EMULATOR}): {EMULATION}"
+        field = unverified("smoke test", "starts", note)
+        return Outcome(fields=at_level(FILES, [field]), image=finished.image)
     ended = _ended_early(finished, options.timeout)
     if ended is not None:
         return Outcome(fields=at_level(FILES, [ended]), image=finished.image)
     measurement = parse_measurement(finished.stdout)
-    fields = compare(lock, measurement, no_device=no_device, figures=options.figures)
+    named = {"no_device": no_device, "engine_platform": engine.platform}
+    fields = compare(lock, measurement, figures=options.figures, **named)
     return Outcome(fields=fields, measurement=measurement, image=finished.image)
 
 

@@ -204,6 +204,8 @@ def _package(change: Change) -> str:
             return f"{label} is attested by {new or 'nobody that is recorded'}, it was by {old}"
         case "requires-python":
             return f"{label} needs python {new or '(unstated)'}, it needed {old}"
+        case "licenses":
+            return f"{label} has the licence {new or '(undeclared)'}, it had {old}"
         case "variants":
             return f"{label} has another list of wheel variants: sha256 {old} -> {new or '(none)'}"
     parts = [f"no longer requires `{text}`" for text in change.lost] + [f"requires `{text}` now" for text in change.gained]

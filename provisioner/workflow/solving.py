@@ -237,12 +237,14 @@ def complete(job: Job, resolved: Resolved, session: Session) -> Completed:
     indexes = {file.index for file in files} - {"", FIND_LINKS, DIRECT_PATH, DIRECT_URL}
     known = earlier_details(job.earlier.lock)
     identities: dict[str, Identities] = {}
+    licenses: dict[str, tuple[str, ...]] = {}
     missing: Counter[str] = Counter()
     described = []
     for file, found in zip(files, source.details(files, is_refreshed=job.earlier.is_refreshed), strict=True):
         size, attested = known.get(found.sha256, (None, ()))
         size = size if "size" in found.missing else found.size
         identities[found.sha256] = found.identities or (attested if "attestations" in found.missing else ())
+        licenses[found.sha256] = found.licenses
         missing["size"] += "size" in found.missing and size is None
         missing["attestations"] += "attestations" in found.missing and not identities[found.sha256]
         described.append(replace(file, sha256=found.sha256, size=size, requires_python=found.requires_python))
@@ -252,7 +254,9 @@ def complete(job: Job, resolved: Resolved, session: Session) -> Completed:
     return Completed(
         stack=_with_digest(job, replace(stack, packages=packages, warnings=warnings), session),
         installer=described[-1] if installer is not None else None,
-        provenance=Origins(urls={name: source.url_of(name) for name in sorted(indexes)}, identities=identities),
+        provenance=Origins(
+            urls={name: source.url_of(name) for name in sorted(indexes)}, identities=identities, licenses=licenses
+        ),
         missing=missing,
     )
 
@@ -269,7 +273,8 @@ def assemble(job: Job, completed: Sequence[Completed]) -> Lock:
     )
     urls = {name: url for one in completed for name, url in one.provenance.urls.items()}
     identities = {sha256: found for one in completed for sha256, found in one.provenance.identities.items()}
-    described = with_origins(lock, Origins(urls=urls, identities=identities))
+    licenses = {sha256: found for one in completed for sha256, found in one.provenance.licenses.items()}
+    described = with_origins(lock, Origins(urls=urls, identities=identities, licenses=licenses))
     return replace(described, asked=requested(job.inputs.spec), target=job.inputs.target)
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import io
+import tarfile
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +23,18 @@ if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
 LOCK_NAME = "pylock.trial.toml"
+
+_BACKEND = b"""\
+import pathlib, zipfile
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    name = "compiled-3.0-py3-none-any.whl"
+    with zipfile.ZipFile(pathlib.Path(wheel_directory) / name, "w") as wheel:
+        wheel.writestr("compiled.py", "built = 'from source'\\n")
+        wheel.writestr("compiled-3.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: compiled\\nVersion: 3.0\\n")
+        wheel.writestr("compiled-3.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("compiled-3.0.dist-info/RECORD", "")
+    return name
+"""
 
 
 def pack_wheel(distribution: Distribution, folder: Path) -> Path:
@@ -39,6 +53,18 @@ def pack_wheel(distribution: Distribution, folder: Path) -> Path:
     path = folder / f"{stem}-{tag}.whl"
     path.write_bytes(_zipped(members))
     return path
+
+
+def source_distribution() -> bytes:
+    """Return the content of `compiled-3.0.tar.gz`, which brings the backend that builds it along."""
+    raw = io.BytesIO()
+    with tarfile.open(fileobj=raw, mode="w") as archive:
+        system = b'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+        for path, content in (("pyproject.toml", system), ("backend.py", _BACKEND), ("PKG-INFO", b"Name: compiled\n")):
+            entry = tarfile.TarInfo(f"compiled-3.0/{path}")
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return gzip.compress(raw.getvalue(), mtime=0)
 
 
 def _record(members: Mapping[str, bytes], own: str) -> bytes:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import io
 import re
-import tarfile
 import time
 from typing import TYPE_CHECKING
 
@@ -19,7 +16,7 @@ from provisioner.render import render
 from provisioner.render.helper import helper_files
 from provisioner.validate.builder import docker_builder
 from provisioner.validate.engine import BuildRequest, RunRequest
-from tests.container.image_locks import LOCK_NAME
+from tests.container.image_locks import LOCK_NAME, source_distribution
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,17 +28,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.docker
 
-BACKEND = b"""\
-import pathlib, zipfile
-def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
-    name = "compiled-3.0-py3-none-any.whl"
-    with zipfile.ZipFile(pathlib.Path(wheel_directory) / name, "w") as wheel:
-        wheel.writestr("compiled.py", "built = 'from source'\\n")
-        wheel.writestr("compiled-3.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: compiled\\nVersion: 3.0\\n")
-        wheel.writestr("compiled-3.0.dist-info/WHEEL", "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-        wheel.writestr("compiled-3.0.dist-info/RECORD", "")
-    return name
-"""
 FRAMEWORK = {
     "acme/large.py": b"size = 'large'\n",
     "acme/sets.py": b"def has(x):\n    return x in {'a', 'bb', 'ccc', 'dddd', 'eeeee'}\n",
@@ -148,14 +134,7 @@ def test_a_lock_that_changed_after_its_dockerfile_does_not_build(
 def test_a_source_distribution_is_built_apart_and_installed(
     engine: DockerEngine, wheelhouse: Wheelhouse, base: str, tags: list[str]
 ) -> None:
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w") as archive:
-        system = b'[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
-        for path, content in (("pyproject.toml", system), ("backend.py", BACKEND), ("PKG-INFO", b"Name: compiled\n")):
-            entry = tarfile.TarInfo(f"compiled-3.0/{path}")
-            entry.size = len(content)
-            archive.addfile(entry, io.BytesIO(content))
-    content = gzip.compress(raw.getvalue(), mtime=0)
+    content = source_distribution()
     (wheelhouse.wheels / "compiled-3.0.tar.gz").write_bytes(content)
     sdist = LockedFile(
         filename="compiled-3.0.tar.gz", sha256=hashlib.sha256(content).hexdigest(), path="wheels/compiled-3.0.tar.gz"

@@ -68,7 +68,7 @@ def image(engine: DockerEngine, base_image: str, wheels: Path, tmp_path: Path) -
     finished = subprocess.run(solve, env=alone, capture_output=True, text=True, check=False)
     assert finished.returncode == 0, finished.stderr
     path = tmp_path / "pylock.vision.toml"
-    options = Options(level=1, build_network="host", keep_image=True, gpus="none")
+    options = Options(level=1, keep_image=True, gpus="none")
     report = validate_lock(read_lock(path), path, engine=engine, options=options, log=lambda _: None)
     assert report.image, report
     yield report.image

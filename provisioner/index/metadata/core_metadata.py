@@ -5,10 +5,12 @@ Source: PyPA specifications, "Core metadata" and "Binary distribution format", r
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import lru_cache
 from typing import IO, TYPE_CHECKING, cast
 
 from msgspec import Struct
+from packaging.licenses import InvalidLicenseExpression, canonicalize_license_expression
 from packaging.markers import UndefinedEnvironmentName
 from packaging.requirements import Requirement
 from packaging.utils import (
@@ -24,7 +26,7 @@ from packaging.version import InvalidVersion, Version
 from provisioner.errors import RefusedError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
     from io import RawIOBase
 
 LARGEST_METADATA = 16 * 1024 * 1024
@@ -32,6 +34,14 @@ LARGEST_METADATA = 16 * 1024 * 1024
 
 LONGEST = 2000
 """The longest requirement in characters, its marker aside; numbers of thousands of digits cannot even be compared."""
+
+_LONGEST_NAME = 120
+"""The most characters of a licence's name or expression; more is the text of a licence."""
+
+_GROUPS = {"License", "OSI Approved"}
+"""The ends of classifiers that name a group of licences and none of them."""
+
+_NO_LICENSE = {"unknown", "none", "n/a"}
 
 
 class UnusableMetadataError(RefusedError):
@@ -70,7 +80,8 @@ class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
     `requires` are the Requires-Dist texts, `dynamic` lower-case field names. `invalid` is the first text of `requires` that
     violates PEP 508, "" when all are valid; a file with an invalid text cannot be chosen. `is_built` is True when a build on
     this machine gave the metadata, which may differ on another machine. `is_packed` is True for a source distribution that
-    leaves its requirements to a build: `requires` are those that it was packed with.
+    leaves its requirements to a build: `requires` are those that it was packed with. `licenses` are what `declared_licenses`
+    makes of its fields.
     """
 
     name: str = ""
@@ -83,6 +94,7 @@ class CoreMetadata(Struct, frozen=True, kw_only=True, array_like=True):
     invalid: str = ""
     is_built: bool = False
     is_packed: bool = False
+    licenses: tuple[str, ...] = ()
 
 
 def parse_metadata(content: bytes) -> CoreMetadata:
@@ -114,7 +126,25 @@ def parse_metadata(content: bytes) -> CoreMetadata:
         provides_extra=tuple(fields.get("provides-extra", ())),
         dynamic=tuple(value.lower() for value in fields.get("dynamic", ())),
         invalid=first_invalid(requires),
+        licenses=declared_licenses(fields),
     )
+
+
+def declared_licenses(fields: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the licences that metadata fields declare: one SPDX expression, or names as they are written; empty if none is.
+
+    An expression in `License-Expression` comes first, then one in `License`, then the names of classifiers, then a `License`
+    of one line, as many old distributions have their whole licence text there. Source: PyPA specifications, "Core metadata",
+    License-Expression, License, Classifier, 2026-11-23.
+    """
+    (text, *_) = (*fields.get("license-expression", ()), *fields.get("license", ()), "")
+    is_short = 0 < len(text) <= _LONGEST_NAME
+    with suppress(InvalidLicenseExpression):
+        if is_short:
+            return (canonicalize_license_expression(text),)
+    classified = (one.split(" :: ") for one in fields.get("classifier", ()))
+    names = {words[-1] for words in classified if words[0] == "License" and words[-1] not in _GROUPS}
+    return tuple(sorted(names)) or ((text,) if is_short and text.lower() not in _NO_LICENSE else ())
 
 
 def first_invalid(requires: Iterable[str]) -> str:

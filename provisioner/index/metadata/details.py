@@ -40,13 +40,15 @@ class FileDetails(Struct, frozen=True, kw_only=True):
     """The details of one file that a lock file records.
 
     `size` is in bytes, None when unknown. `identities` are the publishers in the file's attestations as the index lists them;
-    their signatures are not verified. `missing` names the details that could not be read: `size`, `attestations`.
+    their signatures are not verified. `licenses` are those of its metadata, if that was read. `missing` names the details
+    that could not be read: `size`, `attestations`.
     """
 
     sha256: str
     size: int | None = None
     requires_python: str | None = None
     identities: tuple[Identity, ...] = ()
+    licenses: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
 
 
@@ -82,6 +84,7 @@ class DetailReader:
             size=size,
             requires_python=self._metadata.with_python(file).requires_python,
             identities=identities,
+            licenses=self._metadata.licenses(file),
         )
 
     def read(self, file: IndexFile, *, is_refreshed: bool = False) -> FileDetails:
@@ -106,6 +109,7 @@ class DetailReader:
             size=size,
             requires_python=self._metadata.with_python(file).requires_python,
             identities=identities,
+            licenses=self._metadata.licenses(file),
             missing=tuple(missing),
         )
 

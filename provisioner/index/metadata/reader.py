@@ -139,6 +139,11 @@ class MetadataReader:
         known = self._metadata.known(file.path or file.url)
         return known is not None and known.is_built
 
+    def licenses(self, file: IndexFile) -> tuple[str, ...]:
+        """Return the licences in the metadata of a file, as far as read in this run."""
+        known = self._metadata.known(file.path or file.url)
+        return known.licenses if known is not None else ()
+
     def is_packed(self, file: IndexFile) -> bool:
         """Return whether the metadata of a file, as far as read in this run, is what a build may change."""
         known = self._metadata.known(file.path or file.url)

@@ -96,6 +96,7 @@ def _of_same_files(name: str, old: Sequence[LockedPackage], new: Sequence[Locked
     ):
         if values[0] != values[1] and values[0]:
             yield _same(name, aspect, version, *values)
+    yield from _of_licenses(name, old, new)
     requires = [sorted({text for entry in entries for text in entry.requires}) for entries in (old, new)]
     if requires[0] != requires[1]:
         gone = [text for text in requires[0] if text not in requires[1]]
@@ -104,10 +105,21 @@ def _of_same_files(name: str, old: Sequence[LockedPackage], new: Sequence[Locked
 
 
 def _of_other_files(name: str, old: Sequence[LockedPackage], new: Sequence[LockedPackage]) -> Iterator[Change]:
-    """Yield the change of the index of a package whose version or files changed as well, as when its name was taken over."""
+    """Yield the changes of index and licences of a package whose version or files changed as well.
+
+    Another index may mean that the name was taken over.
+    """
     indexes, urls = (_indexes(old), _indexes(new)), (_index_urls(old), _index_urls(new))
     if all(indexes) and indexes[0] != indexes[1] and not (urls[0] == urls[1] != ""):
         yield _same(name, "index", version_of(new), *indexes)
+    yield from _of_licenses(name, old, new)
+
+
+def _of_licenses(name: str, old: Sequence[LockedPackage], new: Sequence[LockedPackage]) -> Iterator[Change]:
+    """Yield the change of what a package declares; earlier versions of this program recorded no licences."""
+    before, after = (_unique(one for entry in entries for one in entry.licenses) for entries in (old, new))
+    if before and before != after:
+        yield _same(name, "licenses", version_of(new), before, after)
 
 
 def _same(name: str, aspect: str, version: str, old: str, new: str) -> Change:

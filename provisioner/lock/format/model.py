@@ -68,7 +68,8 @@ class LockedPackage(Struct, frozen=True, kw_only=True):
     machine); `requires` are the package's requirements that hold on these platforms and `dependencies` the names of the
     packages that meet them. `archive` is the file of a package that was requested by URL or path, which has no wheels and no
     source distribution then. `attestations` are the identities that attest the files (PEP 740), as their index states them:
-    recorded, not verified. `variants` is the index's list of wheel variants (draft PEP 825), None when the lock has none.
+    recorded, not verified. `licenses` are what the metadata declares: one SPDX expression, or names. `variants` is the
+    index's list of wheel variants (draft PEP 825), None when the lock has none.
     """
 
     name: str
@@ -85,6 +86,7 @@ class LockedPackage(Struct, frozen=True, kw_only=True):
     attestations: tuple[Mapping[str, Any], ...] = ()
     requires: tuple[str, ...] = ()
     dependencies: tuple[str, ...] = ()
+    licenses: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
         # `attestations` are mappings, which cannot be hashed

@@ -95,6 +95,7 @@ class OwnPackageTable(OwnTable, frozen=True, kw_only=True):
     index: str = ""
     platforms: tuple[PlatformName, ...]
     requires: tuple[str, ...] = ()
+    licenses: tuple[str, ...] = ()
 
 
 class PackageToolTable(StandardTable, frozen=True, kw_only=True):
@@ -237,6 +238,7 @@ def _package_table(package: LockedPackage, lock: Lock) -> PackageTable:
         index=package.index if is_named else "",
         platforms=cast("tuple[PlatformName, ...]", package.platforms),
         requires=package.requires,
+        licenses=package.licenses,
     )
     return PackageTable(
         name=package.name,
@@ -270,6 +272,7 @@ def _package(table: PackageTable) -> LockedPackage:
         variants=_nameless(table.variants_json) if table.variants_json else None,
         attestations=tuple(map(with_tuples, table.attestation_identities)),
         requires=own.requires,
+        licenses=own.licenses,
         dependencies=tuple(dict.fromkeys(dependency.name for dependency in table.dependencies)),
     )
 

@@ -165,3 +165,20 @@ def test_a_requirement_that_is_none_is_named(text: str) -> None:
     with pytest.raises(UnusableMetadataError) as caught:
         parse_requirement(text)
     assert caught.value.message == f"`{text}` is not a requirement that PEP 508 allows"
+
+
+@pytest.mark.parametrize(
+    ("lines", "licenses"),
+    [
+        (("License-Expression: mit or apache-2.0", "License: see LICENSE"), ("MIT OR Apache-2.0",)),
+        (("License: BSD-3-Clause", "Classifier: License :: OSI Approved :: BSD License"), ("BSD-3-Clause",)),
+        (("License: BSD", "Classifier: License :: OSI Approved :: BSD License"), ("BSD License",)),
+        (("License: Modified BSD",), ("Modified BSD",)),
+        (("License: UNKNOWN", "Classifier: License :: OSI Approved"), ()),
+        (("License: " + "Permission is hereby granted, free of charge, " * 9,), ()),
+        (("Classifier: License :: Public Domain", "Classifier: License :: Freeware"), ("Freeware", "Public Domain")),
+        (("Classifier: Programming Language :: Python",), ()),
+    ],
+)  # fmt: skip
+def test_licences_are_those_that_are_declared(lines: tuple[str, ...], licenses: tuple[str, ...]) -> None:
+    assert parse_metadata("\n".join(("Name: demo", *lines)).encode()).licenses == licenses

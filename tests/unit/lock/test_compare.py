@@ -763,6 +763,11 @@ RECORDED: dict[str, tuple[Any, Any, str]] = {
         ({"kind": "GitHub", "repository": "mallory/alpha"},),
         "alpha 1.0 is attested by GitHub repository=mallory/alpha, it was by GitHub repository=ada/alpha",
     ),
+    "licenses": (
+        ("MIT",),
+        ("BSD License", "LicenseRef-Own"),
+        "alpha 1.0 has the licence BSD License, LicenseRef-Own, it had MIT",
+    ),
     "variants": (
         LockedFile(filename="alpha-1.0-variants.json", sha256="0" * 64),
         LockedFile(filename="alpha-1.0-variants.json", sha256="1" * 64),
@@ -778,6 +783,12 @@ def test_what_an_index_said_is_compared_where_both_locks_record_it(field: str) -
     bare, old, new = (package("alpha", index="pypi", **changes) for changes in ({}, {field: before}, {field: after}))
     assert [change_words(change) for change in compare(lock(old), lock(new)).of("packages")] == [text]
     assert compare(lock(bare), lock(new)).of("packages") == ()
+
+
+def test_a_release_under_another_licence_is_told() -> None:
+    old, new = (package("alpha", version=version, licenses=(one,)) for version, one in (("1.0", "MIT"), ("2.0", "BUSL-1.1")))
+    told = [change_words(change) for change in compare(lock(old), lock(new)).of("packages")]
+    assert "alpha 2.0 has the licence BUSL-1.1, it had MIT" in told, told
 
 
 def test_an_attestation_that_went_is_told() -> None:

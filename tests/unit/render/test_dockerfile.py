@@ -217,11 +217,13 @@ def test_libraries_of_the_vendor_frameworks_and_large_wheels_have_layers_of_thei
         pin("nvidia-ml-py", pure, 50_000),
         pin("opencv-python", compiled, 60 * 2**20),
         pin("numpy", compiled, 16 * 2**20),
+        pin("pyyaml", compiled, 2**20),
         pin("unknown", compiled),
     )
-    assert layers(*packages) == {"libraries": ("nvidia-nvtx",), "frameworks": ("opencv-python", "torch")}
-    assert layers(*packages, accelerator="cpu") == {"frameworks": ("opencv-python", "torch")}
-    assert layers(packages[4]) == {}
+    others = {"frameworks": ("opencv-python", "torch"), "large": ("numpy",)}
+    assert layers(*packages) == {"libraries": ("nvidia-nvtx",), **others}
+    assert layers(*packages, accelerator="cpu") == others
+    assert layers(packages[5]) == {}
 
 
 def test_a_layer_has_the_digest_of_its_files_alone() -> None:

@@ -261,6 +261,44 @@ def test_a_package_of_another_index_is_told_by_its_url() -> None:
     assert components[-1]["purl"] == "pkg:pypi/torch@2.7.1%2Bcu126?repository_url=https://x.y/whl"
 
 
+def licensed(*licenses: str) -> Lock:
+    package = LockedPackage(name="demo", version="1.0", platforms=("linux/amd64",), licenses=licenses)
+    return replace(CPU, packages=(package,))
+
+
+@pytest.mark.parametrize(
+    ("licenses", "cyclonedx", "spdx"),
+    [
+        (("MIT OR Apache-2.0",), [{"expression": "MIT OR Apache-2.0"}], "MIT OR Apache-2.0"),
+        (("LicenseRef-Own",), [{"expression": "LicenseRef-Own"}], "LicenseRef-Own"),
+        (
+            ("BSD License", "Other/Proprietary License"),
+            [{"license": {"name": "BSD License"}}, {"license": {"name": "Other/Proprietary License"}}],
+            "LicenseRef-BSD-License AND LicenseRef-Other-Proprietary-License",
+        ),
+        ((), None, "NOASSERTION"),
+    ],
+)
+def test_declared_licences_are_stated_as_they_are(licenses: tuple[str, ...], cyclonedx: object, spdx: str) -> None:
+    lock = licensed(*licenses)
+    component = json.loads(render(lock, "sbom"))["components"][-1]
+    stated = [
+        {**one, **({"license": {"name": one["license"]["name"]}} if "license" in one else {})}
+        for one in component.get("licenses", ())
+    ]
+    assert [{key: value for key, value in one.items() if key != "acknowledgement"} for one in stated] == (cyclonedx or [])
+    document = json.loads(render(lock, "sbom-spdx"))
+    assert document["packages"][-1]["licenseDeclared"] == spdx
+    references = {one["licenseId"] for one in document.get("hasExtractedLicensingInfos", ())}
+    assert references == {word for word in spdx.split() if word.startswith("LicenseRef-")}
+
+
+def test_bills_with_licences_are_valid() -> None:
+    locks = (licensed("MIT OR Apache-2.0"), licensed("LicenseRef-Own"), licensed("BSD License", "Other/Proprietary License"))
+    assert validated(VALIDATE_CYCLONEDX, "sbom", *locks) == ["None", "[]"]
+    assert validated(VALIDATE_SPDX, "sbom-spdx", *locks) == ["[]"]
+
+
 @pytest.mark.parametrize("output", OUTPUTS)
 @pytest.mark.parametrize("line", ["rendered", "hand-written"])
 def test_a_rendered_file_is_told_from_one_written_by_hand(output: str, line: str, tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.validate.builder import CommandBuilder, build_failure, docker_builder, failed_step, reason_of
+from provisioner.validate.builder import CommandBuilder, build_failure, docker_builder, failed_step, proxy_arguments, reason_of
 from provisioner.validate.engine import BuildFailedError, BuildRequest, EngineError
 
 HOST = "unix:///run/engine.sock"
@@ -155,6 +155,15 @@ echo '{DAMAGED[1]}' >&2; exit 1
     assert "the engine's build cache names layers that are gone: building again without the cache" in lines
 
 
+def test_a_build_for_an_architecture_that_is_not_emulated_tells_nothing_about_the_lock() -> None:
+    error = build_failure("t:1", [*RECORDED[:3], "#8 0.276 exec /bin/sh: exec format error", *RECORDED[3:]])
+    assert isinstance(error, EngineError)
+    assert error.message == "the engine of `t:1` does not run programs of the image's architecture: exec format error"
+    assert error.hints == (
+        "validate on a machine of that platform, or let this one emulate it: apt-get install qemu-user-static binfmt-support",
+    )
+
+
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
@@ -172,3 +181,23 @@ def test_the_line_that_says_why_a_build_failed_comes_first(lines: tuple[str, ...
     assert reason_of(tuple(lines)) == reason
     causes = build_failure("t:1", list(lines)).causes
     assert causes[0] == (reason or failed_step(RECORDED)[0])
+
+
+@pytest.mark.parametrize(
+    ("network", "proxy", "options"),
+    [
+        ("", "http://proxy.example:3128", ("--build-arg", "HTTPS_PROXY", "--build-arg", "NO_PROXY")),
+        ("", "http://ada:secret@127.0.0.1:3128", ()),
+        ("", "localhost:3128", ()),
+        ("host", "localhost:3128", ("--build-arg", "HTTPS_PROXY", "--build-arg", "NO_PROXY")),
+    ],
+)
+def test_proxies_are_lent_by_name_where_a_step_can_reach_them(
+    monkeypatch: pytest.MonkeyPatch, network: str, proxy: str, options: tuple[str, ...]
+) -> None:
+    for name in ("http", "https", "ftp", "all", "no"):
+        monkeypatch.delenv(f"{name}_proxy", raising=False)
+        monkeypatch.delenv(f"{name}_PROXY".upper(), raising=False)
+    monkeypatch.setenv("HTTPS_PROXY", proxy)
+    monkeypatch.setenv("NO_PROXY", "localhost")
+    assert proxy_arguments(network) == options
