@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from provisioner.cli.catalogue import COMMANDS, MATRIX_COMMANDS
+from provisioner.cli.catalogue import COMMANDS, MATRIX_COMMANDS, Entry
 from provisioner.names import nearest
 
 if TYPE_CHECKING:
@@ -49,8 +50,8 @@ class LazyGroup(TyperGroup):
         if cmd_name not in self.catalogue:
             return None
         if cmd_name not in self.commands:
-            _, examples = self.catalogue[cmd_name]
-            self.commands[cmd_name] = load_command(cmd_name, module=f"{self.prefix}{cmd_name}", examples=examples)
+            entry = self.catalogue[cmd_name]
+            self.commands[cmd_name] = load_command(cmd_name, module=f"{self.prefix}{cmd_name}", entry=entry)
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
@@ -65,7 +66,7 @@ class LazyGroup(TyperGroup):
         """Write the list of commands without importing any of them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (summary, _) in self.catalogue.items()])
+            formatter.write_dl([(name, entry.summary) for name, entry in self.catalogue.items()])
 
 
 class MatrixGroup(LazyGroup):
@@ -91,13 +92,13 @@ def application() -> typer.Typer:
     return app
 
 
-def load_command(name: str, *, module: str, examples: tuple[str, ...]) -> Command:
+def load_command(name: str, *, module: str, entry: Entry) -> Command:
     """Import `provisioner.cli.<module>` and build the command `name` from the function or Typer group `module` in it.
 
-    `examples` are the command lines that end the help of the command.
+    The help of the command ends with what its `entry` says.
     """
     verb = getattr(import_module(f"provisioner.cli.{module}"), module)
-    epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    epilog = "\n\n".join(f"\b\n{block}" for block in help_blocks(entry))
     if isinstance(verb, typer.Typer):
         verb.rich_markup_mode = None
         command = get_command(verb)
@@ -107,6 +108,21 @@ def load_command(name: str, *, module: str, examples: tuple[str, ...]) -> Comman
     holder = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
     holder.command(name, epilog=epilog)(verb)
     return get_command(holder)
+
+
+def help_blocks(entry: Entry) -> tuple[str, ...]:
+    """Return what ends the help of a command: what it reads and writes, when it leaves with which code, and examples."""
+    codes = sorted({**entry.exits, 2: "bad input or usage"}.items())
+    return (
+        "\n".join((*_hanging("Reads:", entry.reads), *_hanging("Writes:", entry.writes))),
+        "\n".join(("Exit codes:", *(line for code, text in codes for line in _hanging(f"  {code}", text, width=5)))),
+        "\n".join(("Examples:", *(f"  {example}" for example in entry.examples))),
+    )
+
+
+def _hanging(head: str, text: str, *, width: int = 8) -> list[str]:
+    """Return the lines of a text beside its head, which gets `width` columns; they are as long as the rest of the help."""
+    return wrap(f"{head:<{width}}{text}", 76, subsequent_indent=" " * width, break_on_hyphens=False, break_long_words=False)
 
 
 def _show_version(value: bool) -> None:
