@@ -18,15 +18,14 @@ if TYPE_CHECKING:
 
 PROGRAM = "provision"
 
-_EPILOG = """\b
-Examples:
-  provision init
-  provision solve --host hosts/a100.yaml
-  provision check
-
-\b
-Exit codes: 0 done, or yes. 1 the answer is no. 2 bad input or usage. 3 cannot tell.
-"""
+PROGRAM_ENTRY = Entry(
+    summary="Solve, lock, render and validate machine-learning environments",
+    reads="what its command reads; the matrix that is shipped",
+    writes="what its command writes; answers go to stdout, everything else to stderr",
+    exits={0: "done, or yes", 1: "the answer is no", 3: "cannot tell: something is out of reach, or a fact is unknown"},
+    examples=("provision init", "provision solve --host hosts/a100.yaml", "provision check"),
+)
+"""What holds of every command."""
 
 
 class LazyGroup(TyperGroup):
@@ -85,7 +84,7 @@ def application() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
-        epilog=_EPILOG,
+        epilog=_epilog(PROGRAM_ENTRY),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_program)
@@ -98,7 +97,7 @@ def load_command(name: str, *, module: str, entry: Entry) -> Command:
     The help of the command ends with what its `entry` says.
     """
     verb = getattr(import_module(f"provisioner.cli.{module}"), module)
-    epilog = "\n\n".join(f"\b\n{block}" for block in help_blocks(entry))
+    epilog = _epilog(entry)
     if isinstance(verb, typer.Typer):
         verb.rich_markup_mode = None
         command = get_command(verb)
@@ -110,14 +109,19 @@ def load_command(name: str, *, module: str, entry: Entry) -> Command:
     return get_command(holder)
 
 
-def help_blocks(entry: Entry) -> tuple[str, ...]:
+def exit_codes(entry: Entry) -> list[tuple[int, str]]:
+    """Return the exit codes of a command in their order, with what each means."""
+    return sorted({**entry.exits, 2: "bad input or usage"}.items())
+
+
+def _epilog(entry: Entry) -> str:
     """Return what ends the help of a command: what it reads and writes, when it leaves with which code, and examples."""
-    codes = sorted({**entry.exits, 2: "bad input or usage"}.items())
-    return (
-        "\n".join((*_hanging("Reads:", entry.reads), *_hanging("Writes:", entry.writes))),
-        "\n".join(("Exit codes:", *(line for code, text in codes for line in _hanging(f"  {code}", text, width=5)))),
-        "\n".join(("Examples:", *(f"  {example}" for example in entry.examples))),
+    blocks = (
+        (*_hanging("Reads:", entry.reads), *_hanging("Writes:", entry.writes)),
+        ("Exit codes:", *(line for code, text in exit_codes(entry) for line in _hanging(f"  {code}", text, width=5))),
+        ("Examples:", *(f"  {example}" for example in entry.examples)),
     )
+    return "\n\n".join("\n".join(("\b", *block)) for block in blocks)
 
 
 def _hanging(head: str, text: str, *, width: int = 8) -> list[str]:
