@@ -85,7 +85,12 @@ def _page(context: Context, entry: Entry) -> str:
         "Exit codes": [_term(f"`{code}`", text) for code, text in exit_codes(entry)],
         "Examples": ["\n".join(("```console", *(f"$ {example}" for example in entry.examples), "```"))],
     }
-    told = [f"# {called}", *("\n\n".join((f"## {head}", *parts)) for head, parts in sections.items() if parts)]
+    tree = ("```{toctree}\n:hidden:\n", *(f"{page_name(name)}\n" for name in map(_words, below)), "```")
+    told = [
+        f"# {called}",
+        *(["".join(tree)] if below else []),
+        *("\n\n".join((f"## {head}", *parts)) for head, parts in sections.items() if parts),
+    ]
     return "\n\n".join(told) + "\n"
 
 
