@@ -37,7 +37,18 @@ indexes:
   - {name: local, url: "INDEX/simple"}
 image: {base: "IMAGE"}
 """
-HOST_SPEC = "name: host\ntarget: {host: hosts/h100.yaml}\nrequires: {cuda: '12.*'}\nruns: host\noutputs: [host-script]\n"
+HOST_SPEC = """\
+name: host
+target:
+  host:
+    platform: linux/amd64
+    os: {id: ubuntu, version: "22.04"}
+    kernel: 6.8.0-60-generic
+    gpus: [{name: NVIDIA H100 80GB HBM3, compute_capability: "9.0", count: 1}]
+requires: {driver: "==580.*"}
+runs: host
+outputs: [host-script]
+"""
 PROJECT = '[project]\nname = "trainer"\nversion = "1.0"\ndependencies = ["numpy"]\n\n[tool.provision]\naccelerator = "cpu"\n'
 LOG = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
 
@@ -49,7 +60,7 @@ def shown_in(page: str) -> list[str]:
 
 
 class Workplace:
-    """An index on loopback, programs that stand in for others, and a lock that was really solved."""
+    """An index on loopback, programs that stand in for others, and two locks that were really solved."""
 
     def __init__(self, folder: Path, index: LoopbackIndex) -> None:
         self.folder = folder
@@ -57,18 +68,15 @@ class Workplace:
         self._fill_index()
         self.programs = folder / "bin"
         self._write_programs()
-        self.solved = folder / "solved"
-        self._put_spec(self.solved, "provision.yaml")
-        done = self.run("provision solve", self.solved)
-        assert done.returncode in {0, 3}, done.stderr
+        self.trainer, self.serving = self._solved("trainer"), self._solved("serving")
 
     def folder_for(self, line: str) -> Path:
         """Return a new folder with what a command line needs."""
         place = self.folder / f"place{len(list(self.folder.iterdir()))}"
-        if line.startswith("provision init") and "--force" not in line:
-            place.mkdir()
-        else:
-            shutil.copytree(self.solved, place)
+        shutil.copytree(self.trainer, place)
+        if line.startswith(("provision init", "provision solve pyproject.toml", "provision solve requirements.txt")):
+            for name in ("provision.yaml", LOCK, "Dockerfile"):
+                (place / name).unlink()
         if "trainer.yaml" in line and (place / "provision.yaml").exists():
             (place / "provision.yaml").rename(place / "trainer.yaml")
         for name, put in self._named().items():
@@ -111,10 +119,16 @@ class Workplace:
             path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
             path.chmod(0o755)
 
-    def _put_spec(self, place: Path, name: str) -> None:
-        _write(place / name, SPEC.replace("INDEX", self.index.root).replace("IMAGE", IMAGE))
+    def _solved(self, name: str) -> Path:
+        """Return a folder with a spec of this name, its lock and its outputs."""
+        place = self.folder / name
+        spec = SPEC.replace("trainer", name).replace("INDEX", self.index.root).replace("IMAGE", IMAGE)
+        _write(place / "provision.yaml", spec)
         for host in ("a100.yaml", "h100.yaml"):
             _copy(ROOT / "examples/hosts" / host, place / "hosts" / host)
+        done = self.run("provision solve", place)
+        assert done.returncode == 0, done.stderr
+        return place
 
     def _named(self) -> Mapping[str, Callable[[Path], object]]:
         """Return how to put what a command line may name, by its name."""
@@ -127,7 +141,7 @@ class Workplace:
             **{name: partial(_write_log, name) for name in logs},
             "examples/": lambda place: shutil.copytree(ROOT / "examples", place / "examples"),
             "dockerfiles/": lambda place: shutil.copytree(ROOT / "dockerfiles", place / "dockerfiles"),
-            "environments/": lambda place: shutil.copytree(ROOT / "dockerfiles/cuda11-t4", place / "environments/t4"),
+            "environments/": lambda place: shutil.copytree(self.serving, place / "environments/serving"),
             "envs/v7/": lambda place: shutil.copytree(ROOT / "dockerfiles/onnx-cpu", place / "envs/v7"),
             "my-matrices": lambda place: shutil.copytree(ROOT / "matrices", place / "my-matrices"),
             "host.yaml": lambda place: _write(place / "host.yaml", HOST_SPEC),
