@@ -14,6 +14,7 @@ from typer.main import get_command
 
 from provisioner.cli.catalogue import COMMANDS, MATRIX_COMMANDS, Entry
 from provisioner.cli.commands import PROGRAM, PROGRAM_ENTRY, application, exit_codes
+from provisioner.document import write_together
 from provisioner.schemas.shipped import SCHEMAS, schema_text
 
 if TYPE_CHECKING:
@@ -27,16 +28,16 @@ Schema = dict[str, Any]
 
 
 def write() -> None:
-    """Write every page into `docs/reference`; a page of a command that is gone goes, and one that says the same stays."""
+    """Write every page into `docs/reference`; a page of a command that is gone goes, and one that says the same stays.
+
+    Two builds may do so at the same time: a page is there as a whole or not at all.
+    """
     FOLDER.mkdir(exist_ok=True)
-    pages = {f"{name}.md": text for name, text in (command_pages() | format_pages()).items()}
+    pages = {FOLDER / f"{name}.md": text.encode() for name, text in (command_pages() | format_pages()).items()}
     for path in FOLDER.glob("*.md"):
-        if path.name not in pages:
-            path.unlink()
-    for name, text in pages.items():
-        path = FOLDER / name
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
+        if path not in pages:
+            path.unlink(missing_ok=True)
+    write_together({path: text for path, text in pages.items() if not path.is_file() or path.read_bytes() != text})
 
 
 def entries() -> dict[str, Entry]:

@@ -17,7 +17,10 @@ mirror=${mirror:-http://deb.debian.org/debian}
 
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
-debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$scratch/root" "$mirror" >"$scratch/log" 2>&1 \
+# A suite that is newer than this debootstrap has no script yet; since stretch all are the one of sid.
+script=/usr/share/debootstrap/scripts/$suite
+[ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
+debootstrap --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$scratch/root" "$mirror" "$script" >"$scratch/log" 2>&1 \
     || { tail -n 20 "$scratch/log" >&2; exit 1; }
 # The official Python images call their interpreter `python`.
 ln -s python3 "$scratch/root/usr/bin/python"
