@@ -1,4 +1,6 @@
 # make demo        solve the examples and show what was written   make lint    format, lint and types, as CI runs them
+# make docs        the site, into build/docs; needs no network    make man     manual pages, into build/man
+# make dist        a source distribution and a wheel, into dist
 # make test        the tests to run before a commit, in minutes   make bench   whole processes beside uv and pip-tools
 # make test-all    every test that can run on this machine        make fuzz    damaged files for every reader; FUZZ_FLAGS="--seconds 600"
 #
@@ -14,8 +16,10 @@ BIN := $(VENV)/bin
 # Two at a time, because half of the time is waiting for processes.
 PYTEST_FLAGS ?= -n 2 --dist worksteal
 DEMO := build/demo
+# Strict: a warning, such as a link that leads nowhere, is an error.
+SPHINX = PYTHONPATH=.:docs $(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going
 
-.PHONY: demo test test-all lint fuzz bench bench-hard clean
+.PHONY: demo test test-all lint fuzz bench bench-hard docs man dist clean
 
 demo: $(VENV)/.installed
 	@PROVISION="$$(cd "$(BIN)" && pwd)/provision" DEMO=$(DEMO) sh examples/demo.sh
@@ -35,6 +39,16 @@ lint: $(VENV)/.installed-dev
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.fuzz $(FUZZ_FLAGS)
+
+docs: $(VENV)/.installed-dev
+	$(SPHINX) -b html -c docs . build/docs
+
+man: $(VENV)/.installed-dev
+	$(SPHINX) -b man -c docs . build/man
+
+# The same commit gives the same bytes: the times in the archives are those of the commit.
+dist: $(VENV)/.installed-dev
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -m build --outdir dist .
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python benchmarks/run.py

@@ -36,7 +36,7 @@ KINDS = {
 HEAD = """\
 # What the answers rest on
 
-Made by `python docs/truth.py` from the matrix and from [tests/facts/ordinary](../tests/facts/ordinary). A test
+Made by `python docs/truth.py` from the matrix and from `tests/facts/ordinary`. A test
 holds it to them.
 """
 

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 import draw
 import failures
 import pytest
+import stack
+import terminal
 import truth
 from ruamel.yaml import YAML
 
@@ -45,7 +47,11 @@ ROOT = Path(__file__).parent.parent
 README = text_of("README.md")
 MATRIX = text_of("docs/matrix.md")
 SPECS = [*blocks(README), *blocks(text_of("docs/spec.md"))]
-PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")))
+PAGES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
+    if path.parent.name != "reference"  # made by the build of the site
+)
 FACTS = ROOT / "tests/facts"
 LOCKS = [*(ROOT / "dockerfiles").rglob("pylock.*.toml"), *(ROOT / "tests/golden").rglob("pylock.*.toml")]
 EXAMPLES = sorted((ROOT / "examples").glob("*/provision.yaml"))
@@ -69,6 +75,25 @@ def test_the_readme_shows_what_its_commands_print(
     monkeypatch.chdir(tmp_path)
     assert len(re.findall(r"^\$ provision solve examples/.*\n(?!```)", README, re.MULTILINE)) == 2
     golden(ROOT / "README.md", commands_again(README))
+
+
+def test_the_tutorial_shows_what_its_commands_print(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, golden: Callable[[Path, str], None]
+) -> None:
+    for name in ("examples", "dockerfiles"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    page = text_of("docs/tutorial.md")
+    assert len(re.findall(r"^\$ provision .*\n(?!```)", page, re.MULTILINE)) == 3
+    golden(ROOT / "docs/tutorial.md", commands_again(page))
+
+
+def test_the_picture_of_the_stack_is_drawn_from_the_matrix(matrix: Matrix, golden: Callable[[Path, str], None]) -> None:
+    golden(stack.PICTURE, stack.picture(matrix))
+
+
+def test_the_picture_of_the_terminal_shows_what_the_program_prints(golden: Callable[[Path, str], None]) -> None:
+    golden(terminal.PICTURE, terminal.picture())
 
 
 def test_the_screen_of_doctor_is_the_one_that_is_shown(

@@ -1,4 +1,4 @@
-"""The scheduled workflow runs commands that exist, and opens a pull request that says what could not be read."""
+"""The workflows use actions of a stated commit; the scheduled one runs commands that exist, and says what could not be read."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
+from provisioner import __version__
 from provisioner.cli.app import main
 
 ROOT = Path(__file__).parent.parent
@@ -48,9 +49,12 @@ def test_a_workflow_uses_actions_of_a_stated_commit_and_scripts_that_parse(path:
             subprocess.run(["bash", "-n"], input=step["run"], text=True, check=True)
 
 
+def test_the_workflow_of_the_matrix_refreshes_audits_and_checks() -> None:
+    assert [words[1:3] for words in commands(MATRIX)] == [["matrix", "refresh"], ["matrix", "audit"], ["matrix", "check"]]
+
+
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
 def test_the_commands_of_a_workflow_exist(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert [words[1:3] for words in commands(path)] == [["matrix", "refresh"], ["matrix", "audit"], ["matrix", "check"]]
     for words in commands(path):
         with pytest.raises(SystemExit) as stopped:
             main([*words[1:3], "--help"])
@@ -61,7 +65,37 @@ def test_the_commands_of_a_workflow_exist(path: Path, capsys: pytest.CaptureFixt
     for name in re.findall(r"(?:docs|tests)/[a-z_]+\.py", text):
         assert (ROOT / name).is_file(), name
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert all(f"{target}:" in makefile.replace("$(VENV)", ".venv") for target in re.findall(r"run: make (\S+)", text))
+    assert all(
+        f"{target}:" in makefile.replace("$(VENV)", ".venv") for target in re.findall(r"(?:run:| +) make ([^\s-]\S*)", text)
+    )
+
+
+RELEASE = ROOT / ".github/workflows/release.yml"
+
+
+@pytest.mark.parametrize(("tag", "code"), [(f"v{__version__}", 0), ("v99.0.0", 1)])
+def test_a_release_is_of_the_version_that_its_tag_names(tag: str, code: int) -> None:
+    (check,) = (step["run"] for step in steps(RELEASE) if step.get("name") == "The tag is the version")
+    done = subprocess.run(["bash", "-e", "-c", check], cwd=ROOT, env={**os.environ, "TAG": tag}, check=False)
+    assert done.returncode == code
+
+
+def test_only_the_jobs_of_a_release_that_sign_may_ask_for_an_identity_and_none_may_write_the_repository() -> None:
+    content = YAML(typ="safe").load(RELEASE.read_text(encoding="utf-8"))
+    build, publish = content["jobs"]["build"], content["jobs"]["publish"]
+    assert content["permissions"] == {"contents": "read"}
+    assert build["permissions"] == {"contents": "read", "id-token": "write", "attestations": "write"}
+    assert publish["permissions"] == {"contents": "read", "id-token": "write"}
+    assert (publish["needs"], publish["if"], publish["environment"]) == ("build", "github.ref_type == 'tag'", "pypi")
+    assert "secrets." not in RELEASE.read_text(encoding="utf-8")
+
+
+def test_what_is_published_is_what_was_attested() -> None:
+    uses = {step["uses"].partition("@")[0]: step["with"] for step in steps(RELEASE) if "uses" in step and "with" in step}
+    assert uses["actions/attest-build-provenance"] == {"subject-path": "dist/*"}
+    assert uses["actions/download-artifact"] == {"name": "dist", "path": "dist"}
+    names = [step["name"] if "name" in step else step["uses"].partition("@")[0] for step in steps(RELEASE)]
+    assert names.index("Build, and build again elsewhere") < names.index("Attest where the files come from")
 
 
 @pytest.mark.parametrize(("week", "part"), [("01", "2/52"), ("08", "9/52"), ("51", "52/52"), ("52", "1/52"), ("53", "2/52")])

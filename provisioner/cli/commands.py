@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from importlib import import_module
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from provisioner.cli.catalogue import COMMANDS, MATRIX_COMMANDS
+from provisioner.cli.catalogue import COMMANDS, MATRIX_COMMANDS, Entry
 from provisioner.names import nearest
 
 if TYPE_CHECKING:
@@ -17,15 +18,14 @@ if TYPE_CHECKING:
 
 PROGRAM = "provision"
 
-_EPILOG = """\b
-Examples:
-  provision init
-  provision solve --host hosts/a100.yaml
-  provision check
-
-\b
-Exit codes: 0 done, or yes. 1 the answer is no. 2 bad input or usage. 3 cannot tell.
-"""
+PROGRAM_ENTRY = Entry(
+    summary="Solve, lock, render and validate machine-learning environments",
+    reads="what its command reads; the matrix that is shipped",
+    writes="what its command writes; answers go to stdout, everything else to stderr",
+    exits={0: "done, or yes", 1: "the answer is no", 3: "cannot tell: something is out of reach, or a fact is unknown"},
+    examples=("provision init", "provision solve --host hosts/a100.yaml", "provision check"),
+)
+"""What holds of every command."""
 
 
 class LazyGroup(TyperGroup):
@@ -49,8 +49,8 @@ class LazyGroup(TyperGroup):
         if cmd_name not in self.catalogue:
             return None
         if cmd_name not in self.commands:
-            _, examples = self.catalogue[cmd_name]
-            self.commands[cmd_name] = load_command(cmd_name, module=f"{self.prefix}{cmd_name}", examples=examples)
+            entry = self.catalogue[cmd_name]
+            self.commands[cmd_name] = load_command(cmd_name, module=f"{self.prefix}{cmd_name}", entry=entry)
         return self.commands[cmd_name]
 
     def resolve_command(self, ctx: Context, args: list[str]) -> tuple[str | None, Command | None, list[str]]:
@@ -65,7 +65,7 @@ class LazyGroup(TyperGroup):
         """Write the list of commands without importing any of them."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (summary, _) in self.catalogue.items()])
+            formatter.write_dl([(name, entry.summary) for name, entry in self.catalogue.items()])
 
 
 class MatrixGroup(LazyGroup):
@@ -84,20 +84,20 @@ def application() -> typer.Typer:
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=True,
-        epilog=_EPILOG,
+        epilog=_epilog(PROGRAM_ENTRY),
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_program)
     return app
 
 
-def load_command(name: str, *, module: str, examples: tuple[str, ...]) -> Command:
+def load_command(name: str, *, module: str, entry: Entry) -> Command:
     """Import `provisioner.cli.<module>` and build the command `name` from the function or Typer group `module` in it.
 
-    `examples` are the command lines that end the help of the command.
+    The help of the command ends with what its `entry` says.
     """
     verb = getattr(import_module(f"provisioner.cli.{module}"), module)
-    epilog = "\b\nExamples:\n" + "\n".join(f"  {example}" for example in examples)
+    epilog = _epilog(entry)
     if isinstance(verb, typer.Typer):
         verb.rich_markup_mode = None
         command = get_command(verb)
@@ -107,6 +107,26 @@ def load_command(name: str, *, module: str, examples: tuple[str, ...]) -> Comman
     holder = typer.Typer(rich_markup_mode=None, add_completion=False, pretty_exceptions_enable=False)
     holder.command(name, epilog=epilog)(verb)
     return get_command(holder)
+
+
+def exit_codes(entry: Entry) -> list[tuple[int, str]]:
+    """Return the exit codes of a command in their order, with what each means."""
+    return sorted({**entry.exits, 2: "bad input or usage"}.items())
+
+
+def _epilog(entry: Entry) -> str:
+    """Return what ends the help of a command: what it reads and writes, when it leaves with which code, and examples."""
+    blocks = (
+        (*_hanging("Reads:", entry.reads), *_hanging("Writes:", entry.writes)),
+        ("Exit codes:", *(line for code, text in exit_codes(entry) for line in _hanging(f"  {code}", text, width=5))),
+        ("Examples:", *(f"  {example}" for example in entry.examples)),
+    )
+    return "\n\n".join("\n".join(("\b", *block)) for block in blocks)
+
+
+def _hanging(head: str, text: str, *, width: int = 8) -> list[str]:
+    """Return the lines of a text beside its head, which gets `width` columns; they are as long as the rest of the help."""
+    return wrap(f"{head:<{width}}{text}", 76, subsequent_indent=" " * width, break_on_hyphens=False, break_long_words=False)
 
 
 def _show_version(value: bool) -> None:

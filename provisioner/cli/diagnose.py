@@ -53,8 +53,6 @@ def diagnose(
     """Say what an error log means: the cause, and what to do.
 
     The root cause comes first, then what follows from it, other findings, and messages that are harmless.
-    Exit code 0: all that was recognised is harmless, and nothing else speaks of an error. 1: a cause was found. 2: the log
-    cannot be read. 3: nothing was recognised, or harmless messages beside errors that are not known.
     """
     from provisioner.cli.diagnose_report import diagnosis_data, diagnosis_lines
     from provisioner.cli.display import json_data, report, step

@@ -47,8 +47,7 @@ def matrix_audit(
 ) -> int:
     """Measure rows of the matrix again, from the artefacts they name, by ranges of them; no artefact is fetched whole.
 
-    Leaves with 1 when a row is refuted, and with 3 when nothing could be measured. What was measured is kept: an audit that
-    was interrupted goes on where it stopped.
+    What was measured is kept: an audit that was interrupted goes on where it stopped.
     """
     import os
 

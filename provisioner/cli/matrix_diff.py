@@ -32,8 +32,6 @@ def matrix_diff(
 
     Reads uv's backend.rs, cog's *_compatibility.json, Spack's cuda.py, py-torch and cudnn packages, CUDA.jl's
     compatibility.jl, conda-forge's cuda-version recipe and pinning, and extracts of such tables in YAML.
-
-    Leaves with 1 when a difference has no written reason, or a written reason explains no difference any more.
     """
     from provisioner.cli.display import data, json_data
     from provisioner.compare.diff import compare

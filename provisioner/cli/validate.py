@@ -151,11 +151,7 @@ def validate(
     html: HtmlOption = "",
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
-    """Build and run an image, and compare what is in it with its lock, field by field.
-
-    Exit code 0: everything asked for was measured and agrees. 1: something differs. 3: something could not be measured, such as
-    a GPU this machine does not have, or the level asked for has nothing to do for the lock.
-    """
+    """Build and run an image, and compare what is in it with its lock, field by field."""
     from msgspec.structs import replace
 
     from provisioner.errors import UsageError

@@ -15,7 +15,7 @@ import typer
 
 from provisioner import __version__
 from provisioner.cli.app import main
-from provisioner.cli.catalogue import COMMANDS
+from provisioner.cli.catalogue import COMMANDS, MATRIX_COMMANDS, Entry
 from provisioner.cli.commands import load_command
 from provisioner.cli.options import FormatOption, OutputFormat
 from provisioner.errors import RefusedError, UnavailableError
@@ -43,7 +43,7 @@ def trial(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[..., object]], 
         module = ModuleType("provisioner.cli.trial")
         module.__dict__["trial"] = function
         monkeypatch.setitem(sys.modules, "provisioner.cli.trial", module)
-        monkeypatch.setitem(COMMANDS, "trial", ("Try something", ("provision trial",)))
+        monkeypatch.setitem(COMMANDS, "trial", Entry("Try something", "nothing", "nothing", {0: "tried"}, ("provision trial",)))
 
     return register
 
@@ -83,9 +83,15 @@ def test_help_lists_every_command_without_importing_one() -> None:
     imported = set(result.stderr.split())
     assert imported.isdisjoint({f"provisioner.cli.{name}" for name in COMMANDS})
     assert imported.isdisjoint(HEAVY)
-    for name, (summary, _) in COMMANDS.items():
-        assert f"  {name:<10}{summary}\n" in result.stdout
-    assert "Exit codes: 0 done, or yes. 1 the answer is no. 2 bad input or usage. 3 cannot tell.\n" in result.stdout
+    for name, entry in COMMANDS.items():
+        assert f"  {name:<10}{entry.summary}\n" in result.stdout
+    codes = (
+        "0  done, or yes",
+        "1  the answer is no",
+        "2  bad input or usage",
+        "3  cannot tell: something is out of reach, or a fact",
+    )
+    assert result.stdout.partition("Exit codes:\n")[2].startswith("    " + "\n    ".join(codes))
 
 
 def test_no_command_at_all_is_a_mistake_that_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
@@ -251,13 +257,13 @@ TRIAL = """
 import sys
 from types import ModuleType
 from provisioner.cli.app import main
-from provisioner.cli.catalogue import COMMANDS
+from provisioner.cli.catalogue import COMMANDS, Entry
 def trial():
     "Try."
     {body}
 module = sys.modules["provisioner.cli.trial"] = ModuleType("provisioner.cli.trial")
 module.trial = trial
-COMMANDS["trial"] = ("Try", ("provision trial",))
+COMMANDS["trial"] = Entry("Try", "", "", {{}}, ("provision trial",))
 main()
 """
 
@@ -291,25 +297,43 @@ def test_the_module_is_the_same_program() -> None:
     assert result.stdout == f"provision {__version__}\n"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+ENTRIES = {**COMMANDS, **{f"matrix {name}": entry for name, entry in MATRIX_COMMANDS.items()}}
+
+
+@pytest.mark.parametrize("name", ENTRIES)
 def test_every_command_shows_its_summary_options_and_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert leave(name, "--help") == 0
+    assert leave(*name.split(), "--help") == 0
     out, err = capsys.readouterr()
-    summary, examples = COMMANDS[name]
-    described = " ".join((load_command(name, module=name, examples=examples).help or "").split("\n\n")[0].split()).removesuffix(
-        "."
-    )
-    assert described.startswith(summary), f"cli/{name}.py says `{described}`, the catalogue says `{summary}`"
+    entry = ENTRIES[name]
+    command = load_command(name.rsplit(maxsplit=1)[-1], module=name.replace(" ", "_"), entry=entry)
+    described = " ".join((command.help or "").split("\n\n")[0].split()).removesuffix(".")
+    if name in COMMANDS:
+        assert described.startswith(entry.summary), f"cli/{name}.py says `{described}`, the catalogue says `{entry.summary}`"
     assert out.startswith(f"Usage: provision {name} ")
-    assert all(f"  {example}\n" in out for example in examples)
-    options = {word for example in examples for word in example.split() if word.startswith("--")}
+    assert all(f"  {example}\n" in out for example in entry.examples)
+    options = {word for example in entry.examples for word in example.split() if word.startswith("--")}
     assert all(option in out.partition("Examples:")[0] for option in options), f"an example of {name} uses an unknown option"
     assert err == ""
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ENTRIES)
+def test_every_help_says_what_goes_in_and_out_and_what_the_exit_codes_mean(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    leave(*name.split(), "--help")
+    out, entry = capsys.readouterr().out, ENTRIES[name]
+    told = " ".join(out.partition("\n  Reads:")[2].split())
+    codes = {**entry.exits, 2: "bad input or usage"}
+    exits = " ".join(f"{code} {codes[code]}" for code in sorted(codes))
+    assert told.startswith(f"{entry.reads} Writes: {entry.writes} Exit codes: {exits} Examples: ")
+    assert 0 in entry.exits
+    assert max(map(len, out.partition("Examples:")[0].splitlines())) <= 80
+
+
+@pytest.mark.parametrize("name", ENTRIES)
 def test_every_summary_fits_one_line_of_the_list(name: str) -> None:
-    summary, examples = COMMANDS[name]
-    assert len(f"  {name:<10}{summary}") <= 80
-    assert not summary.endswith(".")
-    assert all(example.startswith(f"provision {name}") for example in examples)
+    entry = ENTRIES[name]
+    assert len(f"  {name.removeprefix('matrix '):<10}{entry.summary}") <= (80 if name in COMMANDS else 100)
+    assert not entry.summary.endswith(".")
+    assert entry.examples
+    assert all(example.startswith(f"provision {name}") for example in entry.examples)

@@ -18,8 +18,11 @@ foreign=
 scratch=$(mktemp -d)
 root=$scratch/root
 trap 'rm -rf "$scratch"' EXIT
+# A suite that is newer than this debootstrap has no script yet; since stretch all are the one of sid.
+script=/usr/share/debootstrap/scripts/$suite
+[ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
 # shellcheck disable=SC2086 # one word or none
-debootstrap $foreign --arch="$architecture" --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$root" "$mirror" \
+debootstrap $foreign --arch="$architecture" --variant=minbase --include=python3,python3-venv,ca-certificates "$suite" "$root" "$mirror" "$script" \
     >"$scratch/log" 2>&1 || { tail -n 20 "$scratch/log" >&2; exit 1; }
 if [ -n "$foreign" ]; then
     for package in "$root"/var/cache/apt/archives/*.deb; do

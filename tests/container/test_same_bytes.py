@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.docker, pytest.mark.network]
 
-SUITES = {"bookworm": "3.11", "trixie": "3.13"}
+SUITES = {"bookworm": "3.11", "trixie": "3.13", "forky": "3.14"}
 """The Python of each Debian."""
 
 
