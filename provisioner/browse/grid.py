@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.platforms import PlatformName
+    from provisioner.resolver.problem import Problem
     from provisioner.spec.model import Allowance
 
 LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
@@ -233,20 +234,31 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[GridBuild]:
     return [one for group in sorted(groups, key=lambda group: rank[group[0].component]) for one in group]
 
 
-def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) -> dict[str, str]:
-    """Return the other components (CUDA, cuDNN, Python …) that the resolver chooses for a build if the host states nothing.
+def chosen_beside(matrix: Matrix, builds: Sequence[GridBuild]) -> list[dict[str, str]]:
+    """Return for each build the other components (CUDA, cuDNN, Python …) that the resolver chooses if the host states nothing.
 
-    Empty if the build has no stack.
+    Empty for a build without a stack.
     """
-    platform = build.platforms[0] if build.platforms else LINUX_PLATFORMS[0]
-    problem = join(matrix, open_request(matrix, build.accelerator, Host(platform=platform), platform=platform))  # type: ignore[arg-type]  # a matrix has no others
-    key = Key(name)
-    given = _of(problem.domains.get(key, ()), release, build)
-    search = CompleteSearch(ProblemInstance(problem))
-    try:
-        pins = search.best(given=given, present=[key], without=(*INSTALLED, Relation(name, "gpu"))) if given else None
-    finally:
-        search.close()
+    found: list[dict[str, str]] = [{} for _ in builds]
+    alike: dict[tuple[PlatformName, str], list[int]] = {}
+    for index, one in enumerate(builds):
+        platform = one.build.platforms[0] if one.build.platforms else LINUX_PLATFORMS[0]
+        alike.setdefault((platform, one.build.accelerator), []).append(index)
+    for (platform, accelerator), indexes in alike.items():
+        problem = join(matrix, open_request(matrix, accelerator, Host(platform=platform), platform=platform))  # type: ignore[arg-type]  # a matrix has no others
+        search = CompleteSearch(ProblemInstance(problem))
+        try:
+            for index in indexes:
+                found[index] = _beside(matrix, problem, search, builds[index])
+        finally:
+            search.close()
+    return found
+
+
+def _beside(matrix: Matrix, problem: Problem, search: CompleteSearch, of: GridBuild) -> dict[str, str]:
+    key = Key(of.component)
+    given = _of(problem.domains.get(key, ()), of.release, of.build)
+    pins = search.best(given=given, present=[key], without=(*INSTALLED, Relation(of.component, "gpu"))) if given else None
     found = {one.component: candidate.label for one, candidate in (pins or {}).items() if one != key}
     return {
         name: found[name] for name in matrix.order if name in found and name != "image" and not matrix.components[name].virtual

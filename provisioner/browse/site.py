@@ -22,6 +22,8 @@ from provisioner.host.profile import load_profile, profile_names
 from provisioner.matrix.lint import count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provisioner.browse.grid import Grid
     from provisioner.browse.rows import Data
     from provisioner.browse.summary import Summary
@@ -45,9 +47,9 @@ NOTES = ("failure", "variables", "override", "driver package", "limit")
 """The kinds of named matrix rows that the page `Notes` shows."""
 
 
-def site_files(matrix: Matrix) -> dict[str, bytes]:
-    """Return the content of every file of the site by name; the same matrix gives the same bytes."""
-    data = site_data(matrix)
+def site_files(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> dict[str, bytes]:
+    """Return the content of every file of the site by name; the same matrix gives the same bytes. `told` as in `make_grid`."""
+    data = site_data(matrix, told=told)
     files = {name: (ASSETS / name).read_bytes() for name in ("site.css", *SCRIPTS)}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     files["data.js"] = f"window.MATRIX = {text};\n".encode()
@@ -66,8 +68,8 @@ def _page(data: dict[str, object]) -> str:
     return template.render(pages=pages, scripts=("data.js", *SCRIPTS), about=data["about"], components=data["components"])
 
 
-def site_data(matrix: Matrix) -> Data:
-    """Return the JSON document that the site shows: the rows of the matrix and the grid of verdicts."""
+def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> Data:
+    """Return the JSON document that the site shows: the rows of the matrix and the grid of verdicts; `told` as in `make_grid`."""
     counts = count(matrix)
     citing = citing_index(matrix)
     return {
@@ -91,7 +93,7 @@ def site_data(matrix: Matrix) -> Data:
         "images": [image_data(image) for image in matrix.images],
         "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
         "profiles": _profiles(matrix),
-        "grid": _grid(matrix, make_grid(matrix)),
+        "grid": _grid(matrix, make_grid(matrix, told=told)),
     }
 
 
@@ -141,9 +143,9 @@ def _grid(matrix: Matrix, grid: Grid) -> Data:
                 "build": build.name,
                 "platforms": build.platforms,
                 "accelerator": build.accelerator,
-                "beside": chosen_beside(matrix, name, release=release, build=build),
+                "beside": beside,
             }
-            for name, release, build in grid.builds
+            for (name, release, build), beside in zip(grid.builds, chosen_beside(matrix, grid.builds), strict=True)
         ],
         "codes": [
             without_empty(
