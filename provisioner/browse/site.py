@@ -18,6 +18,7 @@ from provisioner.browse.rows import (
     without_empty,
 )
 from provisioner.browse.summary import newest_first, summaries
+from provisioner.components import COMPONENTS
 from provisioner.host.profile import load_profile, profile_names
 from provisioner.matrix.lint import count
 
@@ -31,17 +32,28 @@ if TYPE_CHECKING:
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "index.html.j2"
-SCRIPTS = ("dom.js", "verdicts.js", "evidence.js", "host.js", "map.js", "catalogue.js", "app.js")
+SCRIPTS = (
+    *("dom.js", "verdicts.js", "evidence.js", "host.js", "map.js", "catalogue.js"),
+    *("ranges.js", "files.js", "judge.js", "mine.js", "app.js"),
+)
 """The scripts in order of their dependencies; plain scripts, because browsers load no modules from `file://`."""
 
 PAGES = (
     ("host", "Host"),
+    ("mine", "My files"),
     ("map", "Heat map"),
     ("components", "Components"),
     ("rules", "Rules"),
     ("sources", "Sources"),
     ("notes", "Notes"),
 )
+
+PARSERS = "parsers.js"
+"""The script with the parsers of TOML and YAML."""
+
+VENDOR = ASSETS / "vendor"
+VENDORED = (("smol-toml.cjs", "TOML"), ("js-yaml.min.js", "jsyaml"))
+"""The files of `VENDOR` as npm has them, smol-toml 1.9.1 and js-yaml 4.1.1, and the name of each in the page."""
 
 NOTES = ("failure", "variables", "override", "driver package", "limit")
 """The kinds of named matrix rows that the page `Notes` shows."""
@@ -53,8 +65,20 @@ def site_files(matrix: Matrix, *, told: Callable[[int, int], None] | None = None
     files = {name: (ASSETS / name).read_bytes() for name in ("site.css", *SCRIPTS)}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     files["data.js"] = f"window.MATRIX = {text};\n".encode()
+    files[PARSERS] = _parsers().encode()
     files["index.html"] = _page(data).encode()
     return dict(sorted(files.items()))
+
+
+def _parsers() -> str:
+    """Return the vendored modules as one script, each with its licence, because a page that is a file loads no modules."""
+    parts = []
+    for file, name in VENDORED:
+        licence = (VENDOR / f"{file.partition('.')[0]}.LICENSE").read_text(encoding="utf-8").strip()
+        code = (VENDOR / file).read_text(encoding="utf-8").strip()
+        head = f"/* {file}\n\n{licence}\n*/\nconst {name} = (() => {{\nconst module = {{ exports: {{}} }};\n"
+        parts.append(f"{head}((module, exports) => {{\n{code}\n}})(module, module.exports);\nreturn module.exports;\n}})();\n")
+    return '"use strict";\n' + "".join(parts)
 
 
 def _page(data: dict[str, object]) -> str:
@@ -65,7 +89,7 @@ def _page(data: dict[str, object]) -> str:
     )
     pages = [{"route": route, "title": title} for route, title in PAGES]
     template = environment.get_template(TEMPLATE)
-    return template.render(pages=pages, scripts=("data.js", *SCRIPTS), about=data["about"], components=data["components"])
+    return template.render(pages=pages, scripts=("data.js", PARSERS, *SCRIPTS), about=data["about"], components=data["components"])
 
 
 def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> Data:
@@ -93,6 +117,7 @@ def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None)
         "images": [image_data(image) for image in matrix.images],
         "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
         "profiles": _profiles(matrix),
+        "mine": {"shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver)},
         "grid": _grid(matrix, make_grid(matrix, told=told)),
     }
 
