@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.browse.grid import chosen_beside, documented_kernels, make_grid
+from provisioner.browse.macs import mac_grid
 from provisioner.browse.rows import (
     citation_data,
     citing_index,
     gpu_data,
     image_data,
     named_rows,
+    needs_data,
+    package_data,
     release_data,
     rule_data,
     without_empty,
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from provisioner.browse.grid import Grid
+    from provisioner.browse.macs import MacGrid
     from provisioner.browse.rows import Data
     from provisioner.browse.summary import Summary
     from provisioner.matrix.model import Matrix
@@ -33,8 +37,8 @@ if TYPE_CHECKING:
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "index.html.j2"
 SCRIPTS = (
-    *("dom.js", "verdicts.js", "evidence.js", "host.js", "map.js", "catalogue.js"),
-    *("ranges.js", "files.js", "judge.js", "mine.js", "app.js"),
+    *("dom.js", "verdicts.js", "evidence.js", "host.js", "map.js", "catalogue.js", "search.js"),
+    *("platforms.js", "ranges.js", "files.js", "judge.js", "mine.js", "app.js"),
 )
 """The scripts in order of their dependencies; plain scripts, because browsers load no modules from `file://`."""
 
@@ -42,7 +46,10 @@ PAGES = (
     ("host", "Host"),
     ("mine", "My files"),
     ("map", "Heat map"),
+    ("rocm", "ROCm"),
+    ("macs", "Macs"),
     ("components", "Components"),
+    ("packages", "Packages"),
     ("rules", "Rules"),
     ("sources", "Sources"),
     ("notes", "Notes"),
@@ -113,11 +120,13 @@ def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None)
             )
             for branch in matrix.branches
         ],
+        "packages": package_data(matrix),
         "gpus": [gpu_data(gpu) for gpu in matrix.gpus],
         "images": [image_data(image) for image in matrix.images],
         "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
         "profiles": _profiles(matrix),
         "mine": {"shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver)},
+        "macs": _macs(mac_grid(matrix)),
         "grid": _grid(matrix, make_grid(matrix, told=told)),
     }
 
@@ -150,6 +159,26 @@ def _profiles(matrix: Matrix) -> list[Data]:
         if gpus and gpus[0].name in known:
             found.append({"name": name, "gpu": gpus[0].name, "platform": profile.host.platform, "is": profile.description})
     return found
+
+
+def _macs(grid: MacGrid) -> Data:
+    return {
+        "macs": [{"platform": one.platform, "macos": one.macos, "gpu": one.gpu} for one in grid.macs],
+        "builds": [
+            {
+                "component": name,
+                "release": str(release.version),
+                "build": build.name,
+                "accelerator": build.accelerator,
+                "compiled": build.compiled,
+                "platforms": build.platforms,
+                "needs": needs_data(build.requires),
+            }
+            for name, release, build in grid.builds
+        ],
+        "refusals": [[str(group) for group in groups] for groups in grid.refusals],
+        "table": grid.table,
+    }
 
 
 def _grid(matrix: Matrix, grid: Grid) -> Data:

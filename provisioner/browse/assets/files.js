@@ -68,11 +68,14 @@ Site.readNodes = (nodes) => {
       const parts = [labels[`nvidia.com/cuda.${stem}.major`], labels[`nvidia.com/cuda.${stem}.minor`], labels[`nvidia.com/cuda.${stem}.${stem === "driver" ? "rev" : "revision"}`]].filter(Boolean);
       return parts.length ? [parts.join(".")] : [];
     })[0];
-    if (version) facts.driver = { version };
+    if (/^\d+\./.test(version || "")) facts.driver = { version };
     const product = labels["nvidia.com/gpu.product"];
     const target = labels["nvidia.com/gpu.compute.major"] ? `${labels["nvidia.com/gpu.compute.major"]}.${labels["nvidia.com/gpu.compute.minor"] || "0"}` : "";
     if (product || target) facts.gpus = [{ ...(product ? { name: product.replace(/-/g, " ") } : {}), ...(target ? { compute_capability: target } : {}), count: labels["nvidia.com/gpu.count"] || "1" }];
-    else if (anyGpu && !isGpu(labels, status)) facts.gpus = [];
+    const [amount, labelled] = [Number(Site.asText(Site.asTable(status.capacity)["nvidia.com/gpu"])), Number(labels["nvidia.com/gpu.count"])];
+    const isShared = !["", "none", undefined].includes(labels["nvidia.com/gpu.sharing-strategy"]) || !["", "single", undefined].includes(labels["nvidia.com/mig.strategy"]);
+    if (facts.gpus && amount > labelled && !isShared) facts.gpus.push({ name: "a GPU that no label describes", count: String(amount - labelled) });
+    else if (!facts.gpus && anyGpu && !isGpu(labels, status)) facts.gpus = [];
     return { name, count: 1, facts };
   });
 };

@@ -88,7 +88,7 @@ Site.judgeGpus = (stack, facts, { no, ask }) => {
   if (!isCuda) ask("driver", `this page compares drivers of NVIDIA only, not those of ${stack.accelerator}`);
   if (stack.basis === "forward-compat") ask("driver", "the stack runs by forward compatibility, which depends on what the image holds");
   const version = Site.asText(driver.version);
-  if (isCuda && !version) ask("driver", "the host states no driver: which one can be installed depends on its kernel, headers and Secure Boot");
+  if (isCuda && !version && gpus.length) ask("driver", "the host states no driver: which one can be installed depends on its kernel, headers and Secure Boot");
   if (!isCuda || !version) return;
   if (kind !== "nvidia") { no("driver", `the stack needs a driver of NVIDIA, the host has ${kind}`); return; }
   if (!Site.release("driver", version)) ask("driver", `driver ${version} is not in the matrix`);

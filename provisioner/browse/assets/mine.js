@@ -72,7 +72,7 @@ Site.tellMine = (holder, again) => {
     if (judged.length > 1) parts.push(...Site.tellFleet(lock, judged));
   } else if (hosts.length) parts.push(Site.element("p", {}, "Add a lock to see which of these hosts it runs on."));
   if (locks.length > 1) parts.push(...Site.tellPair(again));
-  holder.replaceChildren(...parts.flat(3));
+  holder.replaceChildren(...parts.flat(3).filter(Boolean));
   if (locks.length || hosts.length || problems.length) Site.announce(holder.textContent.slice(0, 300));
 };
 
@@ -91,7 +91,7 @@ Site.tellReasons = (judged) => {
   const item = (one) => Site.element("li", {}, Site.element("span", { class: "badge" }, one.layer), one.rule ? Site.link(Site.route("rules", one.rule), one.text) : one.text);
   const unique = (rows) => [...new Map(rows.map((one) => [`${one.layer} ${one.text}`, one])).values()];
   return [judged.against.length ? Site.element("ul", { class: "found reasons" }, unique(judged.against).map(item)) : null,
-    judged.open.length ? [Site.element("p", { class: "soft" }, "Left open:"), Site.element("ul", { class: "found reasons" }, unique(judged.open).map(item))] : null].flat();
+    judged.open.length ? [Site.element("p", { class: "soft" }, "Left open:"), Site.element("ul", { class: "found reasons" }, unique(judged.open).map(item))] : null].flat().filter(Boolean);
 };
 
 /* From the top: what was asked for rests on what is below. The layer that limits is the one whose need decides which hosts remain. */
