@@ -346,7 +346,9 @@ class _Column:
             return (self._grid.code(self._cell(base, framework, build)),)
         known = self._decided.without_driver
         if base not in known:
-            known[base] = self._refusal(framework, without=(*self._ignored(framework, build), *self._shapes.groups_on_drivers()))
+            known[base] = self._refusal(
+                framework, without=(*self._ignored(framework, build), *self._shapes.groups_on_drivers())
+            )
         refused = known[base]
         if refused is not None:
             return (self._grid.code(refused),) * len(self._drivers)

@@ -96,7 +96,9 @@ def _page(data: dict[str, object]) -> str:
     )
     pages = [{"route": route, "title": title} for route, title in PAGES]
     template = environment.get_template(TEMPLATE)
-    return template.render(pages=pages, scripts=("data.js", PARSERS, *SCRIPTS), about=data["about"], components=data["components"])
+    return template.render(
+        pages=pages, scripts=("data.js", PARSERS, *SCRIPTS), about=data["about"], components=data["components"]
+    )
 
 
 def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> Data:

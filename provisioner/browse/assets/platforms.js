@@ -19,7 +19,7 @@ Site.pages.rocm = (_, query) => {
   };
   for (const control of [gpu, framework, latest]) control.addEventListener("change", () => show(false));
   show(true);
-  const used = ["n", "u", "x"];
+  const used = ["n", "o", "u", "x"];
   return [Site.element("h1", {}, "ROCm: framework × GPU of AMD"),
     Site.element("p", { class: "soft" }, "The amdgpu driver is left open, and chosen by the solver. Walk the map with the arrow keys; Enter opens the evidence of a cell."),
     Site.element("div", { class: "controls", role: "group", "aria-label": "What the map shows" }, Site.field("rocm-gpu", "GPU", gpu), Site.field("rocm-framework", "Framework", framework),
@@ -62,7 +62,8 @@ Site.pages.macs = (_, query) => {
       return Site.element("td", { class: `cell ${verdict === -1 ? "n" : "x"}`, title: why }, verdict === -1 ? "✓" : "×", Site.element("span", { class: "quiet" }, ` ${why}`));
     };
     const text = `${Site.title(framework.value)} on ${word(chosen)}, by release of macOS`;
-    const newest = rows.find((row) => table[columns[0].index][row.index] === -1);
+    const running = rows.filter((row) => table[columns[0].index][row.index] === -1);
+    const newest = running.find((row) => row.accelerator !== "cpu") || running[0];
     holder.replaceChildren(
       newest ? Site.element("p", { class: "verdict" }, Site.mark("n"), `${Site.title(newest.component)} ${newest.release} (${newest.build}) is the newest that runs on ${short(chosen)} with macOS ${columns[0].macos}.`)
         : Site.element("p", { class: "verdict no" }, Site.mark("x"), `No ${Site.title(framework.value)} of this matrix runs on ${short(chosen)} with macOS ${columns[0].macos}.`),
