@@ -54,7 +54,7 @@ class MacBuild(NamedTuple):
 
 
 class MacGrid(Struct):
-    """The verdicts as indexes: `table[mac][build]` is an index of `refusals`, -1 if the build runs, -2 if it is for another Mac.
+    """The verdicts as indexes: `table[mac][build]` is an index of `refusals`, `RUNS`, or `OTHER` (for another Mac).
 
     A refusal is the groups of a minimal conflict.
     """
@@ -94,7 +94,7 @@ def _systems(matrix: Matrix, platform: PlatformName) -> list[str]:
     for release in sorted(component.releases if component is not None else (), key=lambda one: one.version):
         if not release.platforms or platform in release.platforms:
             parts = release.version.release
-            newest[parts[:2] if parts[0] == 10 else parts[:1]] = str(release.version)  # noqa: PLR2004 - 10.x were yearly releases
+            newest[parts[:2] if parts[0] == 10 else parts[:1]] = str(release.version)
     return [newest[series] for series in sorted(newest, reverse=True)]
 
 
@@ -105,7 +105,7 @@ def _decide(matrix: Matrix, grid: MacGrid, row: list[int], accelerator: Accelera
     host = Host(platform=mac.platform, os=OperatingSystem(id="macos", version=mac.macos), gpus=gpus)  # type: ignore[arg-type]  # MACS names platforms
     policy = Policy(allow=("minor-version",))
     spec = Spec(target=TargetSpec(platform=mac.platform), accelerator=accelerator, policy=policy, runs="host")  # type: ignore[arg-type]  # likewise
-    problem = join(matrix, Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=mac.platform))  # type: ignore[arg-type]  # likewise
+    problem = join(matrix, Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=mac.platform))
     instance = ProblemInstance(problem)
     search = CompleteSearch(instance)
     try:

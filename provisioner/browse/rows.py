@@ -132,10 +132,14 @@ def package_data(matrix: Matrix) -> list[Data]:
     found: dict[str, list[Data]] = {name: [] for name in COMPONENT_OF_DISTRIBUTION}
     for known in matrix.distributions:
         rows = found.setdefault(known.name, [])
-        facts = {"compiled against": known.compiled_against, "versions": known.versions, "on a GPU use": known.gpu_twin}
+        facts: Data = {"compiled against": known.compiled_against, "versions": known.versions, "on a GPU use": known.gpu_twin}
         rows.append(without_empty({"title": "What its metadata does not say", **facts, "sources": known.source}))
         for implied in known.implies:
-            needs = {"needs": needs_data(implied.require), "packages": implied.packages, "brings": needs_data(implied.brings)}
+            needs: Data = {
+                "needs": needs_data(implied.require),
+                "packages": implied.packages,
+                "brings": needs_data(implied.brings),
+            }
             title = f"Version {implied.versions}" if implied.versions else "Every version"
             rows.append(without_empty({"title": title, **needs, "because": implied.because, "sources": implied.source}))
     for wheel in matrix.wheels:

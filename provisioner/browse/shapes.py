@@ -1,24 +1,23 @@
 """Reduce a cell of the heat map to what its verdict depends on, so that equal cells are decided once.
 
-The shape of a candidate is its requirements, each with its group and the candidates that it allows. A requirement on a component
-of which the request leaves a single value, such as the GPU, is a part of the shape only if that value does not meet it. What a
-driver does to a build is told apart from the build: the effect of a driver is which requirements on drivers it does not meet, and
-which it meets by less than native support. Builds with equal shapes, down to all that they can reach, have equal verdicts under
-drivers with equal effects on what they reach, on whatever GPU and platform that is.
+The shape of a candidate is its requirements, each with its group and the candidates that it allows. A requirement on
+a component of which the request leaves a single value, such as the GPU, is a part of the shape only if that value does not meet
+it. What a driver does to a build is told apart from the build: the effect of a driver is which requirements on drivers it does not meet,
+and which it meets by less than native support. Builds with equal shapes, down to all that they can reach, have equal verdicts
+under drivers with equal effects on what they reach, on whatever GPU and platform that is.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from provisioner.resolver.requirement import Key
 from provisioner.resolver.rules.drivers import RunsCuda
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
     from provisioner.grounds.requirement import Group
-    from provisioner.resolver.requirement import Candidate, Requirement
+    from provisioner.resolver.requirement import Candidate, Key, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
 
 
@@ -128,11 +127,10 @@ class Shapes:
         """Return what a driver does to the requirements on drivers that were read: a set of refusals and relaxations."""
         effect = 0
         for number, requirement in self._on_drivers.items():
-            is_cuda = isinstance(requirement.test, RunsCuda)
-            way = requirement.test.basis(driver.version) if isinstance(requirement.test, RunsCuda) else ""
+            way = requirement.test.basis(driver.version) if isinstance(requirement.test, RunsCuda) else "native"
             if driver not in self._instance.allowed(requirement):
                 way = "refused"
-            elif not is_cuda or way == "native":
+            elif way == "native":
                 continue
             bit = self._numbers.number((number, way))
             self._users.setdefault(number, []).append(bit)

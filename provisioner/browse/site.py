@@ -83,6 +83,7 @@ def _parsers() -> str:
     for file, name in VENDORED:
         licence = (VENDOR / f"{file.partition('.')[0]}.LICENSE").read_text(encoding="utf-8").strip()
         code = (VENDOR / file).read_text(encoding="utf-8").strip()
+        # A module of its own for each: smol-toml is CommonJS, js-yaml one script for every kind of loader.
         head = f"/* {file}\n\n{licence}\n*/\nconst {name} = (() => {{\nconst module = {{ exports: {{}} }};\n"
         parts.append(f"{head}((module, exports) => {{\n{code}\n}})(module, module.exports);\nreturn module.exports;\n}})();\n")
     return '"use strict";\n' + "".join(parts)
@@ -102,7 +103,7 @@ def _page(data: dict[str, object]) -> str:
 
 
 def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> Data:
-    """Return the JSON document that the site shows: the rows of the matrix and the grid of verdicts; `told` as in `make_grid`."""
+    """Return the JSON document that the site shows: the rows of the matrix and all verdicts; `told` as in `make_grid`."""
     counts = count(matrix)
     citing = citing_index(matrix)
     return {

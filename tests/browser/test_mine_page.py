@@ -191,7 +191,8 @@ def test_a_file_that_is_dropped(visitor: Visit) -> None:
     page = visitor.open("mine")
     text = lock_of("cuda11").read_text(encoding="utf-8")
     drop = """text => { const data = new DataTransfer(); data.items.add(new File([text], 'pylock.a.toml'));
-      document.getElementById('mine-drop').dispatchEvent(new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true })); }"""
+      const event = new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true });
+      document.getElementById('mine-drop').dispatchEvent(event); }"""
     page.evaluate(drop, text)
     page.wait_for_selector(".layers")
     assert "pylock.a.toml" in page.locator("#mine-result h2").first.inner_text()
@@ -199,7 +200,7 @@ def test_a_file_that_is_dropped(visitor: Visit) -> None:
 
 def test_hostile_files_are_text(visitor: Visit) -> None:
     page = visitor.open("mine")
-    lock = f'''
+    lock = f"""
 [[packages]]
 name = "{HOSTILE}"
 version = "{HOSTILE}"
@@ -216,8 +217,9 @@ constructor = "1"
 [tool.provision.platforms.host-requirements]
 driver = "{HOSTILE}"
 __proto__ = "1"
-'''
-    host = f'platform: linux/amd64\ngpus: [{{name: "{HOSTILE}", compute_capability: "{HOSTILE}"}}]\ndriver: {{version: "{HOSTILE}"}}\n'
+"""
+    gpus = f'gpus: [{{name: "{HOSTILE}", compute_capability: "{HOSTILE}"}}]'
+    host = f'platform: linux/amd64\n{gpus}\ndriver: {{version: "{HOSTILE}"}}\n'
     files = [(f"{HOSTILE}.toml", lock), ("a.yaml", host), ("b.toml", f"x = {HOSTILE}"), ("c.json", "{"), ("d.yaml", "&a [*a]")]
     choose(page, *({"name": name, "mimeType": "text/plain", "buffer": text.encode()} for name, text in files))
     assert page.locator("#mine-result img").count() == 0

@@ -1,4 +1,4 @@
-"""Cells are shared only where their verdicts are the same: what a verdict depends on is in the shape, what it does not is not."""
+"""Cells are shared only where their verdicts are the same: a shape has what a verdict depends on, and nothing else."""
 
 from __future__ import annotations
 
