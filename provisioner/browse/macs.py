@@ -40,7 +40,7 @@ No driver for macOS runs GPUs newer than Pascal (6.1; rule web-driver-ends-befor
 class Mac(Struct, frozen=True, kw_only=True):
     """A kind of Mac with a release of macOS; `gpu` is the compute capability of a GPU of NVIDIA, "" without one."""
 
-    platform: str
+    platform: PlatformName
     macos: str
     gpu: str
 
@@ -102,9 +102,9 @@ def _decide(matrix: Matrix, grid: MacGrid, row: list[int], accelerator: Accelera
     """Set the verdicts of the builds for an accelerator on the last Mac of the grid."""
     mac = grid.macs[-1]
     gpus = (HostGpu.of_target(mac.gpu),) if mac.gpu else None
-    host = Host(platform=mac.platform, os=OperatingSystem(id="macos", version=mac.macos), gpus=gpus)  # type: ignore[arg-type]  # MACS names platforms
+    host = Host(platform=mac.platform, os=OperatingSystem(id="macos", version=mac.macos), gpus=gpus)
     policy = Policy(allow=("minor-version",))
-    spec = Spec(target=TargetSpec(platform=mac.platform), accelerator=accelerator, policy=policy, runs="host")  # type: ignore[arg-type]  # likewise
+    spec = Spec(target=TargetSpec(platform=mac.platform), accelerator=accelerator, policy=policy, runs="host")
     problem = join(matrix, Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=mac.platform))
     instance = ProblemInstance(problem)
     search = CompleteSearch(instance)

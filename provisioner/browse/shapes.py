@@ -2,9 +2,9 @@
 
 The shape of a candidate is its requirements, each with its group and the candidates that it allows. A requirement on
 a component of which the request leaves a single value, such as the GPU, is a part of the shape only if that value does not meet
-it. What a driver does to a build is told apart from the build: the effect of a driver is which requirements on drivers it does not meet,
-and which it meets by less than native support. Builds with equal shapes, down to all that they can reach, have equal verdicts
-under drivers with equal effects on what they reach, on whatever GPU and platform that is.
+it. What a driver does to a build is told apart from the build: the effect of a driver is which requirements on drivers it does
+not meet, and which it meets by less than native support. Builds with equal shapes, down to all that they can reach, have equal
+verdicts under drivers with equal effects on what they reach, on whatever GPU and platform that is.
 """
 
 from __future__ import annotations
