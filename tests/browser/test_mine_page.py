@@ -220,12 +220,14 @@ __proto__ = "1"
 """
     gpus = f'gpus: [{{name: "{HOSTILE}", compute_capability: "{HOSTILE}"}}]'
     host = f'platform: linux/amd64\n{gpus}\ndriver: {{version: "{HOSTILE}"}}\n'
-    files = [(f"{HOSTILE}.toml", lock), ("a.yaml", host), ("b.toml", f"x = {HOSTILE}"), ("c.json", "{"), ("d.yaml", "&a [*a]")]
+    files = [(f"{HOSTILE}.toml", lock), ("a.yaml", host), ("b.toml", f"x = {HOSTILE}"), ("c.json", "{")]
+    bomb = "a: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 12)}]\n" for n in range(1, 12))
+    files += [("d.yaml", "platform: &a {gpus: *a}"), ("e.yaml", f"platform: linux/amd64\n{bomb}")]
     choose(page, *({"name": name, "mimeType": "text/plain", "buffer": text.encode()} for name, text in files))
     assert page.locator("#mine-result img").count() == 0
     assert HOSTILE in page.locator("#mine-result").inner_text()
     assert page.locator("#mine-verdict").inner_text().startswith("?")
-    assert page.locator(".problem").count() == 3
+    assert page.locator(".problem").count() == 4
 
 
 def test_the_page_may_connect_to_nothing(visitor: Visit) -> None:

@@ -10,19 +10,33 @@ Site.readFile = (name, text) => {
   if (lower.endsWith(".toml")) return { locks: [Site.readLock(name, TOML.parse(text))], hosts: [] };
   if (lower.endsWith(".csv")) return { locks: [], hosts: Site.readTable(text) };
   const data = lower.endsWith(".json") ? JSON.parse(text) : jsyaml.load(text, { schema: jsyaml.FAILSAFE_SCHEMA });
+  Site.measure(data);
   return { locks: [], hosts: Site.readHosts(name, data) };
+};
+
+/* Refuses a document that refers to itself, or whose aliases make it large or deep: YAML can say both in a few lines. */
+Site.measure = (data) => {
+  let left = 4e6;
+  const walk = (value, depth) => {
+    left -= 1;
+    if (left < 0 || depth > 60) throw new Error("it refers to itself, or is too large");
+    if (value !== null && typeof value === "object") for (const one of Object.values(value)) walk(one, depth + 1);
+  };
+  walk(data, 0);
 };
 
 Site.isTable = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 Site.asText = (value) => (value === undefined || value === null || typeof value === "object" ? "" : String(value));
 Site.asTable = (value) => (Site.isTable(value) ? value : {});
+/* Entries as a table in which a key such as `constructor` is a key like any other. */
+Site.tableOf = (entries) => Object.assign(Object.create(null), Object.fromEntries(entries));
 Site.asList = (value) => (Array.isArray(value) ? value : []);
 
 Site.readLock = (name, data) => {
   const own = Site.asTable(Site.asTable(data.tool).provision);
   const platforms = Site.asList(own.platforms).filter(Site.isTable);
   if (!platforms.length) throw new Error("it has no table tool.provision: it is no lock that `provision solve` wrote");
-  const texts = (table) => Object.fromEntries(Object.entries(Site.asTable(table)).map(([key, value]) => [key, Site.asText(value)]));
+  const texts = (table) => Site.tableOf(Object.entries(Site.asTable(table)).map(([key, value]) => [key, Site.asText(value)]));
   return {
     name, digest: Site.asText(own["matrix-digest"]),
     packages: new Map(Site.asList(data.packages).filter(Site.isTable).map((one) => [Site.asText(one.name), Site.asText(one.version)])),
@@ -30,7 +44,7 @@ Site.readLock = (name, data) => {
       platform: Site.asText(one.platform), accelerator: Site.asText(one.accelerator), runs: Site.asText(one.runs), basis: Site.asText(one.basis),
       unverified: Site.asList(one.unverified).map(Site.asText), archList: Site.asList(one["arch-list"]).map(Site.asText),
       stack: texts(one.stack), needs: texts(one["host-requirements"]), environment: texts(one.environment),
-      reasons: Object.fromEntries(Site.asList(one["host-reasons"]).filter(Site.isTable).map((row) => [Site.asText(row.fact), Site.asList(row.reasons).filter(Site.isTable)])),
+      reasons: Site.tableOf(Site.asList(one["host-reasons"]).filter(Site.isTable).map((row) => [Site.asText(row.fact), Site.asList(row.reasons).filter(Site.isTable)])),
     })),
   };
 };
@@ -41,7 +55,7 @@ Site.readHosts = (name, data) => {
   const items = Array.isArray(data) ? data : [data];
   return items.map((item, index) => {
     if (!Site.isTable(item)) throw new Error("it is neither a host profile nor a list of them");
-    const facts = Site.isTable(item.host) ? item.host : Object.fromEntries(Object.entries(item).filter(([key]) => key !== "name" && key !== "count"));
+    const facts = Site.tableOf(Object.entries(Site.isTable(item.host) ? item.host : item).filter(([key]) => Site.isTable(item.host) || !["name", "count"].includes(key)));
     const known = ["platform", "gpus", "driver", "os", "kernel"];
     if (!known.some((key) => key in facts)) throw new Error(`it states none of ${known.join(", ")}: it is no host profile`);
     return { name: Site.asText(item.name) || (items.length > 1 ? `${name} ${index + 1}` : name), count: Site.count(item.count), facts };
