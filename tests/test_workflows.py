@@ -17,6 +17,7 @@ from provisioner.cli.app import main
 ROOT = Path(__file__).parent.parent
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 MATRIX = ROOT / ".github/workflows/matrix.yml"
+SITE = ROOT / ".github/workflows/site.yml"
 
 
 def steps(path: Path) -> list[dict[str, Any]]:
@@ -51,6 +52,17 @@ def test_a_workflow_uses_actions_of_a_stated_commit_and_scripts_that_parse(path:
 
 def test_the_workflow_of_the_matrix_refreshes_audits_and_checks() -> None:
     assert [words[1:3] for words in commands(MATRIX)] == [["matrix", "refresh"], ["matrix", "audit"], ["matrix", "check"]]
+
+
+def test_the_workflow_of_the_site_builds_it_twice_and_only_its_last_job_may_publish() -> None:
+    assert [words[1:3] for words in commands(SITE)] == [["matrix", "site"], ["matrix", "site"]]
+    content = YAML(typ="safe").load(SITE.read_text(encoding="utf-8"))
+    assert content["permissions"] == {"contents": "read"}
+    assert {name: job.get("permissions") for name, job in content["jobs"].items()} == {
+        "build": None,
+        "publish": {"pages": "write", "id-token": "write"},
+    }
+    assert "secrets." not in SITE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)

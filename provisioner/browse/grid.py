@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct, field
 
 from provisioner.accelerators import accelerator_of_target
+from provisioner.browse.shapes import Numbers, Shapes
 from provisioner.browse.stacks import LABEL, frameworks, with_cuda_compat
 from provisioner.grounds.requirement import Relation
 from provisioner.host.model import Driver, Host, HostGpu
@@ -29,12 +30,14 @@ from provisioner.spec.model import Policy, Spec, TargetSpec
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from provisioner.accelerators import AcceleratorName
+    from provisioner.browse.shapes import Reach
     from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.platforms import PlatformName
+    from provisioner.resolver.problem import Problem
     from provisioner.spec.model import Allowance
 
 LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
@@ -189,17 +192,25 @@ class Grid(Struct):
         return self.rows.index(row)
 
 
-def make_grid(matrix: Matrix, platforms: Sequence[PlatformName] = LINUX_PLATFORMS) -> Grid:
-    """Return the grid with the verdict of every framework build on every kind of GPU under every driver branch."""
+def make_grid(
+    matrix: Matrix, platforms: Sequence[PlatformName] = LINUX_PLATFORMS, *, told: Callable[[int, int], None] | None = None
+) -> Grid:
+    """Return the grid with the verdict of every framework build on every kind of GPU under every driver branch.
+
+    `told` is called with the number of kinds of GPUs that are decided, and with the number of all of them.
+    """
     grid = Grid(drivers=newest_of_branches(matrix), devices=devices(matrix))
     grid.builds.extend(_builds(matrix, grid.devices))
-    for platform in platforms:
-        decided: dict[tuple[str, tuple[bool, ...]], list[int]] = {}
-        for device in grid.devices:
+    decided = Decided()
+    for index, platform in enumerate(platforms):
+        rows: dict[tuple[str, tuple[bool, ...]], list[int]] = {}
+        for number, device in enumerate(grid.devices, start=index * len(grid.devices)):
             equal = (device.target, _market(matrix, device))
-            if equal not in decided:
-                decided[equal] = _Column(matrix, grid, device, platform).row_indexes()
-            grid.table.setdefault(platform, []).append(decided[equal])
+            if equal not in rows:
+                rows[equal] = _Column(matrix, grid, device, platform=platform, decided=decided).row_indexes()
+            grid.table.setdefault(platform, []).append(rows[equal])
+            if told is not None:
+                told(number + 1, len(platforms) * len(grid.devices))
     return grid
 
 
@@ -223,20 +234,31 @@ def _builds(matrix: Matrix, known: Sequence[Device]) -> list[GridBuild]:
     return [one for group in sorted(groups, key=lambda group: rank[group[0].component]) for one in group]
 
 
-def chosen_beside(matrix: Matrix, name: str, *, release: Release, build: Build) -> dict[str, str]:
-    """Return the other components (CUDA, cuDNN, Python …) that the resolver chooses for a build if the host states nothing.
+def chosen_beside(matrix: Matrix, builds: Sequence[GridBuild]) -> list[dict[str, str]]:
+    """Return for each build the other components (CUDA, cuDNN, Python …) that the resolver chooses if the host states nothing.
 
-    Empty if the build has no stack.
+    Empty for a build without a stack.
     """
-    platform = build.platforms[0] if build.platforms else LINUX_PLATFORMS[0]
-    problem = join(matrix, open_request(matrix, build.accelerator, Host(platform=platform), platform=platform))  # type: ignore[arg-type]  # a matrix has no others
-    key = Key(name)
-    given = _of(problem.domains.get(key, ()), release, build)
-    search = CompleteSearch(ProblemInstance(problem))
-    try:
-        pins = search.best(given=given, present=[key], without=(*INSTALLED, Relation(name, "gpu"))) if given else None
-    finally:
-        search.close()
+    found: list[dict[str, str]] = [{} for _ in builds]
+    alike: dict[tuple[PlatformName, str], list[int]] = {}
+    for index, one in enumerate(builds):
+        platform = one.build.platforms[0] if one.build.platforms else LINUX_PLATFORMS[0]
+        alike.setdefault((platform, one.build.accelerator), []).append(index)
+    for (platform, accelerator), indexes in alike.items():
+        problem = join(matrix, open_request(matrix, accelerator, Host(platform=platform), platform=platform))  # type: ignore[arg-type]  # a matrix has no others
+        search = CompleteSearch(ProblemInstance(problem))
+        try:
+            for index in indexes:
+                found[index] = _beside(matrix, problem, search, builds[index])
+        finally:
+            search.close()
+    return found
+
+
+def _beside(matrix: Matrix, problem: Problem, search: CompleteSearch, of: GridBuild) -> dict[str, str]:
+    key = Key(of.component)
+    given = _of(problem.domains.get(key, ()), of.release, of.build)
+    pins = search.best(given=given, present=[key], without=(*INSTALLED, Relation(of.component, "gpu"))) if given else None
     found = {one.component: candidate.label for one, candidate in (pins or {}).items() if one != key}
     return {
         name: found[name] for name in matrix.order if name in found and name != "image" and not matrix.components[name].virtual
@@ -262,83 +284,123 @@ def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
     return (device.kind == "datacenter", *(guard.allows(kind) for guard in guards))
 
 
-def _leaves(matrix: Matrix) -> frozenset[str]:
-    """Return the components that require nothing of others, such as Python, and so do not affect verdicts about drivers."""
-    binding = {rule.when.component for rule in matrix.rules}
-    for name, component in matrix.components.items():
-        if any(one.requires or one.driver or any(build.requires for build in one.builds) for one in component.releases):
-            binding.add(name)
-    return frozenset(matrix.components) - binding - {"driver", "gpu", "kernel"}
+class Decided(Struct):
+    """The verdicts that are decided, by what they depend on (see `provisioner.browse.shapes`).
 
-
-class _Signature(NamedTuple):
-    """The properties of a build that determine its verdicts under all drivers.
-
-    `first` is the verdict without a given driver; `requirements` are those of the build, without those on `_leaves`.
+    `without_driver` has the refusals of builds that no driver can change, and None for other builds; `drivers` has those of
+    drivers that no build can change.
     """
 
-    component: str
-    first: Code
-    requirements: tuple[tuple[Key, str], ...]
+    numbers: Numbers = field(default_factory=Numbers)
+    without_driver: dict[tuple[object, ...], Code | None] = field(default_factory=dict)
+    drivers: dict[tuple[object, ...], Code | None] = field(default_factory=dict)
+    cells: dict[tuple[object, ...], Code] = field(default_factory=dict)
 
 
 class _Column:
     """Decides the verdicts of all builds on one kind of GPU with one incremental search."""
 
-    def __init__(self, matrix: Matrix, grid: Grid, device: Device, platform: PlatformName) -> None:
+    def __init__(self, matrix: Matrix, grid: Grid, device: Device, *, platform: PlatformName, decided: Decided) -> None:
         self._grid = grid
         self._device = device
         self._platform = platform
+        self._decided = decided
         self._problem = join(matrix, request_for(matrix, device, platform))
         self._instance = ProblemInstance(self._problem)
         self._search = CompleteSearch(self._instance)
-        drivers = {one.version: one for one in self._problem.domains.get(Key("driver", LABEL), ())}
+        driver = Key("driver", LABEL)
+        drivers = {one.version: one for one in self._problem.domains.get(driver, ())}
         self._drivers = [] if device.is_amd else [drivers[version] for version in grid.drivers]
+        subject = [Key(name) for name in frameworks(matrix)]
+        self._shapes = Shapes(self._instance, decided.numbers, driver=driver, subject=subject, ignored=INSTALLED)
         self._known: dict[frozenset[Group], tuple[Group, ...]] = {}
-        self._rows: dict[_Signature, int] = {}
-        self._leaves = _leaves(matrix)
         self._bases: dict[tuple[Candidate, Candidate], str] = {}
 
     def row_indexes(self) -> list[int]:
         """Return the index of a row for each build of the grid, -1 for builds of other platforms."""
+        found = [self._candidate(*one) for one in self._grid.builds]
+        for candidate in (*found, *self._drivers):
+            if candidate is not None:
+                self._shapes.reach(candidate)  # the effects of drivers are known when all requirements on drivers are read
+        effects = [self._shapes.effect(driver) for driver in self._drivers]
         try:
-            return [self._row_index(*one) for one in self._grid.builds]
+            return [-1 if one is None else self._grid.row(self._row(one, effects)) for one in found]
         finally:
             self._search.close()
 
-    def _row_index(self, component: str, release: Release, build: Build) -> int:
+    def _candidate(self, component: str, release: Release, build: Build) -> ReleaseCandidate | None:
+        """Return the candidate of a build; None if the build is not for the platform."""
         if build.platforms and self._platform not in build.platforms:
-            return -1
-        found = _of(self._problem.domains.get(Key(component), ()), release, build)
-        if not found:
-            return -1
-        candidate = found[0]
-        first = self._code(candidate, build)
-        if not self._drivers or first.letter == REFUSED:
-            return self._grid.row((self._grid.code(first),) * max(1, len(self._drivers)))
-        signature = self._signature(candidate, first)
-        if signature not in self._rows:
-            cells = (self._code(candidate, build, driver) for driver in self._drivers)
-            self._rows[signature] = self._grid.row(tuple(self._grid.code(cell) for cell in cells))
-        return self._rows[signature]
+            return None
+        return next(iter(_of(self._problem.domains.get(Key(component), ()), release, build)), None)
 
-    def _signature(self, candidate: Candidate, first: Code) -> _Signature:
-        """Return the signature of a build; builds with equal signatures have the same row. `first` as in `_Signature`."""
-        wanted = self._instance.requirements(candidate)
-        bound = ((one.key, str(one.test)) for one in wanted if one.key.component not in self._leaves)
-        return _Signature(candidate.key.component, first, tuple(sorted(bound)))
+    def _row(self, framework: ReleaseCandidate, effects: Sequence[int]) -> tuple[int, ...]:
+        """Return the index of a verdict for each driver, or of a single verdict; `effects` are those of the drivers."""
+        build = framework.build
+        assert build is not None, "the grid is made of builds"
+        is_measured = (build.gfx if self._device.is_amd else build.sass) is not None
+        is_ptx = not self._device.is_amd and self._is_ptx(build)
+        reach = self._shapes.reach(framework)
+        base = (framework.key, self._shapes.roots, reach.shapes, is_measured, is_ptx)
+        if not self._drivers:
+            return (self._grid.code(self._cell(base, framework, build)),)
+        known = self._decided.without_driver
+        if base not in known:
+            known[base] = self._refusal(
+                framework, without=(*self._ignored(framework, build), *self._shapes.groups_on_drivers())
+            )
+        refused = known[base]
+        if refused is not None:
+            return (self._grid.code(refused),) * len(self._drivers)
+        seen = self._shapes.effects_on(reach.on_drivers)
+        cells = []
+        for driver, effect in zip(self._drivers, effects, strict=True):
+            own = self._shapes.reach(driver)
+            alone = self._alone(driver, own)
+            is_apart = not own.keys & reach.keys
+            key = (*base, effect & seen, 0 if is_apart else own.shapes)
+            cells.append(alone if alone is not None else self._cell(key, framework, build, driver))
+        return tuple(self._grid.code(cell) for cell in cells)
+
+    def _is_ptx(self, build: Build) -> bool:
+        return coverage(build.sass or (), build.ptx or (), capability(self._device.target)) == "ptx"
+
+    def _alone(self, driver: Candidate, own: Reach) -> Code | None:
+        """Return the refusal of a driver that does not run on the GPU whatever the build; None if it runs."""
+        known, key = self._decided.drivers, (self._shapes.roots, own.shapes)
+        if key not in known:
+            known[key] = self._refusal(driver, without=INSTALLED)
+        return known[key]
+
+    def _refusal(self, candidate: Candidate, *, without: Collection[Group]) -> Code | None:
+        """Return the refusal of a candidate by the groups that are not in `without`; None if they do not refuse it."""
+        if self._search.find(given=[candidate], present=[candidate.key], without=without) is not None:
+            return None
+        core = self._search.refutation(given=[candidate], present=[candidate.key], without=without) or ()
+        return Code(letter=REFUSED, groups=self._minimal_core([candidate], frozenset(core), without))
+
+    def _cell(self, key: tuple[object, ...], framework: Candidate, build: Build, *drivers: Candidate) -> Code:
+        """Return the verdict of a cell, decided once for all cells with the same `key`."""
+        known = self._decided.cells
+        if key not in known:
+            known[key] = self._code(framework, build, *drivers)
+        return known[key]
+
+    def _ignored(self, framework: Candidate, build: Build) -> tuple[Group, ...]:
+        """Return the groups that are ignored: of a build whose targets nobody measured, its requirement on the GPU too."""
+        is_measured = (build.gfx if self._device.is_amd else build.sass) is not None
+        return INSTALLED if is_measured else (*INSTALLED, Relation(framework.key.component, "gpu"))
 
     def _code(self, framework: Candidate, build: Build, *drivers: Candidate) -> Code:
         given = [framework, *drivers]
         is_measured = (build.gfx if self._device.is_amd else build.sass) is not None
         pins = self._search.find(given=given, present=[framework.key], without=INSTALLED)
         if pins is not None and is_measured:
-            target = self._device.target
-            is_ptx = not self._device.is_amd and coverage(build.sass or (), build.ptx or (), capability(target)) == "ptx"
+            is_ptx = not self._device.is_amd and self._is_ptx(build)
             return Code(letter=PTX if is_ptx else LETTERS[self._basis(given, pins, INSTALLED)])
         if pins is not None:
             return Code(letter=UNMEASURED, basis=self._basis(given, pins, INSTALLED), is_offered=True)
-        ignored = INSTALLED if is_measured else (*INSTALLED, Relation(framework.key.component, "gpu"))
+        ignored = self._ignored(framework, build)
         if not is_measured:
             pins = self._search.find(given=given, present=[framework.key], without=ignored)
         if pins is not None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from provisioner.accelerators import COMPILED_KEYS
 from provisioner.errors import UsageError
-from provisioner.names import nearest
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -125,6 +125,42 @@ def gpu_data(gpu: Gpu) -> Data:
             "sources": gpu.source,
         }
     )
+
+
+def package_data(matrix: Matrix) -> list[Data]:
+    """Return the Python distributions about which the matrix has rows, each with its component and its rows, sorted by name."""
+    found: dict[str, list[Data]] = {name: [] for name in COMPONENT_OF_DISTRIBUTION}
+    for known in matrix.distributions:
+        rows = found.setdefault(known.name, [])
+        facts: Data = {"compiled against": known.compiled_against, "versions": known.versions, "on a GPU use": known.gpu_twin}
+        rows.append(without_empty({"title": "What its metadata does not say", **facts, "sources": known.source}))
+        for implied in known.implies:
+            needs: Data = {
+                "needs": needs_data(implied.require),
+                "packages": implied.packages,
+                "brings": needs_data(implied.brings),
+            }
+            title = f"Version {implied.versions}" if implied.versions else "Every version"
+            rows.append(without_empty({"title": title, **needs, "because": implied.because, "sources": implied.source}))
+    for wheel in matrix.wheels:
+        facts = {"platforms": wheel.platforms, "compiled for": (*(wheel.sass or ()), *(wheel.ptx or ()), *(wheel.gfx or ()))}
+        facts |= {"CUDA runtime inside": wheel.runtime, "links to": wheel.links, "NumPy": wheel.numpy}
+        row = without_empty({"title": f"Wheels {wheel.versions}", **facts, "sources": wheel.source})
+        found.setdefault(wheel.distribution, []).append(row)
+    for limit in matrix.limits:
+        facts = {"with": needs_data((limit.when,)), "on": needs_data(limit.on), "only": limit.allow}
+        row = without_empty({"title": f"Limit {limit.name}", **facts, "because": limit.because, "sources": limit.source})
+        found.setdefault(limit.distribution, []).append(row)
+    for shared in matrix.shared_files:
+        for owner in shared.owners:
+            others = [one.distribution for one in shared.owners if one != owner]
+            facts = {"file": shared.path, "versions": owner.versions, "with": others, "because": shared.because}
+            row = without_empty({"title": f"Shared file {shared.name}", **facts, "sources": shared.source})
+            found.setdefault(owner.distribution, []).append(row)
+    return [
+        without_empty({"name": name, "component": COMPONENT_OF_DISTRIBUTION.get(name, ""), "rows": found[name]})
+        for name in sorted(found)
+    ]
 
 
 def image_data(image: ImageFacts) -> Data:

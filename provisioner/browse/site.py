@@ -7,52 +7,86 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.browse.grid import chosen_beside, documented_kernels, make_grid
+from provisioner.browse.macs import mac_grid
 from provisioner.browse.rows import (
     citation_data,
     citing_index,
     gpu_data,
     image_data,
     named_rows,
+    needs_data,
+    package_data,
     release_data,
     rule_data,
     without_empty,
 )
 from provisioner.browse.summary import newest_first, summaries
+from provisioner.components import COMPONENTS
 from provisioner.host.profile import load_profile, profile_names
 from provisioner.matrix.lint import count
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provisioner.browse.grid import Grid
+    from provisioner.browse.macs import MacGrid
     from provisioner.browse.rows import Data
     from provisioner.browse.summary import Summary
     from provisioner.matrix.model import Matrix
 
 ASSETS = Path(__file__).parent / "assets"
 TEMPLATE = "index.html.j2"
-SCRIPTS = ("dom.js", "verdicts.js", "evidence.js", "host.js", "map.js", "catalogue.js", "app.js")
+SCRIPTS = (
+    *("dom.js", "verdicts.js", "evidence.js", "host.js", "map.js", "catalogue.js", "search.js"),
+    *("platforms.js", "ranges.js", "files.js", "judge.js", "mine.js", "app.js"),
+)
 """The scripts in order of their dependencies; plain scripts, because browsers load no modules from `file://`."""
 
 PAGES = (
     ("host", "Host"),
+    ("mine", "My files"),
     ("map", "Heat map"),
+    ("rocm", "ROCm"),
+    ("macs", "Macs"),
     ("components", "Components"),
+    ("packages", "Packages"),
     ("rules", "Rules"),
     ("sources", "Sources"),
     ("notes", "Notes"),
 )
 
+PARSERS = "parsers.js"
+"""The script with the parsers of TOML and YAML."""
+
+VENDOR = ASSETS / "vendor"
+VENDORED = (("smol-toml.cjs", "TOML"), ("js-yaml.min.js", "jsyaml"))
+"""The files of `VENDOR` as npm has them, smol-toml 1.9.1 and js-yaml 4.1.1, and the name of each in the page."""
+
 NOTES = ("failure", "variables", "override", "driver package", "limit")
 """The kinds of named matrix rows that the page `Notes` shows."""
 
 
-def site_files(matrix: Matrix) -> dict[str, bytes]:
-    """Return the content of every file of the site by name; the same matrix gives the same bytes."""
-    data = site_data(matrix)
+def site_files(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> dict[str, bytes]:
+    """Return the content of every file of the site by name; the same matrix gives the same bytes. `told` as in `make_grid`."""
+    data = site_data(matrix, told=told)
     files = {name: (ASSETS / name).read_bytes() for name in ("site.css", *SCRIPTS)}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     files["data.js"] = f"window.MATRIX = {text};\n".encode()
+    files[PARSERS] = _parsers().encode()
     files["index.html"] = _page(data).encode()
     return dict(sorted(files.items()))
+
+
+def _parsers() -> str:
+    """Return the vendored modules as one script, each with its licence, because a page that is a file loads no modules."""
+    parts = []
+    for file, name in VENDORED:
+        licence = (VENDOR / f"{file.partition('.')[0]}.LICENSE").read_text(encoding="utf-8").strip()
+        code = (VENDOR / file).read_text(encoding="utf-8").strip()
+        # A module of its own for each: smol-toml is CommonJS, js-yaml one script for every kind of loader.
+        head = f"/* {file}\n\n{licence}\n*/\nconst {name} = (() => {{\nconst module = {{ exports: {{}} }};\n"
+        parts.append(f"{head}((module, exports) => {{\n{code}\n}})(module, module.exports);\nreturn module.exports;\n}})();\n")
+    return '"use strict";\n' + "".join(parts)
 
 
 def _page(data: dict[str, object]) -> str:
@@ -63,11 +97,13 @@ def _page(data: dict[str, object]) -> str:
     )
     pages = [{"route": route, "title": title} for route, title in PAGES]
     template = environment.get_template(TEMPLATE)
-    return template.render(pages=pages, scripts=("data.js", *SCRIPTS), about=data["about"], components=data["components"])
+    return template.render(
+        pages=pages, scripts=("data.js", PARSERS, *SCRIPTS), about=data["about"], components=data["components"]
+    )
 
 
-def site_data(matrix: Matrix) -> Data:
-    """Return the JSON document that the site shows: the rows of the matrix and the grid of verdicts."""
+def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> Data:
+    """Return the JSON document that the site shows: the rows of the matrix and all verdicts; `told` as in `make_grid`."""
     counts = count(matrix)
     citing = citing_index(matrix)
     return {
@@ -87,11 +123,14 @@ def site_data(matrix: Matrix) -> Data:
             )
             for branch in matrix.branches
         ],
+        "packages": package_data(matrix),
         "gpus": [gpu_data(gpu) for gpu in matrix.gpus],
         "images": [image_data(image) for image in matrix.images],
         "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
         "profiles": _profiles(matrix),
-        "grid": _grid(matrix, make_grid(matrix)),
+        "mine": {"shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver)},
+        "macs": _macs(mac_grid(matrix)),
+        "grid": _grid(matrix, make_grid(matrix, told=told)),
     }
 
 
@@ -125,6 +164,26 @@ def _profiles(matrix: Matrix) -> list[Data]:
     return found
 
 
+def _macs(grid: MacGrid) -> Data:
+    return {
+        "macs": [{"platform": one.platform, "macos": one.macos, "gpu": one.gpu} for one in grid.macs],
+        "builds": [
+            {
+                "component": name,
+                "release": str(release.version),
+                "build": build.name,
+                "accelerator": build.accelerator,
+                "compiled": build.compiled,
+                "platforms": build.platforms,
+                "needs": needs_data(build.requires),
+            }
+            for name, release, build in grid.builds
+        ],
+        "refusals": [[str(group) for group in groups] for groups in grid.refusals],
+        "table": grid.table,
+    }
+
+
 def _grid(matrix: Matrix, grid: Grid) -> Data:
     drivers = [str(driver) for driver in grid.drivers]
     series = documented_kernels(matrix, grid.drivers)
@@ -141,9 +200,9 @@ def _grid(matrix: Matrix, grid: Grid) -> Data:
                 "build": build.name,
                 "platforms": build.platforms,
                 "accelerator": build.accelerator,
-                "beside": chosen_beside(matrix, name, release=release, build=build),
+                "beside": beside,
             }
-            for name, release, build in grid.builds
+            for (name, release, build), beside in zip(grid.builds, chosen_beside(matrix, grid.builds), strict=True)
         ],
         "codes": [
             without_empty(

@@ -390,6 +390,31 @@ def steps(text: str) -> Iterator[Callable[[str], None]]:
         yield begun.append
 
 
+@contextmanager
+def bar(text: str) -> Iterator[Callable[[int, int], None]]:
+    """Show how much of some work is done; call the yielded function with the number of parts done, and of all parts.
+
+    A terminal shows a bar, elsewhere plain lines are printed as `step` does.
+    """
+    at = [0, 0]
+
+    def told(done: int, of: int) -> None:
+        at[:] = done, of
+
+    if not _is_lively(sys.stderr):
+        with step(text, lambda: f"{at[0]} of {at[1]}" if at[1] else ""):
+            yield told
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True, no_color=not _has_colour(sys.stderr))
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task(shown(text), total=None)
+        yield lambda done, of: progress.update(task, completed=done, total=of)
+
+
 def _speak(text: str, details: Callable[[], str], is_done: Event) -> None:
     if is_done.wait(PROGRESS_DELAY_SECONDS):
         return

@@ -28,13 +28,13 @@ def matrix_site(
 ) -> int:
     """Write a static site to explore the matrix; it works offline, from the files alone."""
     from provisioner.browse.site import site_files
-    from provisioner.cli.display import json_data, step, talk
+    from provisioner.cli.display import bar, json_data, talk
     from provisioner.document import write_together
     from provisioner.matrix.cache import cached_matrix
 
     loaded = cached_matrix(matrix)
-    with step("Deciding every build on every GPU and driver"):
-        files = site_files(loaded)
+    with bar("Deciding every build on every GPU and driver") as told:
+        files = site_files(loaded, told=told)
     write_together({out / name: content for name, content in files.items()})
     size = sum(len(content) for content in files.values())
     if format is OutputFormat.JSON:

@@ -30,8 +30,13 @@ ROUTES = (
     "sources/ptxas-target-lists",
     "notes",
     "search?q=a100",
+    "rocm",
+    "macs",
+    "packages",
+    "packages/vllm-flash-attn",
+    "mine",
 )
-DARK = ("host?gpu=NVIDIA+T4&driver=470", "map", "components/pytorch/2.7.1")
+DARK = ("host?gpu=NVIDIA+T4&driver=470", "map", "rocm", "mine", "components/pytorch/2.7.1")
 """Every colour of the dark scheme is on one of these."""
 
 
@@ -158,3 +163,65 @@ def test_nothing_moves_for_who_asked_for_stillness(browser: Browser, site: Path)
         assert set(durations) == {"0s"}
     finally:
         context.close()
+
+
+def found(page: Page, asked: str) -> list[str]:
+    routes = page.evaluate("asked => Site.search(asked).slice(0, 5).map(one => one.route)", asked)
+    assert isinstance(routes, list)
+    return routes
+
+
+@pytest.mark.parametrize(
+    ("asked", "route"),
+    [
+        ("sm_61", "host?gpu=6.1"),
+        ("6.1", "host?gpu=6.1"),
+        ("gfx942", "rocm?gpu=gfx942"),
+        ("MI300X", "rocm?gpu=gfx942"),
+        ("1080 ti", "host?gpu=GeForce%20GTX%201080%20Ti"),
+        ("flash-attn", "packages/vllm-flash-attn"),
+        ("flash_attn", "notes/extension-of-another-torch"),
+        ("nccl", "components/nccl"),
+        ("cuda==12.6.3", "components/cuda/12.6.3"),
+        ("apple silicon", "macs"),
+    ],
+)
+def test_the_nearest_answer_leads_to_the_right_view(visitor: Visit, asked: str, route: str) -> None:
+    page = visitor.open("host")
+    assert route in found(page, asked)
+
+
+def test_the_arrow_keys_choose_what_is_found(visitor: Visit) -> None:
+    page = visitor.open("components")
+    field = page.get_by_role("combobox", name="Search")
+    field.fill("sm_61")
+    page.keyboard.press("ArrowDown")
+    assert page.get_by_role("option", selected=True).inner_text().startswith("Compute capability 6.1")
+    assert field.get_attribute("aria-activedescendant") == "found-0"
+    page.keyboard.press("Escape")
+    assert field.get_attribute("aria-expanded") == "false"
+    field.fill("sm_6")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/index.html#/host?*")
+    assert page.locator("#search-list").is_hidden()
+
+
+def test_the_view_of_rocm_tells_what_an_override_is(visitor: Visit) -> None:
+    page = visitor.open("rocm?gpu=gfx1031")
+    assert page.get_by_label("GPU", exact=True).input_value() == "gfx1031"
+    assert page.locator(".map .cell.o").count() > 0
+    assert "gfx103x-as-gfx1030" in page.locator("#rocm-facts").inner_text()
+    page.locator(".map .cell.o").first.click()
+    assert "AMD does not support" in page.get_by_role("dialog").inner_text()
+
+
+def test_the_view_of_macs(visitor: Visit) -> None:
+    page = visitor.open("macs")
+    assert "(mps) is the newest that runs on Apple silicon" in page.locator(".verdict").inner_text()
+    page.get_by_label("Mac", exact=True).select_option(label="Intel, with a GPU of NVIDIA of compute capability 6.1")
+    assert "No PyTorch of this matrix runs on Intel, NVIDIA 6.1" in page.locator(".verdict").inner_text()
+    assert page.locator(".cell.n").count() > 0  # macOS 10.13
+    assert "web-driver-ends-with-high-sierra" in page.locator("#mac-result").inner_text()

@@ -21,10 +21,7 @@ Site.show = (isStart) => {
   if (!isStart) main.focus({ preventScroll: true });
 };
 
-document.getElementById("search-form").addEventListener("submit", (event) => {
-  event.preventDefault();
-  location.hash = `#/search?${new URLSearchParams({ q: document.getElementById("search-text").value })}`;
-});
+Site.startSearch(document.getElementById("search-form"), document.getElementById("search-text"), document.getElementById("search-list"));
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault(); // the address names the page, so the link moves the focus itself
   document.getElementById("main").focus();

@@ -97,23 +97,14 @@ Site.filtered = (rows, text, item) => {
   return [Site.element("div", { class: "field filter" }, Site.element("label", { for: "filter" }, "Filter"), input), list];
 };
 
-Site.everything = () => [
-  ...Site.data.components.map((one) => ({ text: `${one.title} ${one.name}`, kind: "component", item: Site.link(Site.route("components", one.name), one.title) })),
-  ...Site.data.components.flatMap((one) => (one.releases || []).map((release) => ({ text: `${one.name} ${one.title} ${release.version}`, kind: "release", item: Site.link(Site.route("components", one.name, release.version), `${one.title} ${release.version}`) }))),
-  ...Site.data.gpus.map((gpu) => ({ text: `${gpu.name} ${gpu.compute_capability || gpu.gfx}`, kind: "GPU", item: Site.link(`host?gpu=${encodeURIComponent(gpu.name)}`, `${gpu.name} (${gpu.compute_capability || gpu.gfx})`) })),
-  ...Site.data.rules.map((rule) => ({ text: `${rule.name} ${rule.because}`, kind: "rule", item: Site.link(Site.route("rules", rule.name), rule.name) })),
-  ...Site.data.notes.map((note) => ({ text: Object.values(note).join(" "), kind: note.kind, item: Site.link(Site.route("notes", note.name), note.name) })),
-  ...Site.data.images.map((image) => ({ text: image.reference, kind: "image", item: Site.link("components/image", image.reference) })),
-  ...Object.entries(Site.data.citations).map(([key, one]) => ({ text: `${key} ${one.title} ${one.where || ""}`, kind: "source", item: Site.link(Site.route("sources", key), one.title) })),
-];
+Site.packageItem = (one) => Site.element("li", {}, Site.link(Site.route("packages", one.name), one.name));
 
-Site.pages.search = (_, query) => {
-  const asked = query.get("q") || "";
-  const words = asked.toLowerCase().split(/\s+/).filter(Boolean);
-  const found = words.length ? Site.everything().filter((one) => words.every((word) => one.text.toLowerCase().includes(word))) : [];
-  const shown = found.slice(0, 100);
-  Site.announce(`${found.length} found`);
-  return [Site.element("h1", {}, asked ? `Search: ${asked}` : "Search"),
-    Site.element("p", {}, found.length > shown.length ? `${found.length} found; the first ${shown.length}` : `${found.length} found`),
-    Site.element("ul", { class: "found" }, shown.map((one) => Site.element("li", {}, one.item, Site.element("span", { class: "soft" }, ` ${one.kind}`))))];
+Site.pages.packages = ([name]) => {
+  const one = Site.packages.get(name);
+  if (!one) return [Site.element("h1", {}, `Packages (${Site.data.packages.length})`), Site.element("p", { class: "soft" }, "Python distributions of which the matrix knows what their metadata does not say."), ...Site.filtered(Site.data.packages, (row) => row.name, Site.packageItem)];
+  return [Site.element("p", {}, Site.link("packages", "Packages")), Site.element("h1", {}, name),
+    one.component ? Site.element("p", {}, "It is the component ", Site.link(Site.route("components", one.component), Site.title(one.component)), ".") : "",
+    ...(one.rows || []).map((row) => Site.element("section", { class: "fact" }, Site.element("h3", {}, row.title),
+      Site.pairs(Object.entries(row).filter(([key]) => key !== "title" && key !== "sources").map(([key, value]) => [key, Site.plain(value)])), Site.sources(row.sources)))];
 };
+Site.plain = (value) => (Array.isArray(value) ? value.map(Site.plain).join(", ") : value !== null && typeof value === "object" ? Object.entries(value).map(([key, one]) => `${key} ${Site.plain(one)}`).join("; ") : String(value));

@@ -27,6 +27,7 @@ Site.components = Site.by(Site.data.components, "name");
 Site.rules = Site.by(Site.data.rules, "name");
 Site.gpus = Site.by(Site.data.gpus, "name");
 Site.branches = Site.by(Site.data.branches, "branch");
+Site.packages = Site.by(Site.data.packages, "name");
 Site.notes = Site.by(Site.data.notes, "name");
 
 Site.title = (component) => (Site.components.get(component) || { title: component }).title;

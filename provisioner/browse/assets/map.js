@@ -52,13 +52,14 @@ Site.mapShape = (view) => {
     if (one.component !== view.component || (view.build && one.build !== view.build)) return false;
     if (one.platforms && one.platforms.length && !one.platforms.includes(view.platform)) return false;
     if (view.across === "driver" && !Site.serves(index, view.device)) return false;
+    if (view.across === "amd" && one.accelerator !== "rocm") return false;
     const series = `${one.release.split(".").slice(0, 2).join(".")} ${one.build}`;
     if (view.latest && seen.has(series)) return false;
     seen.add(series);
     return true;
   });
   if (view.across === "driver") return { rows, columns: Site.isAmd(view.device) ? [{ device: view.device, driver: 0 }] : Site.grid.drivers.map((_, driver) => ({ device: view.device, driver })) };
-  const used = Site.grid.devices.map((_, device) => device).filter((device) => rows.some((row) => Site.serves(row, device)));
+  const used = Site.grid.devices.map((_, device) => device).filter((device) => rows.some((row) => Site.serves(row, device)) && (!view.target || Site.grid.devices[device].target === view.target));
   const chosen = used.filter((device, index) => used.findIndex((other) => Site.grid.devices[other].target === Site.grid.devices[device].target) === index);
   return { rows, columns: chosen.map((device) => ({ device, driver: view.driver })) };
 };
@@ -67,7 +68,7 @@ Site.columnName = (view, column) => (view.across === "driver" ? (Site.isAmd(colu
 
 /* Above a branch the newest CUDA it knows itself, above a GPU its architecture. */
 Site.columnGroup = (view, column) => {
-  if (view.across === "gpu") return Site.architectures.get(Site.grid.devices[column.device].target) || "";
+  if (view.across !== "driver") return Site.architectures.get(Site.grid.devices[column.device].target) || "";
   const branch = Site.isAmd(column.device) ? null : Site.branches.get(Site.grid.drivers[column.driver].split(".")[0]);
   return branch ? branch.native_cuda : "";
 };
@@ -94,7 +95,7 @@ Site.drawMap = (holder, view) => {
   }
   const title = view.across === "driver"
     ? `${Site.title(view.component)} builds on a GPU ${Site.deviceName(view.device)}, by driver branch, ${view.platform}`
-    : `${Site.title(view.component)} builds with driver ${Site.grid.drivers[view.driver]}, by GPU, ${view.platform}`;
+    : `${Site.title(view.component)} builds ${view.across === "amd" ? "on GPUs of AMD" : `with driver ${Site.grid.drivers[view.driver]}, by GPU`}, ${view.platform}`;
   const head = Site.element("tr", {}, Site.element("th", { scope: "col" }, "Build"), columns.map((column) => Site.element("th", { scope: "col" }, Site.columnName(view, column))));
   const body = rows.map((build, row) => {
     const one = Site.grid.builds[build];

@@ -6,6 +6,7 @@ Site.letters = {
   m: { mark: "M", word: "runs by minor-version compatibility", say: "The driver is older than this CUDA but of the same major family, at or above its floor." },
   f: { mark: "F", word: "runs by forward compatibility only", say: "Needs NVIDIA's cuda-compat package, on data-centre GPUs; a spec must allow forward-compat." },
   p: { mark: "P", word: "runs through PTX only", say: "No machine code for this GPU: the driver compiles it at first start; a spec must allow ptx-jit." },
+  o: { mark: "O", word: "runs as another GPU through an override", say: "It has no code for this GPU: a variable has it run another target's, which AMD does not support, so the answer is unverified." },
   u: { mark: "?", word: "is unverified: its compiled targets were not measured", say: "Nobody measured which GPUs this build is compiled for." },
   x: { mark: "×", word: "refused", say: "" },
 };
@@ -17,7 +18,17 @@ Site.cell = (platform, device, build, driver) => {
   const number = Site.grid.table[platform][device][build];
   if (number < 0) return null;
   const row = Site.grid.rows[number];
-  return Site.grid.codes[row[row.length === 1 ? 0 : driver]];
+  const code = Site.grid.codes[row[row.length === 1 ? 0 : driver]];
+  return code.letter === "n" && Site.isOverridden(device, build) ? Site.overridden : code;
+};
+Site.overridden = { letter: "o" };
+
+/* Whether a build for ROCm has no code for a GPU: it runs there by an override of the matrix, where the solver found a stack. */
+Site.isOverridden = (device, build) => {
+  if (!Site.isAmd(device)) return false;
+  const row = Site.rowOf(Site.grid.builds[build].component, build);
+  const targets = (row && row.build && row.build.gfx) || [];
+  return targets.length > 0 && !targets.includes(Site.grid.devices[device].target) && !targets.some((one) => one.endsWith("-generic"));
 };
 
 Site.isAmd = (device) => Site.grid.devices[device].target.startsWith("gfx");

@@ -73,6 +73,7 @@ def compiles_for(target: Target, device: Capability) -> bool:
     return target.capability <= device
 
 
+@lru_cache(maxsize=16384)  # every build on every GPU is asked of, again and again
 def coverage(sass: tuple[str, ...], ptx: tuple[str, ...], device: Capability) -> str:
     """Return how a build runs on a device: `native` (machine code), `ptx` (compiled by the driver at start) or `none`."""
     if any(runs_natively(Target.parse(target), device) for target in sass):

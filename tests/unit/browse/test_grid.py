@@ -148,10 +148,8 @@ def test_known_cells(matrix: Matrix, known_grid: Grid) -> None:
 
 
 def test_what_lies_beside_a_build(matrix: Matrix, known_grid: Grid) -> None:
-    name, release, build = next(
-        one for one in known_grid.builds if (one[0], str(one[1].version), one[2].name) == (*KNOWN, "cu126")
-    )
-    beside = chosen_beside(matrix, name, release=release, build=build)
+    build = next(one for one in known_grid.builds if (one[0], str(one[1].version), one[2].name) == (*KNOWN, "cu126"))
+    (beside,) = chosen_beside(matrix, [build])
     assert beside["cuda"].startswith("12.6.")
     assert beside["cudnn"] == "9.5.1.17"
     assert "driver" not in beside

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from provisioner.browse.site import ASSETS, SCRIPTS, site_data, site_files
+from provisioner.browse.site import ASSETS, PARSERS, SCRIPTS, VENDOR, VENDORED, site_data, site_files
 from tests.unit.browse.test_stacks import small
 
 ROOT = Path(__file__).parents[3]
@@ -50,7 +50,7 @@ def test_every_file_the_page_names_is_there(files: dict[str, bytes]) -> None:
     page = files["index.html"].decode()
     named = re.findall(r'<script src="([^"]+)"|<link rel="stylesheet" href="([^"]+)"', page)
     wanted = {script or style for script, style in named}
-    assert wanted == {"data.js", "site.css", *SCRIPTS}
+    assert wanted == {"data.js", "site.css", PARSERS, *SCRIPTS}
     assert wanted < set(files)
 
 
@@ -82,3 +82,11 @@ def test_a_page_without_scripts_still_says_what_there_is(files: dict[str, bytes]
     page = files["index.html"].decode()
     inside = page[page.index("<noscript>") : page.index("</noscript>")]
     assert '<th scope="row">pytorch</th><td>3</td><td>2.2.0</td>' in inside
+
+
+def test_vendored_parsers_are_whole_and_bring_their_licences(files: dict[str, bytes]) -> None:
+    text = files[PARSERS].decode()
+    for name, _ in VENDORED:
+        assert (VENDOR / name).read_text(encoding="utf-8").strip() in text
+    assert "Copyright (c) Squirrel Chat et al." in text
+    assert "Copyright (C) 2011-2015 by Vitaly Puzrin" in text

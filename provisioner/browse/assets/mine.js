@@ -1,0 +1,220 @@
+/* The reader's own files: a lock as layers, a fleet as a heat map, two locks side by side. Nothing leaves the page. */
+"use strict";
+Site.mine = { locks: [], hosts: [], problems: [], chosen: 0, other: 1 };
+
+Site.answers = {
+  yes: { letter: "n", mark: "✓", word: "runs", colour: "n" },
+  ask: { letter: "u", mark: "?", word: "ask `provision check`", colour: "p" },
+  no: { letter: "x", mark: "×", word: "does not run", colour: "no" },
+};
+Site.answerMark = (verdict) => Site.element("span", { class: `mark ${Site.answers[verdict].colour}`, "aria-hidden": "true" }, Site.answers[verdict].mark);
+
+/* Hosts with the same facts are judged once. */
+Site.fleet = (lock, hosts) => {
+  const judged = new Map();
+  return hosts.map((host) => {
+    const key = JSON.stringify(host.facts);
+    if (!judged.has(key)) judged.set(key, Site.judge(lock, host.facts));
+    return { host, ...judged.get(key) };
+  });
+};
+
+Site.addFiles = async (files, done) => {
+  for (const file of files) {
+    try {
+      if (file.size > Site.fileLimit) throw new Error(`it has ${file.size} bytes, the limit is ${Site.fileLimit}`);
+      const found = Site.readFile(file.name, await file.text());
+      Site.mine.locks = [...Site.mine.locks.filter((one) => !found.locks.some((other) => other.name === one.name)), ...found.locks];
+      Site.mine.hosts.push(...found.hosts);
+    } catch (error) {
+      Site.mine.problems.push(`${file.name} is left out: ${String(error.message || error).split("\n")[0]}`);
+    }
+  }
+  done();
+};
+
+Site.pages.mine = () => {
+  const holder = Site.element("div", { id: "mine-result" });
+  const input = Site.element("input", { id: "mine-files", type: "file", multiple: true, accept: ".toml,.yaml,.yml,.json,.csv" });
+  const show = () => Site.tellMine(holder, show);
+  const take = (files) => { Site.mine.problems = []; return Site.addFiles([...files], show); };
+  input.addEventListener("change", () => take(input.files));
+  const zone = Site.element("div", { class: "drop", id: "mine-drop" },
+    Site.field("mine-files", "Files", input),
+    Site.element("p", { class: "soft" }, "Drop them here, or choose them: a lock (", Site.element("code", {}, "pylock.*.toml"), "), a host profile (YAML), a roster (CSV or JSON), or ",
+      Site.element("code", {}, "kubectl get nodes -o json"), ". They are read in this page and sent nowhere: the page may not connect to anything."));
+  zone.addEventListener("dragover", (event) => { event.preventDefault(); zone.classList.add("over"); });
+  zone.addEventListener("dragleave", () => zone.classList.remove("over"));
+  zone.addEventListener("drop", (event) => { event.preventDefault(); zone.classList.remove("over"); take(event.dataTransfer.files); });
+  show();
+  return [Site.element("h1", {}, "My lock, my host, my fleet"), zone, holder];
+};
+
+Site.tellMine = (holder, again) => {
+  const { locks, hosts, problems } = Site.mine;
+  const lock = locks[Math.min(Site.mine.chosen, locks.length - 1)];
+  const parts = problems.map((text) => Site.element("p", { class: "problem", role: "alert" }, text));
+  if (locks.length || hosts.length) {
+    const forget = Site.element("button", { type: "button", onclick: () => { Site.mine = { locks: [], hosts: [], problems: [], chosen: 0, other: 1 }; again(); } }, "Forget these files");
+    const number = hosts.reduce((sum, one) => sum + one.count, 0);
+    parts.push(Site.element("p", {}, `${locks.length} ${locks.length === 1 ? "lock" : "locks"}, ${number} ${number === 1 ? "host" : "hosts"}. `, forget));
+  }
+  if (lock && locks.length > 1) {
+    const choose = Site.select("mine-lock", locks.map((one, index) => [String(index), one.name]), String(Site.mine.chosen));
+    choose.addEventListener("change", () => { Site.mine.chosen = Number(choose.value); again(); });
+    parts.push(Site.element("div", { class: "controls" }, Site.field("mine-lock", "Lock", choose)));
+  }
+  if (lock) {
+    const judged = Site.fleet(lock, hosts);
+    const single = judged.length === 1 ? judged[0] : null;
+    if (single) parts.push(...Site.tellVerdict(lock, single));
+    for (const stack of single ? [single.stack] : lock.platforms) parts.push(...Site.tellLayers(lock, stack, single));
+    if (judged.length > 1) parts.push(...Site.tellFleet(lock, judged));
+  } else if (hosts.length) parts.push(Site.element("p", {}, "Add a lock to see which of these hosts it runs on."));
+  if (locks.length > 1) parts.push(...Site.tellPair(again));
+  holder.replaceChildren(...parts.flat(3).filter(Boolean));
+  if (locks.length || hosts.length || problems.length) Site.announce(holder.textContent.slice(0, 300));
+};
+
+Site.checkCommand = (lock) => Site.element("code", {}, `provision check ${lock.name} --host HOST.yaml`);
+
+Site.tellVerdict = (lock, judged) => {
+  const answer = Site.answers[judged.verdict];
+  const sentence = { yes: `${lock.name} runs on ${judged.host.name}.`, no: `${lock.name} does not run on ${judged.host.name}.`, ask: `This page cannot tell whether ${lock.name} runs on ${judged.host.name}.` }[judged.verdict];
+  return [Site.element("p", { class: judged.verdict === "no" ? "verdict no" : "verdict", id: "mine-verdict" }, Site.answerMark(judged.verdict), sentence),
+    ...Site.tellReasons(judged),
+    judged.verdict === "yes" ? Site.element("p", { class: "soft" }, `Assumed: ${judged.assumes.join("; ") || "nothing"}. What the spec asks for, and whether files were edited, is told by `, Site.checkCommand(lock), ".")
+      : Site.element("p", {}, judged.verdict === "ask" ? "To settle it: " : "To see the proof and what would help: ", Site.checkCommand(lock))];
+};
+
+Site.tellReasons = (judged) => {
+  const item = (one) => Site.element("li", {}, Site.element("span", { class: "badge" }, one.layer), one.rule ? Site.link(Site.route("rules", one.rule), one.text) : one.text);
+  const unique = (rows) => [...new Map(rows.map((one) => [`${one.layer} ${one.text}`, one])).values()];
+  return [judged.against.length ? Site.element("ul", { class: "found reasons" }, unique(judged.against).map(item)) : null,
+    judged.open.length ? [Site.element("p", { class: "soft" }, "Left open:"), Site.element("ul", { class: "found reasons" }, unique(judged.open).map(item))] : null].flat().filter(Boolean);
+};
+
+/* From the top: what was asked for rests on what is below. The layer that limits is the one whose need decides which hosts remain. */
+Site.tellLayers = (lock, stack, judged) => {
+  const components = Object.entries(stack.stack);
+  const named = (names) => components.filter(([name]) => names.includes(name));
+  const text = (pairs) => pairs.map(([name, value]) => `${Site.title(name)} ${value}`).join(" · ");
+  const frameworks = named(["pytorch", "tensorflow", "jax"]).map(([name, value]) => [name, name === "pytorch" && stack.stack.pytorch_build ? `${value}+${stack.stack.pytorch_build}` : value]);
+  const toolkit = named(["cuda", "rocm"]);
+  const host = ["driver", "gpu", "amdgpu", "macos", "kernel", "webdriver", "cuda_driver"];
+  const inside = ["python", "glibc", "image"];
+  const used = new Set(["pytorch_build", "platform", ...frameworks.map(([name]) => name), ...toolkit.map(([name]) => name), ...host, ...inside]);
+  const libraries = components.filter(([name]) => !used.has(name));
+  const limit = Site.limitOf(stack, judged);
+  const facts = judged ? judged.host.facts : {};
+  const driver = Site.asTable(facts.driver);
+  const gpus = judged ? Site.gpusOf(facts) : [];
+  const layers = [
+    { name: "packages", title: "Packages", text: `${lock.packages.size} distributions` },
+    { name: "framework", title: "Framework", text: text(frameworks) },
+    { name: "libraries", title: "Libraries", text: text(libraries) },
+    { name: "cuda", title: stack.accelerator === "rocm" ? "ROCm" : "CUDA", text: text(toolkit) + (stack.basis ? ` (${stack.basis})` : "") },
+    { name: "python", title: "Python and image", text: text(named(inside)) },
+    { name: "driver", title: "Driver", text: judged && driver.version ? `the host has ${Site.asText(driver.version)}` : "", needs: stack.needs.driver || stack.needs.amdgpu },
+    { name: "kernel", title: "Kernel", text: facts.kernel ? `the host has ${Site.asText(facts.kernel)}` : "", needs: stack.needs.kernel },
+    { name: "gpu", title: "GPU", text: gpus.map((one) => `${one.count} × ${one.name}${one.target ? ` (${one.target})` : ""}`).join(" · "), needs: stack.needs.gpu },
+    { name: "platform", title: "Platform", text: stack.platform },
+  ].filter((one) => one.text || one.needs);
+  const against = judged ? judged.against : [];
+  const open = judged ? judged.open : [];
+  const rows = layers.map((one) => {
+    const covers = (reason) => reason.layer === one.name || (one.name === "driver" && ["userspace_driver", "fabric_manager", "container_toolkit"].includes(reason.layer));
+    const state = against.some(covers) ? "no" : open.some(covers) ? "ask" : judged ? "yes" : "";
+    const isLimit = limit.layer === one.name;
+    return Site.element("li", { class: `layer ${state}${isLimit ? " limit" : ""}` },
+      Site.element("span", { class: "layer-title" }, state ? Site.answerMark(state) : "", one.title),
+      Site.element("span", {}, one.text, one.needs ? Site.element("span", { class: "soft" }, `${one.text ? "; " : ""}needs ${one.needs}`) : ""),
+      isLimit ? Site.element("span", { class: "layer-limit" }, `limits the stack: ${limit.text}`) : "");
+  });
+  return [Site.element("h2", {}, `${lock.name} on ${stack.platform}, layer by layer`), Site.element("ol", { class: "layers" }, rows)];
+};
+
+Site.limitOf = (stack, judged) => {
+  if (judged && judged.against.length) return judged.against[0];
+  if (judged && judged.open.length) return judged.open[0];
+  const by = Site.floorOf(stack, "driver");
+  if (stack.needs.driver) return { layer: "driver", text: by || `the lock needs driver ${stack.needs.driver}` };
+  if (stack.needs.gpu) return { layer: "gpu", text: Site.floorOf(stack, "gpu") || "only these GPUs" };
+  return { layer: "platform", text: `it is for ${stack.platform}` };
+};
+
+/* The fleet as a heat map: kinds of GPUs down, drivers across, in each cell how many hosts run, do not, or have to be asked about. */
+Site.tellFleet = (lock, judged) => {
+  const kind = (facts) => (Array.isArray(facts.gpus) ? Site.gpusOf(facts).map((one) => `${one.name}${one.target && one.target !== one.name ? ` (${one.target})` : ""}`).join(" + ") || "no GPU" : "GPU not stated");
+  const driverOf = (facts) => Site.asText(Site.asTable(facts.driver).version) || "no driver";
+  const cells = new Map();
+  for (const one of judged) {
+    const key = JSON.stringify([kind(one.host.facts), driverOf(one.host.facts)]);
+    if (!cells.has(key)) cells.set(key, { yes: 0, ask: 0, no: 0, members: [] });
+    const cell = cells.get(key);
+    cell[one.verdict] += one.host.count;
+    cell.members.push(one);
+  }
+  const keys = [...cells.keys()].map((key) => JSON.parse(key));
+  const newest = (one, other) => { const [a, b] = [Site.number(one), Site.number(other)]; return a && b ? Site.compare(b, a) : a ? -1 : b ? 1 : 0; };
+  const rows = [...new Set(keys.map(([gpu]) => gpu))].sort();
+  const columns = [...new Set(keys.map(([, driver]) => driver))].sort(newest);
+  const total = (name) => [...cells.values()].reduce((sum, one) => sum + one[name], 0);
+  const body = rows.map((gpu) => Site.element("tr", {}, Site.element("th", { scope: "row" }, gpu), columns.map((driver) => {
+    const cell = cells.get(JSON.stringify([gpu, driver]));
+    if (!cell) return Site.element("td", {});
+    const worst = cell.no ? "no" : cell.ask ? "ask" : "yes";
+    const counts = ["yes", "ask", "no"].filter((name) => cell[name]).map((name) => `${cell[name]} ${Site.answers[name].mark}`).join(" ");
+    const spoken = ["yes", "ask", "no"].filter((name) => cell[name]).map((name) => `${cell[name]} ${{ yes: "run", ask: "open", no: "do not run" }[name]}`).join(", ");
+    return Site.element("td", {}, Site.element("button", { type: "button", class: `fleet-cell ${Site.answers[worst].colour}`, "aria-label": `${gpu}, driver ${driver}: ${spoken}`, "aria-haspopup": "dialog", onclick: () => Site.showHosts(lock, gpu, driver, cell) }, counts));
+  })));
+  return [Site.element("h2", {}, `The fleet: ${total("yes")} run, ${total("no")} do not, ${total("ask")} to ask about`),
+    Site.element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "The fleet by GPU and driver" },
+      Site.element("table", { class: "fleet" }, Site.element("caption", {}, `Hosts that ${lock.name} runs on (✓), does not run on (×), or that this page cannot tell about (?)`),
+        Site.element("thead", {}, Site.element("tr", {}, Site.element("th", { scope: "col" }, "GPU"), columns.map((one) => Site.element("th", { scope: "col" }, one)))), Site.element("tbody", {}, body))),
+    Site.element("p", { class: "soft" }, "A cell opens the hosts and the reasons. The same question, decided by the solver: ", Site.element("code", {}, `provision check ${lock.name} --hosts INVENTORY`), ".")];
+};
+
+Site.showHosts = (lock, gpu, driver, cell) => {
+  const groups = new Map();
+  for (const one of cell.members) {
+    const key = JSON.stringify([one.verdict, one.against, one.open]);
+    if (!groups.has(key)) groups.set(key, { ...one, names: [], count: 0 });
+    const group = groups.get(key);
+    group.names.push(one.host.count > 1 ? `${one.host.name} (${one.host.count})` : one.host.name);
+    group.count += one.host.count;
+  }
+  document.getElementById("evidence-body").replaceChildren(
+    Site.element("h2", { id: "evidence-title" }, `${gpu}, driver ${driver}`), Site.element("p", { class: "soft" }, `under ${lock.name}`),
+    ...[...groups.values()].map((group) => Site.element("section", { class: group.verdict === "yes" ? "fact" : "fact against" },
+      Site.element("h3", {}, Site.answerMark(group.verdict), `${group.count} ${group.count === 1 ? "host" : "hosts"}: ${Site.answers[group.verdict].word.replace(/`/g, "")}`),
+      Site.element("p", {}, `${group.names.slice(0, 40).join(", ")}${group.names.length > 40 ? ` and ${group.names.length - 40} more` : ""}`), Site.tellReasons(group))));
+  const dialog = document.getElementById("evidence");
+  dialog.showModal();
+  dialog.scrollTop = 0;
+};
+
+/* Two locks side by side, component by component and package by package; lines that differ are marked in words too. */
+Site.tellPair = (again) => {
+  const { locks } = Site.mine;
+  const one = locks[Math.min(Site.mine.chosen, locks.length - 1)];
+  if (Site.mine.other >= locks.length || locks[Site.mine.other] === one) Site.mine.other = locks.findIndex((lock) => lock !== one);
+  const other = locks[Site.mine.other];
+  const choose = Site.select("mine-other", locks.flatMap((lock, index) => (lock === one ? [] : [[String(index), lock.name]])), String(Site.mine.other));
+  choose.addEventListener("change", () => { Site.mine.other = Number(choose.value); again(); });
+  const parts = [];
+  for (const left of one.platforms) {
+    const right = other.platforms.find((stack) => stack.platform === left.platform);
+    if (!right) { parts.push(Site.element("p", {}, `${other.name} is not for ${left.platform}.`)); continue; }
+    const table = (stack, lock) => new Map([["accelerator", stack.accelerator], ["runs in", stack.runs], ["basis", stack.basis], ...Object.entries(stack.stack).filter(([name]) => name !== "platform"), ...Object.entries(stack.needs).map(([name, need]) => [`needs ${name}`, need]), ...[...lock.packages].map(([name, version]) => [`package ${name}`, version])]);
+    const [here, there] = [table(left, one), table(right, other)];
+    const names = [...new Set([...here.keys(), ...there.keys()])];
+    const differ = names.filter((name) => (here.get(name) || "") !== (there.get(name) || ""));
+    const same = names.length - differ.length;
+    const word = (name) => (!here.get(name) ? "only in the second" : !there.get(name) ? "only in the first" : "differs");
+    parts.push(Site.element("p", {}, `${left.platform}: ${differ.length} differ, ${same} are the same.`),
+      differ.length ? Site.table(`${one.name} and ${other.name} on ${left.platform}, where they differ`, ["", one.name, other.name, ""], differ.map((name) => [name, here.get(name) || "–", there.get(name) || "–", word(name)])) : "");
+  }
+  return [Site.element("h2", {}, "Two locks side by side"), Site.element("div", { class: "controls" }, Site.field("mine-other", `${one.name} beside`, choose)), ...parts,
+    Site.element("p", { class: "soft" }, "Why they differ: ", Site.element("code", {}, `provision explain --diff ${one.name} ${other.name}`), ".")];
+};

@@ -1,0 +1,239 @@
+"""The reader's own files: every yes and every no of the page is the solver's, and nothing in a file is read as markup."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from provisioner.grounds.finding import StaleStack, Unverified
+from provisioner.host.inventory import read_inventory
+from provisioner.host.model import Driver, Host
+from provisioner.host.profile import load_profile, profile_names
+from provisioner.lock.check.stack import stack_findings
+from provisioner.lock.format.file import parse_lock
+from provisioner.request import TargetHost
+from provisioner.resolver.problem import join
+from provisioner.versions import Range, Version
+from provisioner.workflow.inputs import Inputs, catalogue_of, in_place, read_without_hosts
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+    from provisioner.lock.format.model import Lock
+    from provisioner.matrix.model import Matrix
+    from tests.browser.conftest import Visit
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).parents[2]
+LOCKS = sorted((ROOT / "dockerfiles").glob("*/pylock.*.toml"))
+NODES, ROSTER = ROOT / "tests/fixtures/nodes/cluster.json", ROOT / "examples/fleet/machines.csv"
+DRIVERS = ("450.248.02", "470.256.02", "525.147.05", "535.104.05", "550.54.14", "570.86.15", "580.65.06", "590.44.01")
+PAIRS = 120
+"""How many pairs of a lock and a host are compared."""
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+JUDGE = """([text, facts]) => { const found = Site.judge(Site.readFile('a.toml', text).locks[0], facts);
+  return [found.verdict, [...found.against, ...found.open].map(one => one.text)]; }"""
+HOSTS = "([name, text]) => Site.readFile(name, text).hosts"
+
+
+def read(path: Path, matrix: Matrix) -> tuple[Lock, Inputs]:
+    lock = parse_lock(path.read_text(encoding="utf-8"), file=str(path))
+    return lock, in_place(read_without_hosts(path.parent / lock.spec_file, matrix=matrix, target=None), "container")
+
+
+def by_solver(lock: Lock, inputs: Inputs, host: Host) -> str:
+    """What `provision check --host` says of the stack: `yes`, `no`, or `ask` for an unverified one."""
+    platform = host.platform
+    if platform is not None and platform not in lock.platforms:
+        return "no"
+    one = lock.on(platform or lock.platforms[0])
+    spec = replace(inputs.spec, requires={}, packages=(), constraints=(), overrides=(), accelerator=one.stack.accelerator)
+    target = TargetHost(label="host", host=host)
+    problem = join(inputs.matrix, replace(inputs, spec=spec, hosts=(target,)).request(one.stack.platform))
+    found = list(stack_findings(one, problem, file="a.toml", has_other_hosts=True))
+    if any(isinstance(finding, StaleStack) or finding.verdict == "no" for finding in found):
+        return "no"
+    return "ask" if any(isinstance(finding, Unverified) for finding in found) else "yes"
+
+
+def agrees(page: str, solver: str) -> bool:
+    """Whether a page may say this: a yes and a no are the solver's, and "ask" is always honest."""
+    return page in {"ask", solver}
+
+
+def test_every_yes_and_every_no_is_the_solvers(visitor: Visit, matrix: Matrix) -> None:
+    page = visitor.open("mine")
+    chance = random.Random(20261123)
+    names = [name for name in profile_names() if not name.startswith("jetson")]
+    inputs = {path: read(path, matrix) for path in LOCKS}
+    decided = {"yes": 0, "no": 0, "ask": 0}
+    for _ in range(PAIRS):
+        path, host = chance.choice(LOCKS), load_profile(chance.choice(names)).host
+        version = chance.choice([*DRIVERS, None])
+        module = chance.choice([None, None, "open", "proprietary"])
+        if version is not None and any(one.compute_capability for one in host.gpus or ()):
+            host = replace(host, driver=Driver(version=version, module=module))  # type: ignore[arg-type]  # one of its two words
+        if chance.random() < 0.3:
+            host = replace(host, kernel=chance.choice(["5.15.0-105-generic", "6.8.0-60-generic", "3.8.0-1-generic"]))
+        if chance.random() < 0.2:
+            host = replace(host, userspace_driver=chance.choice(DRIVERS), container_toolkit="1.17.4")
+        facts = {key: value for key, value in to_builtins(host).items() if value is not None}
+        found, reasons = page.evaluate(JUDGE, [path.read_text(encoding="utf-8"), facts])
+        expected = by_solver(*inputs[path], host)
+        assert agrees(found, expected), (path.name, host, found, expected, reasons)
+        decided[found] += 1
+    assert decided["yes"] > PAIRS // 8, decided
+    assert decided["no"] > PAIRS // 8, decided
+
+
+@pytest.mark.parametrize("roster", [NODES, ROSTER], ids=["nodes", "table"])
+def test_a_fleet_is_read_as_the_program_reads_it(visitor: Visit, matrix: Matrix, roster: Path) -> None:
+    page = visitor.open("mine")
+    read_here = {one["name"]: one["facts"] for one in page.evaluate(HOSTS, [roster.name, roster.read_text(encoding="utf-8")])}
+    hosts = read_inventory([roster], catalogue=catalogue_of(matrix))
+    assert set(read_here) == {one.name for one in hosts}
+    path = next(path for path in LOCKS if "jax" in path.name)
+    lock, inputs = read(path, matrix)
+    for one in hosts:
+        found, reasons = page.evaluate(JUDGE, [path.read_text(encoding="utf-8"), read_here[one.name]])
+        assert agrees(found, by_solver(lock, inputs, one.host)), (one.name, found, reasons)
+
+
+RANGES = (
+    ">=525.60.13",
+    ">=12,<13",
+    "==12.6.*",
+    "12.6",
+    "!=10.7",
+    "<10.0",
+    "~=2.6",
+    "==12.8",
+    ">=515.43.04,<555.42.02",
+    "==2.7.1+cu126",
+)
+VERSIONS = (
+    "525.60.13",
+    "525.60",
+    "12.6.3",
+    "12.10",
+    "13.0",
+    "2.7.1+cu126",
+    "2.7.1",
+    "10.7",
+    "8.0",
+    "6.5.0-1017-aws",
+    "550.54.14",
+    "2.6.0.post1",
+)
+
+
+def test_ranges_mean_what_they_mean_in_the_program(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    for text in RANGES:
+        for version in VERSIONS:
+            expected = "yes" if Range.parse(text).allows(Version.parse(version)) else "no"
+            assert page.evaluate("([need, value]) => Site.allows(need, value)", [text, version]) == expected, (text, version)
+
+
+def choose(page: Page, *files: Path | dict[str, Any]) -> None:
+    page.set_input_files("#mine-files", files)  # type: ignore[arg-type]  # paths, or files in memory
+    page.wait_for_selector("#mine-result > *")
+
+
+def lock_of(name: str) -> Path:
+    return next(path for path in LOCKS if name in path.name)
+
+
+def test_a_host_that_is_too_old_and_the_layer_that_says_so(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    choose(page, lock_of("vllm"), ROOT / "examples/hosts/h100.yaml")
+    assert page.locator("#mine-verdict").inner_text().endswith("pylock.vllm-h100.toml does not run on h100.yaml.")
+    limit = page.locator(".layer.limit")
+    assert limit.count() == 1
+    assert "Driver" in limit.inner_text()
+    assert "535.104.05" in limit.inner_text()
+    assert "null" not in page.locator("#mine-result").inner_text()
+    assert page.locator(".layer").first.inner_text().startswith("✓")
+
+
+def test_a_fleet_as_a_map_with_counts_and_reasons(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    choose(page, lock_of("cuda11"), ROSTER)
+    assert page.get_by_role("heading", name="The fleet: 32 run, 6 do not, 0 to ask about").is_visible()
+    cell = page.get_by_role("button", name="NVIDIA L4 (8.9), driver 550.90.07: 24 run")
+    cell.click()
+    dialog = page.get_by_role("dialog")
+    assert "l4-pool (24)" in dialog.inner_text()
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="NVIDIA H100 80GB HBM3 (9.0), driver 570.172.08: 2 do not run").click()
+    assert "is compiled for sm_37" in dialog.inner_text()
+    page.keyboard.press("Escape")
+
+
+def test_two_locks_side_by_side(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    choose(page, lock_of("cuda11"), lock_of("training"))
+    table = page.get_by_role("region", name="where they differ")
+    row = table.locator("tr", has=page.get_by_role("rowheader", name="cudnn", exact=True))
+    assert row.locator("td").all_inner_texts() == ["8.5.0.96", "9.26.0.51", "differs"]
+    assert "only in the second" in table.inner_text()
+
+
+def test_a_file_that_is_dropped(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    text = lock_of("cuda11").read_text(encoding="utf-8")
+    drop = """text => { const data = new DataTransfer(); data.items.add(new File([text], 'pylock.a.toml'));
+      const event = new DragEvent('drop', { dataTransfer: data, bubbles: true, cancelable: true });
+      document.getElementById('mine-drop').dispatchEvent(event); }"""
+    page.evaluate(drop, text)
+    page.wait_for_selector(".layers")
+    assert "pylock.a.toml" in page.locator("#mine-result h2").first.inner_text()
+
+
+def test_hostile_files_are_text(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    lock = f"""
+[[packages]]
+name = "{HOSTILE}"
+version = "{HOSTILE}"
+[tool.provision]
+matrix-digest = "{HOSTILE}"
+[[tool.provision.platforms]]
+platform = "linux/amd64"
+accelerator = "cuda"
+unverified = ["{HOSTILE}"]
+[tool.provision.platforms.stack]
+cuda = "{HOSTILE}"
+"{HOSTILE}" = "1"
+constructor = "1"
+[tool.provision.platforms.host-requirements]
+driver = "{HOSTILE}"
+__proto__ = "1"
+"""
+    gpus = f'gpus: [{{name: "{HOSTILE}", compute_capability: "{HOSTILE}"}}]'
+    host = f'platform: linux/amd64\n{gpus}\ndriver: {{version: "{HOSTILE}"}}\n'
+    files = [(f"{HOSTILE}.toml", lock), ("a.yaml", host), ("b.toml", f"x = {HOSTILE}"), ("c.json", "{")]
+    bomb = "a: &a0 [x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 12)}]\n" for n in range(1, 12))
+    files += [("d.yaml", "platform: &a {gpus: *a}"), ("e.yaml", f"platform: linux/amd64\n{bomb}")]
+    choose(page, *({"name": name, "mimeType": "text/plain", "buffer": text.encode()} for name, text in files))
+    assert page.locator("#mine-result img").count() == 0
+    assert HOSTILE in page.locator("#mine-result").inner_text()
+    assert page.locator("#mine-verdict").inner_text().startswith("?")
+    assert page.locator(".problem").count() == 4
+
+
+def test_the_page_may_connect_to_nothing(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    policy = page.evaluate("document.querySelector('meta[http-equiv]').content")
+    assert "connect-src 'none'" in policy
+    assert page.evaluate("fetch('https://example.invalid/').then(() => 'sent', () => 'refused')") == "refused"
+    assert len(visitor.problems) >= 1  # the browser tells of the refusal
+    visitor.problems.clear()
