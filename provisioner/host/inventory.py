@@ -111,12 +111,9 @@ def read_host(path: Path, *, catalogue: Catalogue | None = None) -> Document | I
     inventory has no such host, or several for a path without a name, and the errors of `read_inventory`.
     """
     file, name = file_and_name(path)
-    if not name and not file.is_dir():
-        form, text = _form_and_text(file)
-        if form in {"json", "yaml"}:
-            document = parse_document(text, file="stdin" if file == STDIN else str(file), kind=KIND)
-            if isinstance(document.data, Mapping) and not _is_inventory(document.data):
-                return document
+    document = _profile_in(file) if not name and file != STDIN else None
+    if document is not None:
+        return document
     listed = read_inventory((file,), catalogue=catalogue)
     if name:
         return host_named(listed, name, path=file)
@@ -302,8 +299,29 @@ class _Reader:
             raise InvalidDocumentError(_KIND_OF_LIST, tuple(mistakes))
 
 
+def _profile_in(path: Path) -> Document | None:
+    """Return the document of a file that holds one profile, or nothing that can be read; None for an inventory."""
+    form, text = _form_and_text(path)
+    if form not in {"json", "yaml"}:
+        return None
+    if form == "json" and _is_inventory(
+        _plain_json(text)
+    ):  # an inventory may be large, and JSON is read a hundred times as fast
+        return None
+    document = parse_document(text, file=str(path), kind=KIND)
+    return None if _is_inventory(document.data) else document
+
+
+def _plain_json(text: str) -> object:
+    """Return what a JSON text holds; None if it is not JSON."""
+    try:
+        return json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+
+
 def _is_inventory(data: object) -> bool:
-    return is_kubernetes(data) or is_slurm(data) or is_ansible(data)
+    return isinstance(data, list | tuple) or is_kubernetes(data) or is_slurm(data) or is_ansible(data)
 
 
 def _form_and_text(path: Path) -> tuple[str, str]:
