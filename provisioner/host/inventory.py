@@ -121,11 +121,9 @@ def read_host(path: Path, *, catalogue: Catalogue | None = None) -> Document | I
         return listed[0]
     if not listed:
         raise UsageError(f"`{file}` lists no host")
-    names = ", ".join(one.name for one in listed[:_MOST_NAMES])
-    more = f" and {len(listed) - _MOST_NAMES:,} more" if len(listed) > _MOST_NAMES else ""
     raise UsageError(
         f"`{file}` lists {len(listed):,} hosts, and one is meant here",
-        hints=(f"name it behind a #, as in {file}#{listed[0].name}", f"it lists {names}{more}"),
+        hints=(f"name it behind a #, as in {file}#{listed[0].name}", _listing(listed)),
     )
 
 
@@ -138,16 +136,27 @@ def host_named(listed: Sequence[InventoryHost], name: str, *, path: Path) -> Inv
     if found is not None:
         return found
     near = get_close_matches(name, [one.name for one in listed], n=3)
-    listing = ", ".join(one.name for one in listed[:_MOST_NAMES])
-    more = f" and {len(listed) - _MOST_NAMES:,} more" if len(listed) > _MOST_NAMES else ""
-    hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else f"it lists {listing or 'no host'}{more}"
+    hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else _listing(listed)
     raise UsageError(f"`{path}` lists no host `{name}`", hints=(hint,))
+
+
+def _listing(listed: Sequence[InventoryHost]) -> str:
+    names = ", ".join(one.name for one in listed[:_MOST_NAMES]) or "no host"
+    return f"it lists {names}{f' and {len(listed) - _MOST_NAMES:,} more' if len(listed) > _MOST_NAMES else ''}"
 
 
 def file_and_name(path: Path) -> tuple[Path, str]:
     """Return the file and the name in `FILE#NAME`; the path itself and "" without a `#`, or if a file of this name exists."""
     file, mark, name = str(path).partition("#")
-    return (path, "") if not mark or path.exists() else (Path(file or "."), name)
+    return (path, "") if not mark or not file or _exists(path) else (Path(file), name)
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a file exists; False for a name that no file can have."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 class _Reader:
