@@ -177,6 +177,7 @@ COMMANDS: dict[str, Entry] = {
         examples=(
             "provision fleet --hosts hosts/",
             "provision fleet trainer.yaml --hosts nodes.json --out affinity/",
+            "provision fleet trainer.yaml --hosts nodes.txt --stacks 2 --out slurm/",
             "provision fleet --hosts machines.csv --format json",
         ),
     ),

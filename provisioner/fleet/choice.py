@@ -145,7 +145,7 @@ def allotted(ladders: Sequence[Sequence[Rung]], most: int) -> tuple[int, ...]:
                 rung = ladder[count]
                 worth = (served + rung.served, newness - rung.cost)
                 total = used + len(rung.groups)
-                if total not in grown or worth > grown[total][0]:
+                if total not in grown or worth >= grown[total][0]:
                     grown[total] = (worth, (*counts, count))
         best = grown
     return max(best.items(), key=lambda item: (item[1][0], -item[0]))[1][1]

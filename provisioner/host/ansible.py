@@ -34,6 +34,9 @@ KIND = "Ansible inventory"
 
 _PARTS = frozenset({"hosts", "children", "vars"})
 _SECTION = re.compile(r"\[([^:\]\s]+)(?::(\w+))?\]\s*(?:#.*)?")
+_GROUP_LINE = re.compile(r"\[[A-Za-z_][\w.-]*(?::\w+)?\]\s*(?:#.*)?")
+"""A section as people write it, by which the syntax is known."""
+
 _NAME = re.compile(r"([^:\]\s]+)\s*(?:#.*)?")
 _PORT = re.compile(r"^(?P<host>[^:\s]+(?:\[[^\]]*\][^:\s]*)*):(?P<port>\d+)$")
 _RANGE = re.compile(r"\[(?P<begin>\w*):(?P<end>\w+)(?::(?P<step>[1-9]\d*))?\]")
@@ -86,9 +89,13 @@ def is_ansible(data: object) -> bool:
 
 
 def is_ansible_text(text: str) -> bool:
-    """Return whether a text is an inventory in Ansible's INI syntax: a section is on a line of its own."""
-    lines = (line.strip() for line in text.lstrip("\ufeff").splitlines())
-    return any(_SECTION.fullmatch(line) for line in lines if not line.startswith(("[[", "[{")))
+    """Return whether a text is an inventory in Ansible's INI syntax: a line is a section, and none before it is YAML."""
+    for line in (line.strip() for line in text.removeprefix("\ufeff").splitlines()):
+        if _GROUP_LINE.fullmatch(line):
+            return True
+        if line.startswith(("{", "[", "- ")) or line.endswith(":") or ": " in line.partition("#")[0]:
+            return False
+    return False
 
 
 def ansible_document(text: str, *, file: str) -> Document:

@@ -121,12 +121,9 @@ def read_host(path: Path, *, catalogue: Catalogue | None = None) -> Document | I
     inventory has no such host, or several for a path without a name, and the errors of `read_inventory`.
     """
     file, name = file_and_name(path)
-    if not name and not file.is_dir():
-        form, text = _form_and_text(file)
-        if form in {"json", "yaml"}:
-            document = parse_document(text, file="stdin" if file == STDIN else str(file), kind=KIND)
-            if isinstance(document.data, Mapping) and not _is_inventory(document.data):
-                return document
+    document = _profile_in(file) if not name and file != STDIN else None
+    if document is not None:
+        return document
     listed = read_inventory((file,), catalogue=catalogue)
     if name:
         return host_named(listed, name, path=file)
@@ -134,11 +131,9 @@ def read_host(path: Path, *, catalogue: Catalogue | None = None) -> Document | I
         return listed[0]
     if not listed:
         raise UsageError(f"`{file}` lists no host")
-    names = ", ".join(one.name for one in listed[:_MOST_NAMES])
-    more = f" and {len(listed) - _MOST_NAMES:,} more" if len(listed) > _MOST_NAMES else ""
     raise UsageError(
         f"`{file}` lists {len(listed):,} hosts, and one is meant here",
-        hints=(f"name it behind a #, as in {file}#{listed[0].name}", f"it lists {names}{more}"),
+        hints=(f"name it behind a #, as in {file}#{listed[0].name}", _listing(listed)),
     )
 
 
@@ -151,16 +146,27 @@ def host_named(listed: Sequence[NamedT], name: str, *, path: Path) -> NamedT:
     if found is not None:
         return found
     near = get_close_matches(name, [one.name for one in listed], n=3)
-    listing = ", ".join(one.name for one in listed[:_MOST_NAMES])
-    more = f" and {len(listed) - _MOST_NAMES:,} more" if len(listed) > _MOST_NAMES else ""
-    hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else f"it lists {listing or 'no host'}{more}"
+    hint = f"did you mean {' or '.join(f'`{one}`' for one in near)}?" if near else _listing(listed)
     raise UsageError(f"`{path}` lists no host `{name}`", hints=(hint,))
+
+
+def _listing(listed: Sequence[InventoryHost]) -> str:
+    names = ", ".join(one.name for one in listed[:_MOST_NAMES]) or "no host"
+    return f"it lists {names}{f' and {len(listed) - _MOST_NAMES:,} more' if len(listed) > _MOST_NAMES else ''}"
 
 
 def file_and_name(path: Path) -> tuple[Path, str]:
     """Return the file and the name in `FILE#NAME`; the path itself and "" without a `#`, or if a file of this name exists."""
     file, mark, name = str(path).partition("#")
-    return (path, "") if not mark or path.exists() else (Path(file or "."), name)
+    return (path, "") if not mark or not file or _exists(path) else (Path(file), name)
+
+
+def _exists(path: Path) -> bool:
+    """Return whether a file exists; False for a name that no file can have."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 class _Reader:
@@ -312,8 +318,29 @@ class _Reader:
             raise InvalidDocumentError(_KIND_OF_LIST, tuple(mistakes))
 
 
+def _profile_in(path: Path) -> Document | None:
+    """Return the document of a file that holds one profile, or nothing that can be read; None for an inventory."""
+    form, text = _form_and_text(path)
+    if form not in {"json", "yaml"}:
+        return None
+    if form == "json" and _is_inventory(
+        _plain_json(text)
+    ):  # an inventory may be large, and JSON is read a hundred times as fast
+        return None
+    document = parse_document(text, file=str(path), kind=KIND)
+    return None if _is_inventory(document.data) else document
+
+
+def _plain_json(text: str) -> object:
+    """Return what a JSON text holds; None if it is not JSON."""
+    try:
+        return json.loads(text.removeprefix("\ufeff"))
+    except (ValueError, RecursionError):
+        return None
+
+
 def _is_inventory(data: object) -> bool:
-    return is_kubernetes(data) or is_slurm(data) or is_ansible(data)
+    return isinstance(data, list | tuple) or is_kubernetes(data) or is_slurm(data) or is_ansible(data)
 
 
 def _form_and_text(path: Path) -> tuple[str, str]:

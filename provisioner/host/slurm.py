@@ -13,6 +13,7 @@ chose, and prove nothing.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard
 
@@ -87,6 +88,7 @@ def slurm_document(text: str, *, file: str) -> Document:
 
     Only the keys that `SlurmReader` reads are there. A key of a node has the line on which it stands.
     """
+    lines = [0, *(match.end() for match in re.finditer("\n", text))]
     begins = [match.start() for match in _NODE.finditer(text)]
     nodes: list[dict[str, str]] = []
     keys: dict[KeyPath, Position] = {("nodes",): Position(1, 1)}
@@ -95,14 +97,14 @@ def slurm_document(text: str, *, file: str) -> Document:
         name = _NODE.match(block)
         assert name is not None, "a block begins with the name of its node"
         node = {"name": name[1]}
-        keys["nodes", index] = keys["nodes", index, "name"] = Position(text.count("\n", 0, start) + 1, 1)
+        keys["nodes", index] = keys["nodes", index, "name"] = Position(bisect_right(lines, start), 1)
         for key, pattern in _KEYS.items():
             match = pattern.search(block)
             if match is not None:
                 node[key] = match[1]
                 at = start + match.start() + 1
-                line = text.count("\n", 0, at) + 1
-                keys["nodes", index, key] = Position(line, at - text.rfind("\n", 0, at))
+                line = bisect_right(lines, at)
+                keys["nodes", index, key] = Position(line, at - lines[line - 1] + 1)
         nodes.append(node)
     return Document(file, {"nodes": tuple(nodes)}, keys, {})
 

@@ -157,6 +157,15 @@ def test_more_stacks_than_are_needed_are_used_for_newer_ones_until_they_buy_noth
     assert "\none more stack buys: nothing\n" in outcome.out
 
 
+def test_of_equal_choices_gpus_are_served_first_and_who_is_left_out_is_no_part_of_all(fleet: Project) -> None:
+    outcome = fleet.run("fleet", "--hosts", str(FIXTURES / "slurm/nodes.txt"), "--stacks", "1")
+    assert outcome.code == 1
+    lines = outcome.out.splitlines()
+    assert lines[0] == "✗ 1 stack serves 3 of 6 hosts; no choice of so few is better"
+    assert "    3  no GPU       not stated  left out" in lines
+    assert "one more stack buys, for 3 hosts:" in lines
+
+
 def test_a_limit_is_a_number_from_one(fleet: Project) -> None:
     assert fleet.run("fleet", "--hosts", "machines.csv", "--stacks", "0").code == 2
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.document import FileError
+from provisioner.document import Document, FileError
 from provisioner.errors import InvalidDocumentError, ProvisionError, UsageError
-from provisioner.host.inventory import STDIN, read_inventory
+from provisioner.host.inventory import STDIN, InventoryHost, read_host, read_inventory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -148,3 +148,48 @@ def test_a_mistake_made_ten_thousand_times_is_not_said_ten_thousand_times(tmp_pa
     path = tmp_path / "fleet.json"
     path.write_text(json.dumps([{"kernel": str(number), "gpu": 1} for number in range(1000)], indent=1), encoding="utf-8")
     assert len(refused(path).causes) == 20
+
+
+def test_a_list_in_yaml_is_what_it_is_in_json(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.yaml"
+    path.write_text("- {kernel: 6.8.0}\n- name: gpu-7\n  host: {kernel: 6.8.0}\n  count: 40\n", encoding="utf-8")
+    first, second = read_inventory((path,))
+    assert (first.name, first.count, str(first.place)) == ("fleet[0]", 1, f"{path}:1")
+    assert (second.name, second.count, str(second.place)) == ("gpu-7", 40, f"{path}:2")
+    assert first.host is second.host
+    path.write_text("- name: gpu-7\n  host: {kernal: 6.8.0}\n- name: 3\n  host: {}\n", encoding="utf-8")
+    assert [cause.removeprefix(f"{path}:") for cause in refused(path).causes] == [
+        "2:10: kernal: unknown key `kernal`; did you mean `kernel`?",
+        "3:3: [1].name: must be text",
+    ]
+
+
+def test_one_host_of_many_is_named_behind_a_hash(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.json"
+    nodes = [{"kind": "Node", "metadata": {"name": f"node-{number}"}} for number in range(30_000)]
+    path.write_text(json.dumps({"kind": "List", "items": nodes}), encoding="utf-8")
+    found = read_host(tmp_path / "nodes.json#node-29999")
+    assert isinstance(found, InventoryHost)
+    assert (found.name, str(found.place)) == ("node-29999", f"{path}: items[29999]")
+    with pytest.raises(UsageError) as raised:
+        read_host(path)
+    assert raised.value.message == f"`{path}` lists 30,000 hosts, and one is meant here"
+    assert raised.value.hints[0] == f"name it behind a #, as in {path}#node-0"
+    with pytest.raises(UsageError) as raised:
+        read_host(tmp_path / "nodes.json#gpu")
+    assert raised.value.message == f"`{path}` lists no host `gpu`"
+    assert raised.value.hints[0].startswith("it lists node-0, node-1, ")
+
+
+def test_a_file_with_one_host_is_that_host_and_a_hash_may_be_in_its_name(tmp_path: Path) -> None:
+    (tmp_path / "a#b.yaml").write_text("kernel: 6.8.0\n", encoding="utf-8")
+    assert isinstance(read_host(tmp_path / "a#b.yaml"), Document)
+    (tmp_path / "one.json").write_text(json.dumps({"kind": "Node", "metadata": {"name": "n"}}), encoding="utf-8")
+    one = read_host(tmp_path / "one.json")
+    assert isinstance(one, InventoryHost)
+    assert one.name == "n"
+    (tmp_path / "hosts").mkdir()
+    (tmp_path / "hosts" / "x.yaml").write_text("kernel: 6.8.0\n", encoding="utf-8")
+    named = read_host(tmp_path / "hosts#x")
+    assert isinstance(named, InventoryHost)
+    assert named.host.kernel == "6.8.0"
