@@ -24,7 +24,7 @@ def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A0
 
     if old == STDIN == new:
         raise UsageError("both locks of `--diff - -` come from stdin", hints=("name at least one of them by its path",))
-    texts = {path: _text(path) for path in (old, new)}
+    texts = {path: lock_text(path) for path in (old, new)}
     comparison = compare_texts((_name(old), texts[old]), (_name(new), texts[new]))
     if format is OutputFormat.JSON:
         json_data({"status": "compared", "old": _name(old), "new": _name(new), **_as_json(comparison)})
@@ -37,7 +37,8 @@ def _name(path: Path) -> str:
     return "(stdin)" if path == STDIN else str(path)
 
 
-def _text(path: Path) -> str:
+def lock_text(path: Path) -> str:
+    """Return the text of a lock, from stdin for `STDIN`; raises `FileError`."""
     from provisioner.document import FileError, read_text
     from provisioner.lock.format.file import KIND
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from provisioner.workflow.explaining_lock import ExplainedLock
 
 STDOUT = "-"
+"""What stands for stdout, as a file to write; for a lock it would be stdin."""
 
 
 class Wanted(Struct, frozen=True, kw_only=True):
@@ -58,7 +59,7 @@ def explain_html(wanted: Wanted, file: str, format: OutputFormat) -> int:  # noq
             findings=found.findings,
             evidence=found.evidence,
             headlines=_headlines(found),
-            old=wanted.old.name if wanted.old is not None else "",
+            old=_name(wanted.old) if wanted.old is not None else "",
             comparison=_comparison(wanted.old, path) if wanted.old is not None else None,
         )
         text = explanation_page(subject, found.platforms, found.matrix)
@@ -82,12 +83,15 @@ def is_lock(path: Path) -> bool:
 def lock_of(wanted: Wanted) -> Path:
     """Return the path of the lock: the one named, or that of the spec named.
 
-    Raises `UsageError` if the spec has no lock, and the errors of `read_inputs`.
+    Raises `UsageError` if the spec has no lock, or for stdin, and the errors of `read_inputs`.
     """
     from provisioner.errors import UsageError
     from provisioner.lock.format.file import lock_path
     from provisioner.workflow.inputs import read_inputs
 
+    if str(wanted.path) == STDOUT:
+        message = "--html explains a lock with the spec beside it, and stdin has none beside it"
+        raise UsageError(message, hints=("name the lock by its path; the one it is compared with may be `-`",))
     if is_lock(wanted.path):
         return wanted.path
     inputs = read_inputs(wanted.path, hosts=tuple(wanted.hosts), matrix=wanted.matrix, target=wanted.target)
@@ -107,8 +111,13 @@ def _headlines(found: ExplainedLock) -> dict[str, str]:
 
 
 def _comparison(old: Path, new: Path) -> Comparison:
-    from provisioner.document import read_text
+    from provisioner.cli.explain_diff import lock_text
     from provisioner.lock.diff.compare import compare_texts
-    from provisioner.lock.format.file import KIND
 
-    return compare_texts((old.name, read_text(old, kind=KIND)), (new.name, read_text(new, kind=KIND)))
+    return compare_texts((_name(old), lock_text(old)), (new.name, lock_text(new)))
+
+
+def _name(old: Path) -> str:
+    from provisioner.cli.explain_diff import STDIN
+
+    return "(stdin)" if old == STDIN else old.name

@@ -113,6 +113,7 @@ def test_json_says_what_was_written(project: Project) -> None:
         (("--html", "-", "--format", "json"), "--html - and --format json cannot share stdout"),
         (("provision.yaml", "python", "--html", "-"), "--html explains a whole lock, and `python` is a component"),
         ((LOCK, "--html", "-", "--platform", "linux/arm64"), "lock `trainer` has no platform `linux/arm64`"),
+        (("--diff", LOCK, "-", "--html", "-"), "--html explains a lock with the spec beside it, and stdin has none beside it"),
         ((LOCK,), f"`{LOCK}` is a lock, and `explain` without --html reads a spec"),
     ],
 )
