@@ -104,7 +104,7 @@ Site.pages.packages = ([name]) => {
   if (!one) return [Site.element("h1", {}, `Packages (${Site.data.packages.length})`), Site.element("p", { class: "soft" }, "Python distributions of which the matrix knows what their metadata does not say."), ...Site.filtered(Site.data.packages, (row) => row.name, Site.packageItem)];
   return [Site.element("p", {}, Site.link("packages", "Packages")), Site.element("h1", {}, name),
     one.component ? Site.element("p", {}, "It is the component ", Site.link(Site.route("components", one.component), Site.title(one.component)), ".") : "",
-    ...(one.rows || []).map((row) => Site.element("section", { class: "fact" }, Site.element("h3", {}, row.title),
+    ...(one.rows || []).map((row) => Site.element("section", { class: "fact" }, Site.element("h2", {}, row.title),
       Site.pairs(Object.entries(row).filter(([key]) => key !== "title" && key !== "sources").map(([key, value]) => [key, Site.plain(value)])), Site.sources(row.sources)))];
 };
 Site.plain = (value) => (Array.isArray(value) ? value.map(Site.plain).join(", ") : value !== null && typeof value === "object" ? Object.entries(value).map(([key, one]) => `${key} ${Site.plain(one)}`).join("; ") : String(value));

@@ -247,3 +247,23 @@ def test_a_terminal_shows_the_part_in_one_line_that_is_overwritten() -> None:
     assert "reading: 3, jax: c.whl" in shown
     assert "torch: [b].whl" in shown
     assert "\n" not in shown.rpartition("jax: c.whl")[2].strip("\n")
+
+
+BAR = """
+from provisioner.cli import display
+with display.bar('deciding [all]') as told:
+    for done in range(1, 4):
+        told(done, 3)
+"""
+
+
+def test_a_terminal_shows_how_much_is_done_and_nothing_remains() -> None:
+    shown = shown_on_a_terminal(BAR)
+    assert "deciding [all]" in shown
+    assert "3/3" in shown
+    assert shown.rstrip("\r\n").endswith("\x1b[2K")
+
+
+def test_a_bar_is_nothing_where_there_is_no_terminal_and_the_work_is_short() -> None:
+    result = subprocess.run([sys.executable, "-c", BAR], capture_output=True, text=True, check=True)
+    assert (result.stdout, result.stderr) == ("", "")
