@@ -276,13 +276,16 @@ class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
     """A reporter that records whether resolvelib backtracked, and the number of its rounds.
 
     Without backtracking, the answer has for each key the first candidate that works. With `stops_on_conflict` the search ends
-    at the first conflict, because the complete search decides again after any conflict.
+    at the first conflict, because the complete search decides again after any conflict; otherwise it ends after
+    `most_conflicts`, if that is given.
     """
 
-    def __init__(self, *, stops_on_conflict: bool = False) -> None:
+    def __init__(self, *, stops_on_conflict: bool = False, most_conflicts: int | None = None) -> None:
         self.stops_on_conflict = stops_on_conflict
         self.has_backtracked = False
         self.rounds = 0
+        self._most_conflicts = 0 if stops_on_conflict else most_conflicts
+        self._conflicts = 0
         self._pinned: set[Key] = set()
 
     def starting_round(self, index: int) -> None:
@@ -292,7 +295,8 @@ class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
     def resolving_conflicts(self, causes: Collection[RequirementInformation[Requirement, Candidate]]) -> None:
         del causes
         self.has_backtracked = True
-        if self.stops_on_conflict:
+        self._conflicts += 1
+        if self._most_conflicts is not None and self._conflicts > self._most_conflicts:
             raise ResolutionTooDeep(0)
 
     def pinning(self, candidate: Candidate) -> None:
