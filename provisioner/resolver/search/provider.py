@@ -281,13 +281,16 @@ class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
     """A reporter that records whether resolvelib backtracked, and the number of its rounds.
 
     Without backtracking, the answer has for each key the first candidate that works. With `stops_on_conflict` the search ends
-    at the first conflict, because the complete search decides again after any conflict.
+    at the first conflict, because the complete search decides again after any conflict; otherwise it ends after
+    `most_conflicts`, if that is given.
     """
 
-    def __init__(self, *, stops_on_conflict: bool = False) -> None:
+    def __init__(self, *, stops_on_conflict: bool = False, most_conflicts: int | None = None) -> None:
         self.stops_on_conflict = stops_on_conflict
         self.has_backtracked = False
         self.rounds = 0
+        self._most_conflicts = 0 if stops_on_conflict else most_conflicts
+        self._conflicts = 0
         self._pinned: set[Key] = set()
         self._is_told = LOG.isEnabledFor(logging.DEBUG)
 
@@ -299,7 +302,8 @@ class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
         self.has_backtracked = True
         if self._is_told:
             LOG.debug("conflict: %s", "; ".join(dict.fromkeys(say(one.requirement.ground) for one in causes)))
-        if self.stops_on_conflict:
+        self._conflicts += 1
+        if self._most_conflicts is not None and self._conflicts > self._most_conflicts:
             raise ResolutionTooDeep(0)
 
     def pinning(self, candidate: Candidate) -> None:

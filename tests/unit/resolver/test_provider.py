@@ -71,3 +71,12 @@ def test_what_is_known_at_once_is_what_would_be_asked_one_by_one(monkeypatch: py
         pins = search(instance_of(trial), reporter)
         answers.append((None if pins is None else {key: one.label for key, one in pins.items()}, reporter.rounds))
     assert answers[0] == answers[1]
+
+
+def test_the_engine_gives_up_after_the_conflicts_that_it_may_have() -> None:
+    metadata: Metadata = {"app 1": ("shared>=2",), "tool 2": ("between",), "between 1": ("shared<2",)}
+    versions = {"app": ("1",), "tool": ("1", "2"), "between": ("1",), "shared": ("1", "2")}
+    pins = search(instance(versions, metadata, "app", "tool"), SearchReporter(most_conflicts=1))
+    assert pins is not None
+    assert pins[TOOL].label == "1"
+    assert search(instance(versions, metadata, "app", "tool"), SearchReporter(most_conflicts=0)) is None
