@@ -53,7 +53,11 @@ COMMANDS: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "inspect": (
         "Describe this machine as a host profile",
-        ("provision inspect > hosts/this.yaml", "provision inspect --nodes nodes.json --node gpu-7"),
+        (
+            "provision inspect > hosts/this.yaml",
+            "provision inspect --nodes nodes.json --node gpu-7",
+            "provision inspect --from nvidia-smi.xml > hosts/gpu-7.yaml",
+        ),
     ),
     "doctor": (
         "Say layer by layer what is found, what is wanted, and what to do",
