@@ -322,11 +322,14 @@ FOLLOWERS: dict[str, tuple[str, ...]] = {
     leader: tuple(row.name for row in reversed(_ROWS) if row.installed_with == leader and row.move is None)
     for leader in dict.fromkeys(row.installed_with for row in _ROWS if row.installed_with and row.move is None)
 }
-"""The components that always have the version of another one because they are installed with it, by that other one.
+"""The followers of each component that has some: what is installed with it and always has its version.
 
 The most expensive to change comes first. See the rules `userspace-driver-is-of-the-kernel-module`,
-`fabric-manager-is-of-the-driver` and `headers-are-of-the-kernel` of the matrix.
+`fabric-manager-is-of-the-driver` and `kernel-headers-are-of-the-kernel` of the matrix.
 """
+
+NEVER_ALONE = frozenset(name for names in FOLLOWERS.values() for name in names)
+"""The components that change only together with another one."""
 
 CUDA_LIBRARIES = ("cudnn", "nccl", "tensorrt")
 """The libraries for CUDA that are components, and no part of a toolkit."""

@@ -120,12 +120,13 @@ COMMANDS: dict[str, Entry] = {
     ),
     "inspect": Entry(
         summary="Describe this machine as a host profile",
-        reads="this machine, a saved tree (--root) or a cluster's nodes (--nodes)",
+        reads="this machine, a saved tree (--root) an inventory's nodes (--nodes), or a capture (--from)",
         writes="a host profile, on stdout",
         exits={0: "described"},
         examples=(
             "provision inspect > hosts/this.yaml",
             "provision inspect --nodes nodes.json --node gpu-7",
+            "provision inspect --from nvidia-smi.xml > hosts/gpu-7.yaml",
         ),
     ),
     "doctor": Entry(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.document import read_text
+from provisioner.document import FileError, unreadable
 from provisioner.errors import UsageError
 from provisioner.host.inspect import Inspection, inspect_host
 from provisioner.host.inventory import STDIN, read_inventory
@@ -27,7 +28,7 @@ _TREE = ("proc", "etc", "sys", "usr", "System")
 _ARCHIVES = (".gz", ".tgz", ".tar", ".xz", ".zip", ".zst")
 
 _MOST_BYTES = 64 * 1024 * 1024
-"""A report on sixteen GPUs with every clock that they support has four megabytes."""
+"""A report has some 120 kB for each GPU, most of it the clocks that the GPU supports."""
 
 
 class Captured(Struct, frozen=True, kw_only=True):
@@ -64,17 +65,23 @@ def read_nodes(path: Path, *, catalogue: Catalogue) -> tuple[Captured, ...]:
 
 
 def _text(path: Path) -> str:
+    """Return the text of a file, or of stdin; Windows' shell writes UTF-16 with a mark in front."""
     if path == STDIN:
         text = sys.stdin.read(_MOST_BYTES + 1)
-    else:
-        # A pipe has no size, and is read as it comes.
-        is_large = path.is_file() and path.stat().st_size > _MOST_BYTES
-        text = "" if is_large else read_text(path, kind=KIND)
-        if is_large:
+        if len(text) > _MOST_BYTES:
             raise _too_large(path)
-    if len(text) > _MOST_BYTES:
+        return text
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(_MOST_BYTES + 1)
+    except OSError as error:
+        raise unreadable(str(path), error, kind=KIND) from None
+    if len(content) > _MOST_BYTES:
         raise _too_large(path)
-    return text
+    try:
+        return content.decode("utf-16" if content.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8")
+    except UnicodeDecodeError as error:
+        raise FileError(f"{KIND} `{path}` is not UTF-8 text (byte {error.start})") from None
 
 
 def _too_large(path: Path) -> UsageError:

@@ -150,7 +150,7 @@ def host_named(listed: Sequence[NamedT], name: str, *, path: Path) -> NamedT:
     raise UsageError(f"`{path}` lists no host `{name}`", hints=(hint,))
 
 
-def _listing(listed: Sequence[InventoryHost]) -> str:
+def _listing(listed: Sequence[_Named]) -> str:
     names = ", ".join(one.name for one in listed[:_MOST_NAMES]) or "no host"
     return f"it lists {names}{f' and {len(listed) - _MOST_NAMES:,} more' if len(listed) > _MOST_NAMES else ''}"
 

@@ -3,7 +3,7 @@
 Two kinds are known, alone or in the folders of one another: that of NVIDIA's GPU Operator (NVIDIA/gpu-operator,
 hack/must-gather.sh, read 2026-11-23) and that of OpenShift (openshift/must-gather, `oc adm inspect`), which holds each node as
 an object. What `kubectl describe` printed is turned back into objects (kubernetes/kubectl, pkg/describe/describe.go), so that
-`kubernetes` reads all nodes, and what is known of labels stands there alone.
+`kubernetes` reads all nodes, and what labels prove stands there alone.
 
 Archives of nvidia-bug-report.sh in the folder are not read.
 """
@@ -132,8 +132,8 @@ def _object(text: str) -> dict[str, Any]:
         if section == "Labels":
             label, _, given = (value if key == "Labels" else line).strip().partition("=")
             labels[label] = given
-        elif section == "Conditions" and (words := line.split())[:1] == ["Ready"]:
-            status["conditions"].append({"type": "Ready", "status": words[1]})
+        elif section == "Conditions" and (ready := re.match(r"\s+Ready\s+(\w+)", line)):
+            status["conditions"].append({"type": "Ready", "status": ready[1]})
         elif section in _SECTIONS and line[:1] == " ":
             status[_SECTIONS[section]][_INFO.get(key.strip(), key.strip())] = value
     return {

@@ -30,9 +30,6 @@ def _installed_with(component: str) -> tuple[str, ...]:
 INSTALLED_WITH_OS = _installed_with("os")
 """Components that a release of a Linux distribution contains."""
 
-NEVER_ALONE = frozenset(name for names in FOLLOWERS.values() for name in names)
-"""Components that change only together with another one."""
-
 MODULE_RELOADING = frozenset(row.name for row in COMPONENTS.values() if row.reloads_modules)
 """Components whose change reloads kernel modules, so that the matrix must document driver and kernel to go together."""
 

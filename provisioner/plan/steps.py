@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.components import COMPONENTS, DRIVERS, LEADS, Move
+from provisioner.components import COMPONENTS, DRIVERS, LEADS, NEVER_ALONE, Move
 from provisioner.grounds.choice import StepReason
 from provisioner.grounds.requirement import LacksFact, LockHas, RequiresComponent
 from provisioner.grounds.step import (
@@ -18,7 +18,6 @@ from provisioner.grounds.step import (
 )
 from provisioner.host.facts import STATED, stated
 from provisioner.plan.actions import ActionFinder
-from provisioner.plan.machine import NEVER_ALONE
 from provisioner.plan.model import FIND_OUT, Step
 from provisioner.plan.upgrade_path import MOVES, SOFTWARE
 from provisioner.resolver.requirement import PACKAGE, SLOTS

@@ -217,3 +217,15 @@ def test_an_archive_is_to_be_unpacked_first(capsys: pytest.CaptureFixture[str]) 
     assert capsys.readouterr().err == (
         "error: `must-gather.tar.gz` is an archive  [bad-usage]\n\nhint: unpack it, and name the folder\n"
     )
+
+
+def test_a_report_that_windows_shell_saved_is_read(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    saved = tmp_path / "smi.xml"
+    saved.write_text((REPORTS / "driver-536-windows.xml").read_text(encoding="utf-8"), encoding="utf-16")
+    assert leave("inspect", "--from", str(saved)) == 0
+    assert "NVIDIA GeForce RTX 3080" in capsys.readouterr().out
+
+
+def test_a_file_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--from", "absent.xml") == 2
+    assert capsys.readouterr().err.startswith("error: report of nvidia-smi `absent.xml` does not exist")

@@ -14,17 +14,16 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from provisioner.components import FOLLOWERS
+from provisioner.components import NEVER_ALONE
 from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
-from provisioner.resolver.requirement import Candidate
 from provisioner.resolver.search.sat import at_most_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
     from provisioner.grounds.requirement import Group
-    from provisioner.resolver.requirement import Key, Requirement
+    from provisioner.resolver.requirement import Candidate, Key, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
 
 MAX_READS = 3000
@@ -32,12 +31,9 @@ MAX_READS = 3000
 read."""
 
 
-_FOLLOWERS = frozenset(name for names in FOLLOWERS.values() for name in names)
-
-
 def _is_follower(requirement: Requirement) -> bool:
     """Return whether a requirement is the fact of a host about what is installed with another component."""
-    return requirement.ground.kind == "fact" and requirement.key.component in _FOLLOWERS
+    return requirement.ground.kind == "fact" and requirement.key.component in NEVER_ALONE
 
 
 def every_key(key: Key) -> bool:
@@ -426,8 +422,9 @@ class CompleteSearch:
                 known = self._instance.known_requirements(candidate)
                 for requirement in known:
                     self._require(requirement, candidate)
-                # A fact of a host is read from nothing, and its values would otherwise be tried one by one.
-                if type(candidate) is Candidate or candidate.has_no_file or self._instance.is_known_unusable(candidate):
+                # Each value of a follower goes with one value of its leader, and the pairs would otherwise be tried one by one.
+                is_follower = key.component in NEVER_ALONE
+                if is_follower or candidate.has_no_file or self._instance.is_known_unusable(candidate):
                     for requirement in self._instance.requirements(candidate):
                         if requirement not in known:
                             self._require(requirement, candidate)
