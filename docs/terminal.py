@@ -26,6 +26,13 @@ COMMANDS = (
     "solve examples/old-driver/provision.yaml --stack-only",
 )
 COLUMNS = 110
+PROGRAM = """
+from provisioner.cli import display
+from provisioner.cli.app import main
+display.PROGRESS_DELAY_SECONDS = 3600.0
+main()
+"""
+"""The program on a machine that is never slow enough for a line about progress."""
 
 FRAME = """\
 <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" aria-labelledby="terminal-about">
@@ -70,7 +77,7 @@ def _shown(words: list[str], folder: Path) -> str:
     ours, programs = pty.openpty()
     variables = {"TERM": "xterm", "COLUMNS": str(COLUMNS), "PYTHONPATH": str(ROOT), "CI": "1"}
     kept = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_CACHE_HOME") if name in os.environ}
-    command = [sys.executable, "-m", "provisioner", *words]
+    command = [sys.executable, "-c", PROGRAM, *words]
     with subprocess.Popen(command, cwd=folder, stdin=programs, stdout=programs, stderr=programs, env=kept | variables):
         os.close(programs)
         shown = b""
