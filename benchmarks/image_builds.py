@@ -174,8 +174,8 @@ def page(rows: Iterable[Row], checks: tuple[float, float], packages: int) -> str
 # What an image costs to build
 
 Written by `benchmarks/image_builds.py`. One lock of {packages} packages (onnxruntime, SciPy, FastAPI, requests) on one
-base image, built in three ways with Docker 20.10 on two cores. Other work shared them, at a load of 10 to 17, so the
-seconds are of an order only (a warm build that takes longer than a cold one is such a case); the bytes are exact.
+base image, built in three ways with Docker 20.10 on two cores. Other work may share them (a load average of
+{os.getloadavg()[2]:.0f} in 15 minutes): the seconds are then of an order only, and the bytes exact.
 *Cold*: nothing is downloaded yet; *warm*: everything is built again from downloaded files; *change*: another release
 of `{CHANGED}`, a package of 0.1 MB, and the bytes, unpacked, that a registry gets then and every node pulls; *same
 layers*: how many above the base have equal digests in both builds.
