@@ -174,14 +174,18 @@ def page(rows: Iterable[Row], checks: tuple[float, float], packages: int) -> str
 # What an image costs to build
 
 Written by `benchmarks/image_builds.py`. One lock of {packages} packages (onnxruntime, SciPy, FastAPI, requests) on one
-base image, built in three ways with Docker 20.10 on two cores, which other work shared: compare the rows, not the seconds with
-those of another page. *Cold*: nothing is downloaded yet; *warm*: everything is built again from downloaded files; *change*:
-another release of `{CHANGED}`, a package of 0.1 MB, and the bytes, unpacked, that a registry gets then and every node pulls;
-*same layers*: how many above the base have equal digests in both builds.
+base image, built in three ways with Docker 20.10 on two cores. Other work may share them (a load average of
+{os.getloadavg()[2]:.0f} in 15 minutes): the seconds are then of an order only, and the bytes exact.
+*Cold*: nothing is downloaded yet; *warm*: everything is built again from downloaded files; *change*: another release
+of `{CHANGED}`, a package of 0.1 MB, and the bytes, unpacked, that a registry gets then and every node pulls; *same
+layers*: how many above the base have equal digests in both builds.
 
 | | cold | warm | size above the base | change | new bytes | same layers |
 | --- | --: | --: | --: | --: | --: | --: |
 {table}
+
+The base image has no `/etc/hosts`, so Docker 20.10 gives `/etc` the time of the build in each layer that a step adds,
+and digests differ; on a base with that file all of the first are equal (`tests/container/test_layers.py`).
 
 The first compiles bytecode, which the second leaves to every start of a container (`import torch`: 3.6 s of CPU with, 7.9 s
 without), and adds a user, labels and tools of the image. The third is one layer, as in the Dockerfiles that cog generates and
