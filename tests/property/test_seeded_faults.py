@@ -38,8 +38,11 @@ ONLY_THE_INDEX_KNOWS = (
 
 ONLY_THE_REGISTRY_KNOWS = (r"digest of image",)
 
-STATEMENTS_ON_THE_PAST = (r"tool\.provision\.(matrix-digest|spec-digest|tool-version): altered",)
-"""Matrix, spec and program may all be others by now; what they decided is solved again."""
+STATEMENTS_ON_THE_PAST = (
+    r"tool\.provision\.(matrix-digest|spec-digest|tool-version): altered",
+    r"tool\.provision\.asked: taken out",
+)
+"""Matrix, spec and program may all be others by now; what they decided is solved again. Early versions recorded no requests."""
 
 HARMLESS = (r"environments\[\]: added",)
 """The same marker twice lets in whom it let in once."""
