@@ -299,7 +299,7 @@ def _of_spec(lock: Lock, inputs: Inputs) -> Iterator[Finding]:
         platforms = tuple(platform for platform in lock.platforms if platform not in inputs.platforms)
         place = inputs.document.place(("target", "platform"))
         yield UnaskedPlatforms(platforms=platforms, needed=inputs.platforms, place=place)
-    if lock.spec_digest == inputs.digest and (lock.asked or lock.tool_version == __version__):
+    if lock.asked and lock.spec_digest == inputs.digest:
         asked = requested(inputs.spec)
         for key in sorted({*asked, *lock.asked}):
             if asked.get(key) != lock.asked.get(key):

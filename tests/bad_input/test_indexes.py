@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 NETWORK = "\nhint: check the network, the proxy and the installer's configuration; --offline uses what is cached\n"
+PROXY = "\nhint: write the proxy's login into its address: https_proxy, or `proxy` in pip's configuration\n"
 CREDENTIALS = (
     "  looked for a login: its URL and PROVISION_INDEX_LOCAL_PASSWORD: no password\n"
     "  looked for a login: netrc: no login for 127.0.0.1\n"
@@ -43,7 +44,7 @@ def refused(project: Project, code: int) -> str:
         (500, "500 (Internal Server Error)", ""),
         (503, "503 (Service Unavailable)", ""),
         (429, "429 (Too Many Requests)", ""),
-        (407, "407 (Proxy Authentication Required)", ""),
+        (407, "407 (Proxy Authentication Required)", PROXY),
         (401, "401 (Unauthorized)", CREDENTIALS),
         (403, "403 (Forbidden)", CREDENTIALS),
     ],

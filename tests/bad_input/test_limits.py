@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from tests.project import Project
 
-SECONDS = 5
-"""What an answer may take of the processor; on a quiet machine it is one second at most."""
+SECONDS = 10
+"""What an answer may take of the processor; on a quiet machine it is a second, and four for the values."""
 
 SIZE = 50_000_000
 

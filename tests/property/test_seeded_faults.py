@@ -38,15 +38,24 @@ ONLY_THE_INDEX_KNOWS = (
 
 ONLY_THE_REGISTRY_KNOWS = (r"digest of image",)
 
-STATEMENTS_ON_THE_PAST = (r"tool\.provision\.(matrix-digest|spec-digest|tool-version): altered",)
-"""Matrix, spec and program may all be others by now; what they decided is solved again."""
+STATEMENTS_ON_THE_PAST = (
+    r"tool\.provision\.(matrix-digest|spec-digest|tool-version): altered",
+    r"tool\.provision\.asked: taken out",
+)
+"""Matrix, spec and program may all be others by now; what they decided is solved again. Early versions recorded no requests."""
 
 HARMLESS = (r"environments\[\]: added",)
 """The same marker twice lets in whom it let in once."""
 
 NOT_FOUND = re.compile("|".join((*ONLY_THE_INDEX_KNOWS, *ONLY_THE_REGISTRY_KNOWS, *STATEMENTS_ON_THE_PAST, *HARMLESS)))
-TRIED = {"cuda11-t4": 250, "onnx-cpu": 150}
+OF_PACKAGES = re.compile(r".*\.(pins\[\]\.reasons|host-reasons|assumes|relaxations)\b.*")
+"""Reasons and assumptions; those of packages come from metadata, and only the package that they name is compared."""
+
+TRIED = {"cuda11-t4": 200, "onnx-cpu": 150}
 """The locks that faults are put into, and how many kinds there must be at least: one with GPUs, one of two platforms."""
+
+WITH_REASONS_OF_PACKAGES = frozenset({"cuda11-t4"})
+"""Locks whose reasons are those of packages, in part; faults in reasons are put into the others."""
 
 
 @cache
@@ -74,7 +83,12 @@ def test_a_semantic_fault_is_found_although_the_digest_was_made_again(name: str,
     sound = without_fault(lock, matrix().digest)
     assert semantic(checked(tmp_path / lock.name, sound)) == []
     draw = random.Random(name)
-    seeded: list[Fault] = list(faults(sound, lambda _: TIMES >= 1 or draw.random() < TIMES))
+
+    def is_wanted(kind: str) -> bool:
+        is_left_out = name in WITH_REASONS_OF_PACKAGES and OF_PACKAGES.fullmatch(kind)
+        return not is_left_out and (TIMES >= 1 or draw.random() < TIMES)
+
+    seeded: list[Fault] = list(faults(sound, is_wanted))
     missed = {fault.kind: fault.path for fault in seeded if not semantic(checked(tmp_path / lock.name, fault.text))}
     assert {kind: path for kind, path in missed.items() if not NOT_FOUND.fullmatch(kind)} == {}
     found = [fault.kind for fault in seeded if NOT_FOUND.fullmatch(fault.kind) and fault.kind not in missed]

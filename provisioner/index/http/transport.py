@@ -30,8 +30,11 @@ if TYPE_CHECKING:
 THREADS = 16
 """The largest number of concurrent requests of background threads, in addition to the caller's."""
 
-DENIED = frozenset({401, 403, 407})
-"""HTTP statuses of missing credentials: Unauthorized, Forbidden, Proxy Authentication Required."""
+DENIED = frozenset({401, 403})
+"""HTTP statuses of missing credentials: Unauthorized, Forbidden."""
+
+_PROXY_DENIED = 407
+"""The status with which a proxy wants a login of its own, for which that of an index is no use (RFC 9110, 15.5.8)."""
 
 LARGEST_BODY = 256 * 1024 * 1024
 """The largest response body in bytes, compressed or not; no genuine page comes near it, so a larger one may be an attack."""
@@ -298,11 +301,15 @@ def refusal(status: int, url: str, *, source: str, looked_at: tuple[str, ...] = 
     from http import HTTPStatus
 
     phrase = next((known.phrase for known in HTTPStatus if known == status), "unknown status")
-    asks = ("put its login into ~/.netrc or the keyring, or give PROVISION_INDEX_<NAME>_USERNAME and _PASSWORD",)
+    hints: tuple[str, ...] = ()
+    if status in DENIED:
+        hints = ("put its login into ~/.netrc or the keyring, or give PROVISION_INDEX_<NAME>_USERNAME and _PASSWORD",)
+    elif status == _PROXY_DENIED:
+        hints = ("write the proxy's login into its address: https_proxy, or `proxy` in pip's configuration",)
     return UnavailableError(
         f"{source} answers {status} ({phrase})",
         causes=(public_url(url), *(f"looked for a login: {words}" for words in looked_at)),
-        hints=asks if status in DENIED else (),
+        hints=hints,
     )
 
 

@@ -14,17 +14,20 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.grounds.fields import type_of
 from provisioner.grounds.finding import OtherReason
+from provisioner.grounds.predicate import Requires
 from provisioner.grounds.requirement import LockHas
+from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.lock.format.model import relaxation, relaxed_by
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Mapping
 
-    from provisioner.lock.format.model import Lock, LockedStack, Reason
+    from provisioner.lock.format.model import Lock, LockedPackage, LockedStack, Reason
 
 _LOCKED = type_of(LockHas)
 """The type of the reasons by which a check fixes the components of a lock."""
 
+_REQUIRES = type_of(Requires)
 _PRERELEASE = "prerelease"
 
 
@@ -71,7 +74,7 @@ def _of_reasons(
     lock: Lock, key: str, locked: dict[str, tuple[Reason, ...]], needed: dict[str, tuple[Reason, ...]]
 ) -> Iterator[OtherReason]:
     """Yield a finding for each reason under a key that the lock lacks, or has of a package that is not locked."""
-    subjects = {str(package.subject): package.requires for package in lock.packages}
+    packages: dict[str, LockedPackage] = {package.name: package for package in lock.packages}
     for name in sorted({*locked, *needed}):
         has = tuple(map(_without_line, locked.get(name, ())))
         wanted = [_without_line(reason) for reason in needed.get(name, ()) if reason.type != _LOCKED]
@@ -82,19 +85,19 @@ def _of_reasons(
             if reason not in has:
                 yield OtherReason(platform=lock.stack.platform, object=about, needed=reason.text)
         for reason in has:
-            if reason not in wanted and not _is_of_packages(reason, subjects):
+            if reason not in wanted and not _is_of_packages(reason, packages):
                 yield OtherReason(platform=lock.stack.platform, object=about, locked=reason.text)
 
 
-def _is_of_packages(reason: Reason, subjects: dict[str, tuple[str, ...]]) -> bool:
+def _is_of_packages(reason: Reason, packages: Mapping[str, LockedPackage]) -> bool:
     """Return whether a reason is about a locked package, whose requirements solving the system alone does not read."""
-    named = reason.subject or " ".join(reason.text.split(" ", 2)[:2])
-    if not named.startswith(f"{reason.component} ") or not reason.text.startswith(named):
+    package = packages.get(reason.component)
+    if package is None or reason.subject != str(package.subject):
         return False
-    requires = subjects.get(named)
-    if requires is None or reason.type != "requires":
-        return requires is not None
-    return any(reason.text == f"{named} needs {text}" for text in requires)
+    if reason.type != _REQUIRES:
+        return True
+    required = map(parse_requirement, package.requires)
+    return any((one.name, (str(one.specifier),)) == (reason.object, reason.ranges or ("",)) for one in required)
 
 
 def _of_relaxations(lock: Lock, needed: Collection[str]) -> Iterator[OtherReason]:
@@ -106,5 +109,5 @@ def _of_relaxations(lock: Lock, needed: Collection[str]) -> Iterator[OtherReason
         yield OtherReason(platform=lock.stack.platform, object="relaxations", needed=text)
     known = {*needed, *before}
     for text in sorted(set(has) - known):
-        if relaxed_by(text) not in versions or text.startswith(f"{_PRERELEASE} "):
+        if relaxed_by(text) not in versions or text == relaxation(_PRERELEASE, relaxed_by(text)):
             yield OtherReason(platform=lock.stack.platform, object="relaxations", locked=text)
