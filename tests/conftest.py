@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from provisioner.cli import display
 from tests.failed_tests import pytest_runtest_makereport, pytest_runtest_protocol  # noqa: F401 - hooks that pytest finds here
 from tests.shipped import shipped
 
@@ -116,8 +117,9 @@ def index_answers() -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def isolated_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache that starts empty and a terminal without colour; the installer's own configuration is left alone."""
+    """A cache that starts empty, a terminal without colour, no lines about progress; the installer's configuration is left alone."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(display, "PROGRESS_DELAY_SECONDS", 3600.0)  # a slow machine adds such lines to what a test compares
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("NO_COLOR", "1")
         patch.setenv("COLUMNS", "80")

@@ -12,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
-from provisioner.cli import display
 from provisioner.cli.app import main
 from tests.loopback_index import LoopbackIndex
 
@@ -120,12 +119,11 @@ def changed(*lines: str) -> str:
 
 @contextmanager
 def project_in(folder: Path, capsys: pytest.CaptureFixture[str], patch: pytest.MonkeyPatch) -> Iterator[Project]:
-    """A project in an empty folder; the installer's own configuration and slow work are kept out of what is printed."""
+    """A project in an empty folder; the installer's own configuration is kept out of what is printed."""
     for variable in [name for name in os.environ if name.startswith("PIP_")]:
         patch.delenv(variable)
     patch.setenv("PIP_CONFIG_FILE", os.devnull)
     patch.setenv("NETRC", os.devnull)
-    patch.setattr(display, "PROGRESS_DELAY_SECONDS", 3600.0)
     patch.chdir(folder)
     with LoopbackIndex() as index:
         index.add_wheel("uv", "0.9.11", tag=UV_TAG, upload_time="2025-11-20T10:00:00Z")

@@ -20,7 +20,6 @@ import terminal
 import truth
 from ruamel.yaml import YAML
 
-from provisioner.cli import display
 from provisioner.cli.app import main
 from provisioner.cli.catalogue import COMMANDS
 from provisioner.document import load_document, parse_document, parse_model
@@ -56,12 +55,6 @@ PAGES = sorted(
 FACTS = ROOT / "tests/facts"
 LOCKS = [*(ROOT / "dockerfiles").rglob("pylock.*.toml"), *(ROOT / "tests/golden").rglob("pylock.*.toml")]
 EXAMPLES = sorted((ROOT / "examples").glob("*/provision.yaml"))
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No page shows the lines about progress that a slow machine adds."""
-    monkeypatch.setattr(display, "PROGRESS_DELAY_SECONDS", 3600.0)
 
 
 @pytest.mark.parametrize("text", SPECS, ids=["opening", "every key"])
