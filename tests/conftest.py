@@ -117,7 +117,7 @@ def index_answers() -> bool:
 
 @pytest.fixture(scope="session", autouse=True)
 def isolated_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache that starts empty, a terminal without colour, no lines about progress; the installer's configuration is left alone."""
+    """A cache that starts empty, a terminal without colour and progress; the installer's own configuration is left alone."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(display, "PROGRESS_DELAY_SECONDS", 3600.0)  # a slow machine adds such lines to what a test compares
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
