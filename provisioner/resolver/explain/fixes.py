@@ -85,8 +85,8 @@ A limit in seconds would give the same conflict other fixes on another machine.
 MOST_CONFLICTS = 50
 """The number of conflicts after which resolvelib gives up a fix and the complete search decides.
 
-Measured on five refusals: fixes that work were found after at most 13 conflicts; those that do not went on for 1,500 rounds with
-up to 240 conflicts, and the complete search then decided them in milliseconds.
+Measured on five refusals: fixes that work were found after at most 13 conflicts; those that do not went on for 1,500 rounds
+with up to 240 conflicts, and the complete search then decided them in milliseconds.
 """
 
 MOST_READS, MOST_READS_OF_ONE = 1_000, 400
