@@ -66,14 +66,17 @@ NOTES = ("failure", "variables", "override", "driver package", "limit")
 """The kinds of named matrix rows that the page `Notes` shows."""
 
 
-def site_files(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> dict[str, bytes]:
-    """Return the content of every file of the site by name; the same matrix gives the same bytes. `told` as in `make_grid`."""
+def site_files(matrix: Matrix, *, docs: str = "", told: Callable[[int, int], None] | None = None) -> dict[str, bytes]:
+    """Return the content of every file of the site by name; the same matrix gives the same bytes.
+
+    `docs` is the address of the documentation, to which the page links unless it is empty; `told` as in `make_grid`.
+    """
     data = site_data(matrix, told=told)
     files = {name: (ASSETS / name).read_bytes() for name in ("site.css", *SCRIPTS)}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     files["data.js"] = f"window.MATRIX = {text};\n".encode()
     files[PARSERS] = _parsers().encode()
-    files["index.html"] = _page(data).encode()
+    files["index.html"] = _page(data, docs).encode()
     return dict(sorted(files.items()))
 
 
@@ -89,7 +92,7 @@ def _parsers() -> str:
     return '"use strict";\n' + "".join(parts)
 
 
-def _page(data: dict[str, object]) -> str:
+def _page(data: dict[str, object], docs: str) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -98,7 +101,7 @@ def _page(data: dict[str, object]) -> str:
     pages = [{"route": route, "title": title} for route, title in PAGES]
     template = environment.get_template(TEMPLATE)
     return template.render(
-        pages=pages, scripts=("data.js", PARSERS, *SCRIPTS), about=data["about"], components=data["components"]
+        pages=pages, docs=docs, scripts=("data.js", PARSERS, *SCRIPTS), about=data["about"], components=data["components"]
     )
 
 
