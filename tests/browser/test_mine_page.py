@@ -178,6 +178,44 @@ def test_a_fleet_as_a_map_with_counts_and_reasons(visitor: Visit) -> None:
     page.keyboard.press("Escape")
 
 
+TABLE = """name,gpu,driver,kernel,fabric_manager,jetson.l4t
+,"8x NVIDIA A100-SXM4-80GB (8.0); Tesla T4",535.104.05,,,
+, 2 xNVIDIA A100-SXM4-80GB,535.104.05,"5.15.0-105-generic", 535.104.05,
+
+"a ""b"", c",none,,,,
+d,Tesla K80 (dual),470.256.02,,,36.4
+"""
+
+
+def test_a_table_with_empty_cells_and_quotes_is_read_as_the_program_reads_it(visitor: Visit, tmp_path: Path) -> None:
+    path = tmp_path / "hosts.csv"
+    path.write_text(TABLE.replace(",36.4", ","), encoding="utf-8")
+    page = visitor.open("mine")
+    hosts = read_inventory([path])
+    read_here = page.evaluate(HOSTS, [path.name, path.read_text(encoding="utf-8")])
+    assert [one["name"] for one in read_here] == [one.name for one in hosts]
+    for here, host in zip(read_here, hosts, strict=True):
+        stated = {key: value for key, value in to_builtins(host.host).items() if value is not None}
+        gpus = [(one["name"], one.get("compute_capability"), int(one["count"])) for one in here["facts"].pop("gpus")]
+        assert gpus == [(one["name"], one["compute_capability"], one["count"]) for one in stated.pop("gpus")]
+        assert here["facts"].get("driver", {}).get("version") == stated.pop("driver", {}).get("version")
+        assert {key: value for key, value in here["facts"].items() if key != "driver"} == stated
+
+
+def test_what_a_table_says_and_the_page_does_not_compare_is_asked_about(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    *_, host = page.evaluate(HOSTS, ["hosts.csv", TABLE])
+    found, reasons = page.evaluate(JUDGE, [lock_of("cuda11").read_text(encoding="utf-8"), host["facts"]])
+    assert found != "yes"
+    assert "this page does not compare `jetson`" in reasons
+
+
+def test_a_number_of_json_is_what_was_written(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    (host,) = page.evaluate(HOSTS, ["a.json", '[{"platform": "linux/amd64", "gpus": [{"compute_capability": 9.0}]}]'])
+    assert host["facts"]["gpus"] == [{"compute_capability": "9.0"}]
+
+
 def test_two_locks_side_by_side(visitor: Visit) -> None:
     page = visitor.open("mine")
     choose(page, lock_of("cuda11"), lock_of("training"))
