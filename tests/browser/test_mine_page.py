@@ -10,10 +10,12 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from provisioner.components import COMPONENTS
 from provisioner.grounds.finding import StaleStack, Unverified
 from provisioner.host.inventory import read_inventory
 from provisioner.host.model import Driver, Host
 from provisioner.host.profile import load_profile, profile_names
+from provisioner.layers import has_layer, layer_of
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.format.file import parse_lock
 from provisioner.request import TargetHost
@@ -152,6 +154,12 @@ def lock_of(name: str) -> Path:
     return next(path for path in LOCKS if name in path.name)
 
 
+def test_a_component_is_in_the_layer_that_it_has_in_the_program(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    found = page.evaluate("names => names.map(Site.layerOf)", [*COMPONENTS])
+    assert found == [layer_of(name) if has_layer(name) else "" for name in COMPONENTS]
+
+
 def test_a_host_that_is_too_old_and_the_layer_that_says_so(visitor: Visit) -> None:
     page = visitor.open("mine")
     choose(page, lock_of("vllm"), ROOT / "examples/hosts/h100.yaml")
@@ -160,6 +168,10 @@ def test_a_host_that_is_too_old_and_the_layer_that_says_so(visitor: Visit) -> No
     assert limit.count() == 1
     assert "Driver" in limit.inner_text()
     assert "535.104.05" in limit.inner_text()
+    titles = page.locator(".layer-title").all_inner_texts()
+    assert [title[1:] for title in titles] == [
+        *("Packages", "Framework", "Python", "Libraries", "Container", "CUDA", "Driver", "Kernel", "System", "GPU")
+    ]
     assert "null" not in page.locator("#mine-result").inner_text()
     assert page.locator(".layer").first.inner_text().startswith("✓")
 
