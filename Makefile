@@ -1,6 +1,6 @@
 # make demo        solve the examples and show what was written   make lint    format, lint and types, as CI runs them
 # make docs        the site, into build/docs; needs no network    make man     manual pages, into build/man
-# make dist        a source distribution and a wheel, into dist
+# make pages       the same with the site of the matrix in it     make dist    a source distribution and a wheel, into dist
 # make test        the tests to run before a commit, in minutes   make bench   whole processes beside uv and pip-tools
 # make test-all    every test that can run on this machine        make fuzz    damaged files for every reader; FUZZ_FLAGS="--seconds 600"
 #
@@ -19,7 +19,7 @@ DEMO := build/demo
 # Strict: a warning, such as a link that leads nowhere, is an error.
 SPHINX = PYTHONPATH=.:docs $(BIN)/python -m sphinx --quiet --nitpicky --fail-on-warning --keep-going
 
-.PHONY: demo test test-all lint fuzz bench bench-hard docs man dist clean
+.PHONY: demo test test-all lint fuzz bench bench-hard docs pages man dist clean
 
 demo: $(VENV)/.installed
 	@PROVISION="$$(cd "$(BIN)" && pwd)/provision" DEMO=$(DEMO) sh examples/demo.sh
@@ -42,6 +42,11 @@ fuzz: $(VENV)/.installed-dev
 
 docs: $(VENV)/.installed-dev
 	$(SPHINX) -b html -c docs . build/docs
+
+# The two sites link to each other; alone, neither names a place that is not there.
+pages: SPHINX += -A matrix_site=matrix/index.html
+pages: docs
+	$(BIN)/provision matrix site --out build/docs/matrix --docs ../docs/site.html
 
 man: $(VENV)/.installed-dev
 	$(SPHINX) -b man -c docs . build/man

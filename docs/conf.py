@@ -38,6 +38,7 @@ html_title = "provision"
 html_copy_source = False
 html_show_sphinx = False
 html_static_path: list[str] = []
+templates_path = ["templates"]
 html_extra_path = ["extra", "../schemas"]
 
 man_pages = [

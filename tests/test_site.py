@@ -105,6 +105,15 @@ def test_every_link_inside_the_site_leads_to_a_file_and_a_place_in_it(site: Path
     assert broken == []
 
 
+def test_the_published_site_links_to_the_site_of_the_matrix_and_back() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    (place,) = re.findall(r"-A matrix_site=(\S+)", makefile)
+    ((out, back),) = re.findall(r"provision matrix site --out build/docs/(\S+) --docs (\S+)", makefile)
+    assert place == f"{out}/index.html"
+    assert (ROOT / os.path.normpath(f"{out}/{back}")).with_suffix(".md").is_file()
+    assert "pathto(matrix_site, 1)" in (ROOT / "docs/templates/sidebar/navigation.html").read_text(encoding="utf-8")
+
+
 @pytest.mark.slow
 def test_the_manual_pages_are_clean_and_have_the_examples(tmp_path: Path) -> None:
     done = build("man", tmp_path)

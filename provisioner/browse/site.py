@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.browse.grid import chosen_beside, documented_kernels, make_grid
 from provisioner.browse.macs import mac_grid
 from provisioner.browse.rows import (
@@ -23,7 +24,9 @@ from provisioner.browse.rows import (
 from provisioner.browse.summary import newest_first, summaries
 from provisioner.components import COMPONENTS
 from provisioner.host.profile import load_profile, profile_names
+from provisioner.layers import LAYERS
 from provisioner.matrix.lint import count
+from provisioner.words.fault import layer_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,14 +69,17 @@ NOTES = ("failure", "variables", "override", "driver package", "limit")
 """The kinds of named matrix rows that the page `Notes` shows."""
 
 
-def site_files(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> dict[str, bytes]:
-    """Return the content of every file of the site by name; the same matrix gives the same bytes. `told` as in `make_grid`."""
+def site_files(matrix: Matrix, *, docs: str = "", told: Callable[[int, int], None] | None = None) -> dict[str, bytes]:
+    """Return the content of every file of the site by name; the same matrix gives the same bytes.
+
+    `docs` is the address of the documentation, to which the page links unless it is empty; `told` as in `make_grid`.
+    """
     data = site_data(matrix, told=told)
     files = {name: (ASSETS / name).read_bytes() for name in ("site.css", *SCRIPTS)}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     files["data.js"] = f"window.MATRIX = {text};\n".encode()
     files[PARSERS] = _parsers().encode()
-    files["index.html"] = _page(data).encode()
+    files["index.html"] = _page(data, docs).encode()
     return dict(sorted(files.items()))
 
 
@@ -89,7 +95,7 @@ def _parsers() -> str:
     return '"use strict";\n' + "".join(parts)
 
 
-def _page(data: dict[str, object]) -> str:
+def _page(data: dict[str, object], docs: str) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -98,7 +104,7 @@ def _page(data: dict[str, object]) -> str:
     pages = [{"route": route, "title": title} for route, title in PAGES]
     template = environment.get_template(TEMPLATE)
     return template.render(
-        pages=pages, scripts=("data.js", PARSERS, *SCRIPTS), about=data["about"], components=data["components"]
+        pages=pages, docs=docs, scripts=("data.js", PARSERS, *SCRIPTS), about=data["about"], components=data["components"]
     )
 
 
@@ -128,7 +134,7 @@ def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None)
         "images": [image_data(image) for image in matrix.images],
         "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
         "profiles": _profiles(matrix),
-        "mine": {"shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver)},
+        "mine": {"shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver), "layers": _layers()},
         "macs": _macs(mac_grid(matrix)),
         "grid": _grid(matrix, make_grid(matrix, told=told)),
     }
@@ -162,6 +168,19 @@ def _profiles(matrix: Matrix) -> list[Data]:
         if gpus and gpus[0].name in known:
             found.append({"name": name, "gpu": gpus[0].name, "platform": profile.host.platform, "is": profile.description})
     return found
+
+
+def _layers() -> list[Data]:
+    """Return the layers of a stack from the hardware up, each with its title by accelerator and its components."""
+    titles = {row.name: {name: layer_title(row.name, name) for name in ACCELERATORS} for row in LAYERS}
+    return [
+        {
+            "name": row.name,
+            "titles": {name: f"{title[:1].upper()}{title[1:]}" for name, title in titles[row.name].items()},
+            "components": row.components,
+        }
+        for row in LAYERS
+    ]
 
 
 def _macs(grid: MacGrid) -> Data:

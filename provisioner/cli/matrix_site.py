@@ -19,10 +19,16 @@ OutOption = Annotated[
     ),
 ]
 
+DocsOption = Annotated[
+    str,
+    typer.Option("--docs", metavar="ADDRESS", help="Link to the documentation: an address, whole or as seen from the site."),
+]
+
 
 def matrix_site(
     out: OutOption,
     *,
+    docs: DocsOption = "",
     matrix: MatrixOption = None,
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
@@ -34,7 +40,7 @@ def matrix_site(
 
     loaded = cached_matrix(matrix)
     with bar("Deciding every build on every GPU and driver") as told:
-        files = site_files(loaded, told=told)
+        files = site_files(loaded, docs=docs, told=told)
     write_together({out / name: content for name, content in files.items()})
     size = sum(len(content) for content in files.values())
     if format is OutputFormat.JSON:

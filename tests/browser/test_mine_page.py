@@ -10,10 +10,12 @@ import pytest
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from provisioner.components import COMPONENTS
 from provisioner.grounds.finding import StaleStack, Unverified
 from provisioner.host.inventory import read_inventory
 from provisioner.host.model import Driver, Host
 from provisioner.host.profile import load_profile, profile_names
+from provisioner.layers import has_layer, layer_of
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.format.file import parse_lock
 from provisioner.request import TargetHost
@@ -152,6 +154,12 @@ def lock_of(name: str) -> Path:
     return next(path for path in LOCKS if name in path.name)
 
 
+def test_a_component_is_in_the_layer_that_it_has_in_the_program(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    found = page.evaluate("names => names.map(Site.layerOf)", [*COMPONENTS])
+    assert found == [layer_of(name) if has_layer(name) else "" for name in COMPONENTS]
+
+
 def test_a_host_that_is_too_old_and_the_layer_that_says_so(visitor: Visit) -> None:
     page = visitor.open("mine")
     choose(page, lock_of("vllm"), ROOT / "examples/hosts/h100.yaml")
@@ -160,6 +168,10 @@ def test_a_host_that_is_too_old_and_the_layer_that_says_so(visitor: Visit) -> No
     assert limit.count() == 1
     assert "Driver" in limit.inner_text()
     assert "535.104.05" in limit.inner_text()
+    titles = page.locator(".layer-title").all_inner_texts()
+    assert [title[1:] for title in titles] == [
+        *("Packages", "Framework", "Python", "Libraries", "Container", "CUDA", "Driver", "Kernel", "System", "GPU")
+    ]
     assert "null" not in page.locator("#mine-result").inner_text()
     assert page.locator(".layer").first.inner_text().startswith("✓")
 
@@ -176,6 +188,44 @@ def test_a_fleet_as_a_map_with_counts_and_reasons(visitor: Visit) -> None:
     page.get_by_role("button", name="NVIDIA H100 80GB HBM3 (9.0), driver 570.172.08: 2 do not run").click()
     assert "is compiled for sm_37" in dialog.inner_text()
     page.keyboard.press("Escape")
+
+
+TABLE = """name,gpu,driver,kernel,fabric_manager,jetson.l4t
+,"8x NVIDIA A100-SXM4-80GB (8.0); Tesla T4",535.104.05,,,
+, 2 xNVIDIA A100-SXM4-80GB,535.104.05,"5.15.0-105-generic", 535.104.05,
+
+"a ""b"", c",none,,,,
+d,Tesla K80 (dual),470.256.02,,,36.4
+"""
+
+
+def test_a_table_with_empty_cells_and_quotes_is_read_as_the_program_reads_it(visitor: Visit, tmp_path: Path) -> None:
+    path = tmp_path / "hosts.csv"
+    path.write_text(TABLE.replace(",36.4", ","), encoding="utf-8")
+    page = visitor.open("mine")
+    hosts = read_inventory([path])
+    read_here = page.evaluate(HOSTS, [path.name, path.read_text(encoding="utf-8")])
+    assert [one["name"] for one in read_here] == [one.name for one in hosts]
+    for here, host in zip(read_here, hosts, strict=True):
+        stated = {key: value for key, value in to_builtins(host.host).items() if value is not None}
+        gpus = [(one["name"], one.get("compute_capability"), int(one["count"])) for one in here["facts"].pop("gpus")]
+        assert gpus == [(one["name"], one["compute_capability"], one["count"]) for one in stated.pop("gpus")]
+        assert here["facts"].get("driver", {}).get("version") == stated.pop("driver", {}).get("version")
+        assert {key: value for key, value in here["facts"].items() if key != "driver"} == stated
+
+
+def test_what_a_table_says_and_the_page_does_not_compare_is_asked_about(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    *_, host = page.evaluate(HOSTS, ["hosts.csv", TABLE])
+    found, reasons = page.evaluate(JUDGE, [lock_of("cuda11").read_text(encoding="utf-8"), host["facts"]])
+    assert found != "yes"
+    assert "this page does not compare `jetson`" in reasons
+
+
+def test_a_number_of_json_is_what_was_written(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    (host,) = page.evaluate(HOSTS, ["a.json", '[{"platform": "linux/amd64", "gpus": [{"compute_capability": 9.0}]}]'])
+    assert host["facts"]["gpus"] == [{"compute_capability": "9.0"}]
 
 
 def test_two_locks_side_by_side(visitor: Visit) -> None:

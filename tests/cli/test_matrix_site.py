@@ -59,9 +59,9 @@ def test_the_site_is_written_and_nothing_else(project: Project, tiny: Path) -> N
     before = set(project.files())
     outcome = project.run("matrix", "site", "--out", "site", "--matrix", str(tiny))
     assert (outcome.code, outcome.out) == (0, "")
-    assert outcome.err.startswith("wrote 10 files, ")
-    assert outcome.err.endswith("MB; open site/index.html\n")
     made = set(project.files()) - before
+    assert outcome.err.startswith(f"wrote {len(made)} files, ")
+    assert outcome.err.endswith("MB; open site/index.html\n")
     assert {"site/index.html", "site/data.js", "site/site.css", "site/app.js"} <= made
     assert all(name.startswith("site/") for name in made)
     assert str(project.folder) not in project.read("site/data.js")
@@ -74,6 +74,13 @@ def test_the_same_matrix_gives_the_same_bytes(project: Project, tiny: Path) -> N
     one = {name.removeprefix("one/"): content for name, content in files.items() if name.startswith("one/")}
     two = {name.removeprefix("two/"): content for name, content in files.items() if name.startswith("two/")}
     assert one == two
+
+
+def test_the_site_links_to_the_documentation_where_an_address_is_given(project: Project, tiny: Path) -> None:
+    assert project.run("matrix", "site", "--out", "site", "--matrix", str(tiny), "--docs", '../docs/"a".html').code == 0
+    assert '<a href="../docs/&#34;a&#34;.html">Documentation</a>' in project.read("site/index.html")
+    assert project.run("matrix", "site", "--out", "alone", "--matrix", str(tiny)).code == 0
+    assert "Documentation" not in project.read("alone/index.html")
 
 
 def test_what_was_written_as_json(project: Project, tiny: Path) -> None:

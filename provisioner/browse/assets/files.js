@@ -9,10 +9,13 @@ Site.readFile = (name, text) => {
   const lower = name.toLowerCase();
   if (lower.endsWith(".toml")) return { locks: [Site.readLock(name, TOML.parse(text))], hosts: [] };
   if (lower.endsWith(".csv")) return { locks: [], hosts: Site.readTable(text) };
-  const data = lower.endsWith(".json") ? JSON.parse(text) : jsyaml.load(text, { schema: jsyaml.FAILSAFE_SCHEMA });
+  const data = lower.endsWith(".json") ? JSON.parse(text, Site.asWritten) : jsyaml.load(text, { schema: jsyaml.FAILSAFE_SCHEMA });
   Site.measure(data);
   return { locks: [], hosts: Site.readHosts(name, data) };
 };
+
+/* A number of a JSON document as it was written, where the browser tells that: 9.0 is a target, and 9 is none. */
+Site.asWritten = (key, value, written) => (typeof value === "number" && written ? written.source : value);
 
 /* Refuses a document that refers to itself, or whose aliases make it large or deep: YAML can say both in a few lines. */
 Site.measure = (data) => {
@@ -94,26 +97,29 @@ Site.readNodes = (nodes) => {
   });
 };
 
-/* A roster as `provision fleet` reads it: one line a machine or `count` of them; a column is a key of a profile. */
+/* A roster as `provision fleet` reads it (provisioner/host/inventory_csv.py): one line a machine or `count` of them; a column is a key
+   of a profile. What a column says that is not read here is kept as a fact, so that it is told as not compared. */
 Site.readTable = (text) => {
-  const rows = text.replace(/^\ufeff/, "").split(/\r?\n/).filter((line) => line.trim() && !line.startsWith("#")).map((line) => {
-    const cells = [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map((cell) => (cell[1] !== undefined ? cell[1].replace(/""/g, '"') : cell[2]).trim());
-    return cells;
+  const lines = text.replace(/^\ufeff/, "").split(/\r?\n/).map((line, index) => ({ number: index + 1, cells: Site.cellsOf(line) }));
+  const [{ cells: head }, ...rest] = lines;
+  const body = rest.filter(({ cells }) => cells.some(Boolean));
+  if (!head.some(Boolean) || !body.length) throw new Error("it has no lines under its heading");
+  return body.map(({ number, cells }) => {
+    if (cells.length !== head.length) throw new Error(`line ${number} has ${cells.length} cells, but there are ${head.length} columns`);
+    const row = Site.tableOf(head.map((key, column) => [key, cells[column]]));
+    const { name, count, driver, gpu, gpus, ...others } = row;
+    const facts = Site.tableOf([]);
+    for (const [key, value] of Object.entries(others)) if (value && !key.startsWith("driver.")) facts[key.split(".")[0]] = value;
+    const version = driver || row["driver.version"];
+    if (version) facts.driver = { version, ...(row["driver.module"] ? { module: row["driver.module"] } : {}), ...(row["driver.kind"] ? { kind: row["driver.kind"] } : {}) };
+    const wanted = gpus || gpu || "";
+    if (/^(none|0)$/i.test(wanted)) facts.gpus = [];
+    else if (wanted) facts.gpus = wanted.split(";").map((one) => Site.gpuOfCell(one.trim()));
+    return { name: name || `row ${number}`, count: Site.count(count), facts };
   });
-  const [head, ...body] = rows;
-  if (!head || !body.length) throw new Error("it has no lines under its heading");
-  return body.map((cells, index) => {
-    const row = Object.fromEntries(head.map((key, column) => [key, cells[column] || ""]));
-    const facts = {};
-    for (const key of ["platform", "kernel", "glibc", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "virtualization"]) if (row[key]) facts[key] = row[key];
-    if (row.driver || row["driver.version"]) facts.driver = { version: row.driver || row["driver.version"], ...(row["driver.module"] ? { module: row["driver.module"] } : {}), ...(row["driver.kind"] ? { kind: row["driver.kind"] } : {}) };
-    const wanted = row.gpu || row.gpus;
-    if (wanted === "none") facts.gpus = [];
-    else if (wanted) facts.gpus = wanted.split(/[;+]/).map((one) => {
-      const found = /^\s*(?:(\d+)\s*x\s+)?(.*?)\s*(?:\(([^()]*)\))?\s*$/.exec(one);
-      const target = found[3] || "";
-      return { name: found[2], count: found[1] || "1", ...(/^gfx/.test(target) ? { gfx: target } : target ? { compute_capability: target } : {}) };
-    });
-    return { name: row.name || `line ${index + 2}`, count: Site.count(row.count), facts };
-  });
+};
+Site.cellsOf = (line) => [...`,${line}`.matchAll(/,\s*(?:"((?:[^"]|"")*)"|([^,]*))/g)].map((cell) => (cell[1] !== undefined ? cell[1].replace(/""/g, '"') : cell[2]).trim());
+Site.gpuOfCell = (text) => {
+  const [, count, name, target] = /^(?:(\d+) ?x ?)?(.*?)(?: \((\d+\.\d+|gfx[0-9a-f]+)\))?$/.exec(text);
+  return { name, count: count || "1", ...(target ? { [target.startsWith("gfx") ? "gfx" : "compute_capability"]: target } : {}) };
 };

@@ -12,11 +12,12 @@ Site.usuallyNone = new Set(["nvswitch", "virtualization", "cuda_compat", "jetson
 Site.indifferent = new Set(["os", "glibc", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "secure_boot", "loaded_modules", "python_arch"]);
 Site.compared = new Set(["platform", "kernel", "driver", "gpus", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "virtualization"]);
 
-/* The GPUs of a host as { target, name, kind, count }; a target of "" is unknown. */
+/* The GPUs of a host as { target, name, kind, count }; a target of "" is unknown, as is one that no GPU has. */
 Site.gpusOf = (facts) => Site.asList(facts.gpus).filter(Site.isTable).map((one) => {
   const name = Site.asText(one.name);
   const product = Site.gpus.get(name) || Site.gpus.get(`NVIDIA ${name}`) || Site.data.gpus.find((gpu) => gpu.name.toLowerCase() === name.toLowerCase());
-  const target = Site.asText(one.compute_capability) || Site.asText(one.gfx) || (product && (product.compute_capability || product.gfx)) || "";
+  const stated = [one.compute_capability, one.gfx].map(Site.asText).find((text) => /^(\d+\.\d+|gfx[0-9a-f]{3,5})$/.test(text));
+  const target = stated || (product && (product.compute_capability || product.gfx)) || "";
   return { target, name: name || (product && product.name) || target || "an unnamed GPU", kind: (product && product.kind) || "", count: Site.count(one.count) };
 });
 

@@ -3,9 +3,9 @@
 Site.mine = { locks: [], hosts: [], problems: [], chosen: 0, other: 1 };
 
 Site.answers = {
-  yes: { letter: "n", mark: "✓", word: "runs", colour: "n" },
-  ask: { letter: "u", mark: "?", word: "ask `provision check`", colour: "p" },
-  no: { letter: "x", mark: "×", word: "does not run", colour: "no" },
+  yes: { mark: "✓", word: "runs", colour: "n" },
+  ask: { mark: "?", word: "ask provision check", colour: "p" },
+  no: { mark: "×", word: "does not run", colour: "no" },
 };
 Site.answerMark = (verdict) => Site.element("span", { class: `mark ${Site.answers[verdict].colour}`, "aria-hidden": "true" }, Site.answers[verdict].mark);
 
@@ -94,42 +94,32 @@ Site.tellReasons = (judged) => {
     judged.open.length ? [Site.element("p", { class: "soft" }, "Left open:"), Site.element("ul", { class: "found reasons" }, unique(judged.open).map(item))] : null].flat().filter(Boolean);
 };
 
+/* The layer of a component or of a fact, by the table that `doctor` and `explain` have, too; "" for what is in none. */
+Site.layerOf = (name) => (Site.data.mine.layers.find((row) => row.components.includes(name)) || { name: "" }).name;
+
 /* From the top: what was asked for rests on what is below. The layer that limits is the one whose need decides which hosts remain. */
 Site.tellLayers = (lock, stack, judged) => {
-  const components = Object.entries(stack.stack);
-  const named = (names) => components.filter(([name]) => names.includes(name));
-  const text = (pairs) => pairs.map(([name, value]) => `${Site.title(name)} ${value}`).join(" · ");
-  const frameworks = named(["pytorch", "tensorflow", "jax"]).map(([name, value]) => [name, name === "pytorch" && stack.stack.pytorch_build ? `${value}+${stack.stack.pytorch_build}` : value]);
-  const toolkit = named(["cuda", "rocm"]);
-  const host = ["driver", "gpu", "amdgpu", "macos", "kernel", "webdriver", "cuda_driver"];
-  const inside = ["python", "glibc", "image"];
-  const used = new Set(["pytorch_build", "platform", ...frameworks.map(([name]) => name), ...toolkit.map(([name]) => name), ...host, ...inside]);
-  const libraries = components.filter(([name]) => !used.has(name));
   const limit = Site.limitOf(stack, judged);
-  const facts = judged ? judged.host.facts : {};
-  const driver = Site.asTable(facts.driver);
-  const gpus = judged ? Site.gpusOf(facts) : [];
-  const layers = [
-    { name: "packages", title: "Packages", text: `${lock.packages.size} distributions` },
-    { name: "framework", title: "Framework", text: text(frameworks) },
-    { name: "libraries", title: "Libraries", text: text(libraries) },
-    { name: "cuda", title: stack.accelerator === "rocm" ? "ROCm" : "CUDA", text: text(toolkit) + (stack.basis ? ` (${stack.basis})` : "") },
-    { name: "python", title: "Python and image", text: text(named(inside)) },
-    { name: "driver", title: "Driver", text: judged && driver.version ? `the host has ${Site.asText(driver.version)}` : "", needs: stack.needs.driver || stack.needs.amdgpu },
-    { name: "kernel", title: "Kernel", text: facts.kernel ? `the host has ${Site.asText(facts.kernel)}` : "", needs: stack.needs.kernel },
-    { name: "gpu", title: "GPU", text: gpus.map((one) => `${one.count} × ${one.name}${one.target ? ` (${one.target})` : ""}`).join(" · "), needs: stack.needs.gpu },
-    { name: "platform", title: "Platform", text: stack.platform },
-  ].filter((one) => one.text || one.needs);
-  const against = judged ? judged.against : [];
-  const open = judged ? judged.open : [];
-  const rows = layers.map((one) => {
-    const covers = (reason) => reason.layer === one.name || (one.name === "driver" && ["userspace_driver", "fabric_manager", "container_toolkit"].includes(reason.layer));
+  const [against, open, facts] = judged ? [judged.against, judged.open, judged.host.facts] : [[], [], {}];
+  const gpus = judged ? Site.gpusOf(facts).map((one) => `${one.count} × ${one.name}${one.target && one.target !== one.name ? ` (${one.target})` : ""}`).join(" · ") : "";
+  const stated = { driver: Site.asText(Site.asTable(facts.driver).version), kernel: Site.asText(facts.kernel) };
+  const version = (name, value) => (name === "pytorch" && stack.stack.pytorch_build ? `${value}+${stack.stack.pytorch_build}` : value);
+  const rows = [...Site.data.mine.layers].reverse().flatMap((layer) => {
+    const isHere = (name) => (Site.layerOf(name) || "packages") === layer.name;
+    const parts = [
+      layer.name === "packages" ? `${lock.packages.size} distributions` : "",
+      ...Object.entries(stack.stack).filter(([name]) => isHere(name) && !["platform", "pytorch_build"].includes(name)).map(([name, value]) => `${Site.title(name)} ${version(name, value)}`),
+      layer.name === "cuda" && stack.basis ? `(${stack.basis})` : "", layer.name === "system" ? stack.platform : "", layer.name === "gpu" ? gpus : "",
+      ...Object.entries(stated).filter(([name, value]) => value && isHere(name)).map(([, value]) => `the host has ${value}`),
+      ...Object.entries(stack.needs).filter(([name]) => isHere(name)).map(([name, need]) => `needs ${name} ${need}`),
+    ].filter(Boolean);
+    const covers = (reason) => Site.layerOf(reason.layer) === layer.name;
     const state = against.some(covers) ? "no" : open.some(covers) ? "ask" : judged ? "yes" : "";
-    const isLimit = limit.layer === one.name;
-    return Site.element("li", { class: `layer ${state}${isLimit ? " limit" : ""}` },
-      Site.element("span", { class: "layer-title" }, state ? Site.answerMark(state) : "", one.title),
-      Site.element("span", {}, one.text, one.needs ? Site.element("span", { class: "soft" }, `${one.text ? "; " : ""}needs ${one.needs}`) : ""),
-      isLimit ? Site.element("span", { class: "layer-limit" }, `limits the stack: ${limit.text}`) : "");
+    if (!parts.length && !against.some(covers) && !open.some(covers)) return [];
+    return [Site.element("li", { class: `layer ${state}${covers(limit) ? " limit" : ""}` },
+      Site.element("span", { class: "layer-title" }, state ? Site.answerMark(state) : "", layer.titles[stack.accelerator] || layer.name),
+      Site.element("span", {}, parts.join(" · ")),
+      covers(limit) ? Site.element("span", { class: "layer-limit" }, `limits the stack: ${limit.text}`) : "")];
   });
   return [Site.element("h2", {}, `${lock.name} on ${stack.platform}, layer by layer`), Site.element("ol", { class: "layers" }, rows)];
 };
@@ -187,7 +177,7 @@ Site.showHosts = (lock, gpu, driver, cell) => {
   document.getElementById("evidence-body").replaceChildren(
     Site.element("h2", { id: "evidence-title" }, `${gpu}, driver ${driver}`), Site.element("p", { class: "soft" }, `under ${lock.name}`),
     ...[...groups.values()].map((group) => Site.element("section", { class: group.verdict === "yes" ? "fact" : "fact against" },
-      Site.element("h3", {}, Site.answerMark(group.verdict), `${group.count} ${group.count === 1 ? "host" : "hosts"}: ${Site.answers[group.verdict].word.replace(/`/g, "")}`),
+      Site.element("h3", {}, Site.answerMark(group.verdict), `${group.count} ${group.count === 1 ? "host" : "hosts"}: ${Site.answers[group.verdict].word}`),
       Site.element("p", {}, `${group.names.slice(0, 40).join(", ")}${group.names.length > 40 ? ` and ${group.names.length - 40} more` : ""}`), Site.tellReasons(group))));
   const dialog = document.getElementById("evidence");
   dialog.showModal();
