@@ -97,8 +97,8 @@ def _write_secure_boot(host: Host, value: str | None) -> Host:
 def _read_loaded_modules(host: Host) -> str | None:
     """Return a loaded kernel module that occupies the GPUs of the host, `free` if no loaded module does.
 
-    Where NVIDIA's own module is loaded it drives a GPU, and another one beside it has another card. None if the profile does not
-    list the loaded modules.
+    Where NVIDIA's own module is loaded it drives a GPU, and another one beside it has another card. None if the profile does
+    not list the loaded modules.
     """
     if host.loaded_modules is None:
         return None

@@ -239,9 +239,9 @@ class _Linux:
         return version or parse.nvcc(self._machine.ask("nvcc", "--version"))
 
     def _loaded_modules(self) -> tuple[str, ...] | None:
-        """Return the kernel modules that bind NVIDIA GPUs: NVIDIA's own, and those that may hold one in its place; None if unknown.
+        """Return the kernel modules that bind NVIDIA GPUs: NVIDIA's own, and those that may hold one in its place.
 
-        These are loaded modules, and drivers bound to NVIDIA devices, which may be built into the kernel.
+        These are loaded modules, and drivers bound to NVIDIA devices, which may be built into the kernel. None if unknown.
         """
         loaded = self._machine.bytes("proc/modules")
         found = {device.driver for device in self._nvidia_devices}
