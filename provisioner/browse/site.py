@@ -135,14 +135,11 @@ def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None)
         "images": [image_data(image) for image in matrix.images],
         "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
         "profiles": _profiles(matrix),
-<<<<<<< HEAD
-        "mine": {"shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver), "layers": _layers()},
-=======
         "mine": {
             "shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver),
             "holders": HOLDERS,
+            "layers": _layers(),
         },
->>>>>>> review1
         "macs": _macs(mac_grid(matrix)),
         "grid": _grid(matrix, make_grid(matrix, told=told)),
     }
