@@ -235,7 +235,7 @@ _ROWS = (
         name="loaded_modules", supplier=Supplier.HOST, key="loaded_modules", is_named=True, accelerators=ON_GPUS,
         systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER, move=Move.LOADED_MODULES,
         is_prepared=True, remedy="free", reboots=True,
-        instruction="keep {before} off the GPU: blacklist it and reboot",
+        instruction="keep {before} off the GPU: blacklist it, rebuild the initramfs and reboot",
     ),
     Component(
         name="kernel_headers", supplier=Supplier.HOST, title="kernel headers", key="kernel_headers", accelerators=ON_GPUS,

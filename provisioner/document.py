@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import sys
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -36,6 +38,9 @@ _HUGE = "is nested too deeply, or holds too much, to be read"
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
 """Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
+
+STDIN = Path("-")
+"""The path by which people name stdin."""
 
 LARGEST_FILE = 256_000_000
 """The most bytes that are read of a text file. The nodes of a cluster of 10,000, as kubectl prints them, are about 150 MB."""
@@ -134,11 +139,31 @@ def dotted(path: KeyPath) -> str:
 
 def read_text(path: Path, *, kind: str, most: int = LARGEST_FILE) -> str:
     """Return the text of a UTF-8 file; raises `FileError` as `read_content` does, and for what is not UTF-8."""
-    content = read_content(path, kind=kind, most=most)
+    return _decoded(read_content(path, kind=kind, most=most), "utf-8", path, kind)
+
+
+def read_printed(path: Path, *, kind: str, most: int = LARGEST_FILE) -> str:
+    """Return the text that a program printed into a file, or into `STDIN`: in UTF-8, or in UTF-16 with a byte order mark.
+
+    PowerShell redirects output into UTF-16. The mark is left out. Raises `FileError` as `read_text` does.
+    """
+    content = _stdin(kind, most) if path == STDIN else read_content(path, kind=kind, most=most)
+    is_wide = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+    return _decoded(content, "utf-16" if is_wide else "utf-8-sig", path, kind)
+
+
+def _decoded(content: bytes, encoding: str, path: Path, kind: str) -> str:
     try:
-        return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")  # as files of text are read
+        return content.decode(encoding).replace("\r\n", "\n").replace("\r", "\n")  # as files of text are read
     except UnicodeDecodeError as error:
-        raise FileError(f"{kind} `{path}` is not UTF-8 text (byte {error.start})") from None
+        if encoding == "utf-16":
+            raise FileError(f"{kind} `{told(path)}` is not UTF-16 text, though it begins like it") from None
+        raise FileError(f"{kind} `{told(path)}` is not UTF-8 text (byte {error.start})") from None
+
+
+def told(path: Path) -> str:
+    """Return the name of a file for messages: `stdin` for `STDIN`."""
+    return "stdin" if path == STDIN else str(path)
 
 
 def read_content(path: Path, *, kind: str, most: int) -> bytes:
@@ -151,8 +176,22 @@ def read_content(path: Path, *, kind: str, most: int) -> bytes:
             content = stream.read(most + 1)
     except OSError as error:
         raise unreadable(str(path), error, kind=kind) from None
+    return _bounded(content, path, kind, most)
+
+
+def _stdin(kind: str, most: int) -> bytes:
+    if sys.stdin is None:
+        raise FileError(f"{kind} `{told(STDIN)}` is closed")
+    try:
+        content = sys.stdin.buffer.read(most + 1)
+    except OSError as error:
+        raise unreadable(told(STDIN), error, kind=kind) from None
+    return _bounded(content, STDIN, kind, most)
+
+
+def _bounded(content: bytes, path: Path, kind: str, most: int) -> bytes:
     if len(content) > most:
-        raise FileError(f"{kind} `{path}` is larger than {most // 1_000_000} MB, the most that is read of one")
+        raise FileError(f"{kind} `{told(path)}` is larger than {most // 1_000_000} MB, the most that is read of one")
     return content
 
 

@@ -23,6 +23,7 @@ from provisioner.browse.rows import (
 )
 from provisioner.browse.summary import newest_first, summaries
 from provisioner.components import COMPONENTS
+from provisioner.host.facts import HOLDERS
 from provisioner.host.profile import load_profile, profile_names
 from provisioner.layers import LAYERS
 from provisioner.matrix.lint import count
@@ -134,7 +135,11 @@ def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None)
         "images": [image_data(image) for image in matrix.images],
         "notes": [{"kind": row.kind, **row.data} for row in named_rows(matrix) if row.kind in NOTES],
         "profiles": _profiles(matrix),
-        "mine": {"shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver), "layers": _layers()},
+        "mine": {
+            "shown": sorted(name for name, row in COMPONENTS.items() if row.is_shown_by_driver),
+            "holders": HOLDERS,
+            "layers": _layers(),
+        },
         "macs": _macs(mac_grid(matrix)),
         "grid": _grid(matrix, make_grid(matrix, told=told)),
     }

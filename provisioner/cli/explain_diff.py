@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,15 +38,10 @@ def _name(path: Path) -> str:
 
 def lock_text(path: Path) -> str:
     """Return the text of a lock, from stdin for `STDIN`; raises `FileError`."""
-    from provisioner.document import FileError, read_text
+    from provisioner.document import read_printed, read_text
     from provisioner.lock.format.file import KIND
 
-    if path != STDIN:
-        return read_text(path, kind=KIND)
-    try:
-        return sys.stdin.buffer.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise FileError(f"{KIND} `{_name(path)}` is not UTF-8 text (byte {error.start})") from None
+    return (read_printed if path == STDIN else read_text)(path, kind=KIND)
 
 
 def _as_json(comparison: Comparison) -> dict[str, object]:

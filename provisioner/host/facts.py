@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from provisioner.components import ABSENT, COMPONENTS, FOLLOWERS, PRESENT
 from provisioner.host.model import Driver, Host, Jetson, OperatingSystem, SecureBoot
-from provisioner.host.parse import GPU_HOLDERS, HANDED_ON
+from provisioner.host.parse import GPU_HOLDERS, HANDED_ON, NVIDIA_MODULE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_HOLDERS = tuple(name.replace("_", "-") for name in GPU_HOLDERS)
+HOLDERS = tuple(name.replace("_", "-") for name in GPU_HOLDERS)
 """Kernel modules that occupy an NVIDIA GPU in place of a driver for computing, spelled as in the matrix."""
 
 _HOLDERS_OF_AMD = tuple(name.replace("_", "-") for name in HANDED_ON)
@@ -95,21 +95,25 @@ def _write_secure_boot(host: Host, value: str | None) -> Host:
 
 
 def _read_loaded_modules(host: Host) -> str | None:
-    """Return a loaded kernel module that occupies a GPU of the host, `free` if no loaded module does.
+    """Return a loaded kernel module that occupies the GPUs of the host, `free` if no loaded module does.
 
-    None if the profile does not list the loaded modules.
+    Where NVIDIA's own module is loaded it drives a GPU, and another one beside it has another card. None if the profile does
+    not list the loaded modules.
     """
     if host.loaded_modules is None:
         return None
     loaded = {name.replace("_", "-") for name in host.loaded_modules}
     is_of_amd = bool(host.gpus) and all(gpu.accelerator == "rocm" for gpu in host.gpus or ())
-    return next((name for name in (_HOLDERS_OF_AMD if is_of_amd else _HOLDERS) if name in loaded), "free")
+    if NVIDIA_MODULE in loaded and not is_of_amd:
+        return "free"
+    return next((name for name in (_HOLDERS_OF_AMD if is_of_amd else HOLDERS) if name in loaded), "free")
 
 
 def _write_loaded_modules(host: Host, value: str | None) -> Host:
     if value is None:
         return replace(host, loaded_modules=None)
-    others = tuple(name for name in host.loaded_modules or () if name.replace("_", "-") not in _HOLDERS)
+    gone = HOLDERS if value == "free" else (*HOLDERS, NVIDIA_MODULE)
+    others = tuple(name for name in host.loaded_modules or () if name.replace("_", "-") not in gone)
     return replace(host, loaded_modules=others if value == "free" else (value, *others))
 
 

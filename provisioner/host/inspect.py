@@ -17,7 +17,7 @@ from provisioner.host import parse
 from provisioner.host.graphics import LIBRARY_DIRECTORIES, NVIDIA, find_graphics, pci_devices
 from provisioner.host.machine import Machine
 from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
-from provisioner.host.parse import GPU_HOLDERS
+from provisioner.host.parse import GPU_HOLDERS, NVIDIA_MODULE
 from provisioner.host.remark import GpusUnknown, Remark
 from provisioner.platforms import platform_of
 from provisioner.versions import numbers_of
@@ -239,16 +239,18 @@ class _Linux:
         return version or parse.nvcc(self._machine.ask("nvcc", "--version"))
 
     def _loaded_modules(self) -> tuple[str, ...] | None:
-        """Return the kernel modules that occupy, or may occupy, an NVIDIA GPU in place of NVIDIA's driver; None if unknown.
+        """Return the kernel modules that bind NVIDIA GPUs: NVIDIA's own, and those that may hold one in its place.
 
-        These are loaded modules, and drivers bound to NVIDIA devices, which may be built into the kernel.
+        These are loaded modules, and drivers bound to NVIDIA devices, which may be built into the kernel. None if unknown.
         """
         loaded = self._machine.bytes("proc/modules")
-        holders = {device.driver for device in self._nvidia_devices}
-        if loaded is None and not holders & set(GPU_HOLDERS):
+        found = {device.driver for device in self._nvidia_devices}
+        if loaded is None and not found & set(GPU_HOLDERS):
             return None
-        holders |= set(parse.modules((loaded or b"").decode("utf-8", "replace")))
-        return tuple(name for name in GPU_HOLDERS if name in holders)
+        found |= set(parse.modules((loaded or b"").decode("utf-8", "replace")))
+        if self._machine.exists("proc/driver/nvidia/version"):  # of a module that is built into the kernel, too
+            found.add(NVIDIA_MODULE)
+        return tuple(name for name in (*GPU_HOLDERS, NVIDIA_MODULE) if name in found)
 
     def _python_arch(self) -> str | None:
         """Return the architecture of the Python interpreter: of this process, or of python3 in a saved tree."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from provisioner.document import Document, KeyPath, Position, dotted, parse_document, read_text
+from provisioner.document import STDIN, Document, KeyPath, Position, dotted, parse_document, read_printed, told
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
 from provisioner.host.ansible import KIND as KIND_OF_ANSIBLE
 from provisioner.host.ansible import AnsibleReader, ansible_document, is_ansible, is_ansible_text
@@ -38,7 +37,6 @@ _FORMS = {".csv": "csv", ".json": "json", ".yaml": "yaml", ".yml": "yaml"}
 SUFFIXES = (*_FORMS, ".ini")
 """The suffixes of the files that are read in a directory."""
 
-STDIN = Path("-")
 _KIND_OF_LIST = "host list"
 _KEYS_OF_ITEM = ("count", "host", "name")
 _MOST_MISTAKES = 20
@@ -219,7 +217,7 @@ class _Reader:
 
     def _hosts_in(self, path: Path, name: str) -> Iterator[InventoryHost]:
         form, text = _form_and_text(path)
-        file = "stdin" if path == STDIN else str(path)
+        file = told(path)
         match form:
             case "csv":
                 for row in read_table(text, file=file):
@@ -323,9 +321,7 @@ def _profile_in(path: Path) -> Document | None:
     form, text = _form_and_text(path)
     if form not in {"json", "yaml"}:
         return None
-    if form == "json" and _is_inventory(
-        _plain_json(text)
-    ):  # an inventory may be large, and JSON is read a hundred times as fast
+    if form == "json" and _is_inventory(_plain_json(text)):  # a large one, which is read a hundred times as fast
         return None
     document = parse_document(text, file=str(path), kind=KIND)
     return None if _is_inventory(document.data) else document
@@ -349,7 +345,7 @@ def _form_and_text(path: Path) -> tuple[str, str]:
     The format is seen from the suffix where that is one of CSV, JSON or YAML, else from the text.
     """
     suffix = path.suffix.lower()
-    text = sys.stdin.read() if path == STDIN else read_text(path, kind=KIND_OF_TABLE if suffix == ".csv" else KIND)
+    text = read_printed(path, kind=KIND_OF_TABLE if suffix == ".csv" else KIND)
     if suffix in _FORMS:
         return _FORMS[suffix], text
     if is_slurm_text(text):

@@ -37,6 +37,12 @@ HANDED_ON = ("vfio_pci", "pci_stub", "xen_pciback")
 GPU_HOLDERS = ("nouveau", "nova_core", "nvidiafb", "rivafb", *HANDED_ON)
 """Kernel modules that bind an NVIDIA GPU in place of NVIDIA's own module, so that the driver cannot use the GPU."""
 
+NVIDIA_MODULE = "nvidia"
+"""NVIDIA's own kernel module, which is loaded only where it drives a GPU.
+
+With no GPU left to it, loading fails with "No NVIDIA devices probed" (NVIDIA/open-gpu-kernel-modules, kernel-open/nvidia/nv.c).
+"""
+
 Flavour = Literal["open", "proprietary"]
 """The flavour of NVIDIA's kernel module."""
 

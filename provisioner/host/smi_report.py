@@ -75,10 +75,8 @@ def _root(text: str, file: str) -> Element:
 
     Its document type is allowed, because each report has one, but nothing outside of the file is read, and no entity expanded.
     """
-    # Text of stdin may hold surrogates in place of bytes that are not UTF-8.
-    content = text.lstrip("\ufeff \t\r\n").encode("utf-8", "replace").decode("utf-8")
     try:
-        root: Element = fromstring(content, forbid_dtd=False, forbid_entities=True, forbid_external=True)
+        root: Element = fromstring(text.lstrip("\ufeff \t\r\n"), forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except ParseError as error:
         line, column = error.position
         raise _invalid(file, f"is not XML: {ErrorString(error.code)}", line=line, column=column + 1) from None

@@ -8,7 +8,6 @@ of the spec to use instead. Source: pip documentation, "Requirements File Format
 
 from __future__ import annotations
 
-import codecs
 import os
 import re
 import shlex
@@ -17,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from provisioner.document import LARGEST_DOCUMENT, FileError, Position, read_content
+from provisioner.document import LARGEST_DOCUMENT, FileError, Position, read_printed
 from provisioner.errors import Mistake
 from provisioner.repositories import IS_NO_FILE, archive_advice, repository
 
@@ -150,18 +149,8 @@ def _read(path: Path, named_at: Position, reading: Reading, *, is_constraint: bo
 
 
 def _text_of(path: Path) -> str:
-    """Return the text of a file in UTF-8, or in the encoding of its byte order mark: PowerShell redirects output into UTF-16.
-
-    Raises `FileError` when the file cannot be read or decoded.
-    """
-    content = read_content(path, kind=KIND, most=LARGEST_DOCUMENT)
-    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    try:
-        text = content.decode("utf-16" if is_wide else "utf-8-sig")
-    except UnicodeDecodeError as error:
-        if is_wide:
-            raise FileError(f"{KIND} `{path}` is not UTF-16 text, though it begins like it") from None
-        raise FileError(f"{KIND} `{path}` is not UTF-8 text (byte {error.start})") from None
+    """Return the text of a file, which `pip freeze` may have printed; raises `FileError` if it cannot be read or decoded."""
+    text = read_printed(path, kind=KIND, most=LARGEST_DOCUMENT)
     if "\0" in text:  # such as /proc/self/environ, whose content must not be told in a mistake
         raise FileError(f"{KIND} `{path}` is not text: it has a NUL character")
     return text

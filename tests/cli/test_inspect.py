@@ -148,12 +148,24 @@ def test_what_no_rule_reads_is_told_with_v(capsys: pytest.CaptureFixture[str]) -
 
 def test_a_report_is_read_from_stdin(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     text = (REPORTS / "driver-535-mig.xml").read_text(encoding="utf-8")
-    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert leave("inspect", "--from", "-", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["gpus"][0]["count"] == 2
-    monkeypatch.setattr(sys, "stdin", io.StringIO("kernel: 6.8\n"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kernel: 6.8\n")))
     assert leave("inspect", "--from", "-") == 2
     assert capsys.readouterr().err.startswith("error: stdin is no report of nvidia-smi  [bad-usage]\n")
+
+
+@pytest.mark.parametrize("command", [("inspect", "--from", "-"), ("fleet", "examples/fleet/provision.yaml", "--hosts", "-")])
+def test_stdin_that_is_no_text_or_closed_is_told(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"<a\xff"), encoding="utf-8"))
+    assert leave(*command) == 2
+    assert "`stdin` is not UTF-8 text (byte 2)  [file]\n" in capsys.readouterr().err
+    monkeypatch.setattr(sys, "stdin", None)
+    assert leave(*command) == 2
+    assert "`stdin` is closed  [file]\n" in capsys.readouterr().err
 
 
 def test_a_broken_report_is_bad_input_with_its_place(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -207,9 +219,10 @@ def test_a_folder_that_is_nothing_that_is_known_is_bad_usage(capsys: pytest.Capt
 def test_a_file_that_no_report_can_be_is_refused_unread(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     large = tmp_path / "large.xml"
     with large.open("wb") as stream:
+        stream.write(b"<")
         stream.truncate(65 * 1024 * 1024)
     assert leave("inspect", "--from", str(large)) == 2
-    assert capsys.readouterr().err.startswith(f"error: `{large}` is larger than 64 MiB  [bad-usage]\n")
+    assert capsys.readouterr().err.startswith(f"error: `{large}` has more than 64,000,000 characters  [bad-usage]\n")
 
 
 def test_an_archive_is_to_be_unpacked_first(capsys: pytest.CaptureFixture[str]) -> None:

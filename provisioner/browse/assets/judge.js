@@ -9,8 +9,8 @@ Site.shown = new Set([...Site.data.mine.shown, "driver_module", "python_arch", "
 /* Guards that hold only where a host states them. */
 Site.usuallyNone = new Set(["nvswitch", "virtualization", "cuda_compat", "jetson", "build", "os"]);
 /* What a profile may state and nothing in a container on a running driver depends on. */
-Site.indifferent = new Set(["os", "glibc", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "secure_boot", "loaded_modules", "python_arch"]);
-Site.compared = new Set(["platform", "kernel", "driver", "gpus", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "virtualization"]);
+Site.indifferent = new Set(["os", "glibc", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "secure_boot", "python_arch"]);
+Site.compared = new Set(["platform", "kernel", "driver", "gpus", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "virtualization", "loaded_modules"]);
 
 /* The GPUs of a host as { target, name, kind, count }; a target of "" is unknown, as is one that no GPU has. */
 Site.gpusOf = (facts) => Site.asList(facts.gpus).filter(Site.isTable).map((one) => {
@@ -105,6 +105,12 @@ Site.judgeGpus = (stack, facts, { no, ask }) => {
   for (const gpu of gpus.filter((one) => one.target && !one.target.startsWith("gfx"))) Site.judgeRules(stack, facts, { gpu, version, no, ask });
 };
 
+/* The loaded module that holds NVIDIA's GPUs in place of NVIDIA's own, else "free"; a table has them as one text. */
+Site.holderOf = (modules) => {
+  const loaded = (Array.isArray(modules) ? modules : Site.asText(modules).split(/\s+/)).map((one) => Site.asText(one).replaceAll("_", "-"));
+  return (!loaded.includes("nvidia") && Site.data.mine.holders.find((one) => loaded.includes(one))) || "free";
+};
+
 /* A driver that runs on a kernel that nobody documents it on is unverified, as the solver says it. */
 Site.judgeKernel = (version, kernel, virtualization, ask) => {
   if (!kernel || virtualization.startsWith("wsl")) return;
@@ -120,6 +126,7 @@ Site.judgeRules = (stack, facts, { gpu, version, no, ask }) => {
   const own = Site.asTable(facts.driver);
   if (own.module) values.driver_module = Site.asText(own.module);
   if (gpu.kind) values.gpu_kind = gpu.kind;
+  if (facts.loaded_modules) values.loaded_modules = Site.holderOf(facts.loaded_modules);
   for (const key of ["kernel", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "virtualization"]) if (facts[key]) values[key] = Site.asText(facts[key]);
   for (const rule of Site.data.rules) {
     const [subject] = Object.keys(rule.when);

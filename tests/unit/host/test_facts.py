@@ -32,6 +32,8 @@ def host(**facts: Any) -> Host:  # noqa: ANN401 - any key of a profile
         ("loaded_modules", {"loaded_modules": ["ext4", "nouveau"]}, "nouveau"),
         ("loaded_modules", {"loaded_modules": ["vfio_pci"]}, "vfio-pci"),
         ("loaded_modules", {"loaded_modules": []}, "free"),
+        ("loaded_modules", {"loaded_modules": ["nouveau", "nvidia"]}, "free"),
+        ("loaded_modules", {"loaded_modules": ["vfio_pci", "nvidia"], "gpus": [{"gfx": "gfx942"}]}, "vfio-pci"),
         ("loaded_modules", {}, None),
         ("kernel_headers", {"kernel_headers": "none"}, "none"),
         ("os", {"os": {"id": "ubuntu", "version": "22.04"}}, "ubuntu 22.04"),

@@ -107,6 +107,15 @@ def test_user_space_and_kernel_of_different_versions_are_both_kept(tmp_path: Pat
     assert remarks(inspection) == ("userspace_driver: libcuda is 550.54.15, but the loaded kernel module is 535.104.05",)
 
 
+def test_the_module_of_the_running_driver_is_told_beside_one_that_has_another_card(tmp_path: Path) -> None:
+    write(tmp_path, "proc/modules", "nouveau 3698688 4 - Live 0x0\nnvidia 8609792 20 - Live 0x0\n")
+    assert inspect_host(tmp_path).host.loaded_modules == ("nouveau", "nvidia")
+    write(tmp_path, "proc/modules", "nouveau 3698688 4 - Live 0x0\n")
+    assert inspect_host(tmp_path).host.loaded_modules == ("nouveau",)
+    write(tmp_path, "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n")
+    assert inspect_host(tmp_path).host.loaded_modules == ("nouveau", "nvidia")
+
+
 def test_several_user_space_drivers_are_no_answer(tmp_path: Path) -> None:
     write(tmp_path, "usr/lib64/libcuda.so.550.54.15", "")
     write(tmp_path, "usr/lib/x86_64-linux-gnu/libcuda.so.535.104.05", "")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.document import Document, FileError
+from provisioner.document import STDIN, Document, FileError
 from provisioner.errors import InvalidDocumentError, ProvisionError, UsageError
-from provisioner.host.inventory import STDIN, InventoryHost, read_host, read_inventory
+from provisioner.host.inventory import InventoryHost, read_host, read_inventory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +70,15 @@ def test_nodes_as_yaml(tmp_path: Path) -> None:
     [('{"kernel": "6.8.0"}', "-"), ("name,kernel\nx,6.8.0\n", "x"), ("kernel: 6.8.0\n", "-")],
 )
 def test_stdin_is_read_for_what_it_is(text: str, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     (found,) = read_inventory((STDIN,))
     assert (found.name, found.host.kernel) == (name, "6.8.0")
+
+
+def test_what_powershell_redirected_is_read(tmp_path: Path) -> None:
+    (tmp_path / "nodes.csv").write_text("name,kernel\r\nx,6.8.0\r\n", encoding="utf-16")
+    (found,) = read_inventory((tmp_path / "nodes.csv",))
+    assert (found.name, found.host.kernel) == ("x", "6.8.0")
 
 
 def test_mistakes_of_all_files_are_reported_at_their_places(tmp_path: Path) -> None:

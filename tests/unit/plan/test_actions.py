@@ -25,7 +25,7 @@ WITH_FOLLOWERS = (
     "install driver 580.95.05 with the open kernel modules in place of 535.104.05 (open), "
     "and user-mode driver libraries and Fabric Manager of the same version"
 )
-NOUVEAU = "keep nouveau off the GPU: blacklist it and reboot"
+NOUVEAU = "keep nouveau off the GPU: blacklist it, rebuild the initramfs and reboot"
 
 
 def actions(**facts: Any) -> ActionFinder:  # noqa: ANN401 - any fact of a profile
