@@ -1,7 +1,7 @@
 """The command lines that documents and `--help` show, and the folder in which each of them can be run.
 
 The folder holds what a line names and no more, since `check` looks at everything that is there. The index is one on loopback;
-`dmesg` and `kubectl` are stand-ins.
+`dmesg`, `kubectl` and `scontrol` are stand-ins.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tests.loopback_index import LoopbackIndex
 
 ROOT = Path(__file__).parent.parent
+SLURM_NODES = ROOT / "tests/fixtures/slurm/nodes.txt"
 BLOCK = re.compile(r"```console\n(.*?)```", re.DOTALL)
 
 SPEC = """\
@@ -112,6 +113,7 @@ class Workplace:
         texts = {
             "provision": f'exec {sys.executable} -m provisioner "$@"',
             "kubectl": f"cat {ROOT / 'tests/fixtures/nodes/cluster.json'}",
+            "scontrol": f"cat {SLURM_NODES}",
             "dmesg": "echo 'NVRM: Xid (PCI:0000:3b:00): 79, pid=1234, GPU has fallen off the bus.'",
         }
         for name, text in texts.items():
@@ -153,6 +155,10 @@ class Workplace:
             "--from Dockerfile": lambda place: _copy(imports / "together/Dockerfile", place / "Dockerfile"),
             "cog.yaml": lambda place: _copy(imports / "cog/cog.yaml", place / "cog.yaml"),
             "nodes.json": lambda place: _write(place / "nodes.json", json.dumps(cluster)),
+            "nvidia-smi.xml": lambda place: _copy(
+                ROOT / "tests/fixtures/smi/driver-590-two-gpus.xml", place / "nvidia-smi.xml"
+            ),
+            "nodes.txt": lambda place: _copy(SLURM_NODES, place / "nodes.txt"),
             "machines.csv": lambda place: _copy(ROOT / "examples/fleet/machines.csv", place / "machines.csv"),
             "old.toml": lambda place: _copy(place / LOCK, place / "old.toml"),
             "next/": lambda place: _copy(place / LOCK, place / "next" / LOCK),

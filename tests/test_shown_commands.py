@@ -52,7 +52,6 @@ CODES: dict[str, set[int]] = {
     "dmesg | provision diagnose": {1},
     "dmesg | provision diagnose --host auto": {1},
     "grep --recursive --files-with-matches 'sha256:6cd2cea5' --include '*.evidence.json' environments/": {1},
-    "kubectl get nodes -o json | provision fleet trainer.yaml --hosts - --out affinity/": {1},
     "provision check --require-evidence 3": {3},
     "provision check environments/ --require-evidence 3": {3},
     "provision diagnose build.log": {1},

@@ -5,6 +5,7 @@ SPDX demands a time of creation, which is that of the newest file in the lock.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from datetime import UTC, datetime
@@ -100,7 +101,9 @@ def _declared(part: Part) -> str:
 
 
 def _license_reference(name: str) -> str:
-    return f"LicenseRef-{re.sub(r'[^A-Za-z0-9.]+', '-', name).strip('-')}"
+    """Return the identifier of a name, which may have letters, digits, dots and hyphens only (SPDX 2.3, section 10.1)."""
+    spelled = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+    return f"LicenseRef-{spelled or hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def _extracted(found: tuple[Part, ...]) -> dict[str, Any]:

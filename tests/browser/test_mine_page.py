@@ -225,6 +225,16 @@ def test_what_a_table_says_and_the_page_does_not_compare_is_asked_about(visitor:
     assert "this page does not compare `jetson`" in reasons
 
 
+@pytest.mark.parametrize("modules", ["nouveau;i915", "i915 nouveau", "nouveau ; nvidia", "none"])
+def test_modules_in_a_cell_are_parted_as_in_the_program(visitor: Visit, tmp_path: Path, modules: str) -> None:
+    path = tmp_path / "hosts.csv"
+    path.write_text(f"name,loaded_modules\na,{modules}\n", encoding="utf-8")
+    (host,) = read_inventory([path])
+    page = visitor.open("mine")
+    here, there = (page.evaluate("Site.holderOf", one) for one in (modules, [*(host.host.loaded_modules or ())]))
+    assert here == there
+
+
 def test_a_number_of_json_is_what_was_written(visitor: Visit) -> None:
     page = visitor.open("mine")
     (host,) = page.evaluate(HOSTS, ["a.json", '[{"platform": "linux/amd64", "gpus": [{"compute_capability": 9.0}]}]'])

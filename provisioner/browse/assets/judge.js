@@ -107,7 +107,7 @@ Site.judgeGpus = (stack, facts, { no, ask }) => {
 
 /* The loaded module that holds NVIDIA's GPUs in place of NVIDIA's own, else "free"; a table has them as one text. */
 Site.holderOf = (modules) => {
-  const loaded = (Array.isArray(modules) ? modules : Site.asText(modules).split(/\s+/)).map((one) => Site.asText(one).replaceAll("_", "-"));
+  const loaded = (Array.isArray(modules) ? modules : Site.asText(modules).split(/[ ;]+/)).map((one) => Site.asText(one).replaceAll("_", "-"));
   return (!loaded.includes("nvidia") && Site.data.mine.holders.find((one) => loaded.includes(one))) || "free";
 };
 

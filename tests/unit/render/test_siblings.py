@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -276,6 +277,7 @@ def licensed(*licenses: str) -> Lock:
             [{"license": {"name": "BSD License"}}, {"license": {"name": "Other/Proprietary License"}}],
             "LicenseRef-BSD-License AND LicenseRef-Other-Proprietary-License",
         ),
+        (("许可",), [{"license": {"name": "许可"}}], f"LicenseRef-{hashlib.sha256('许可'.encode()).hexdigest()[:12]}"),
         ((), None, "NOASSERTION"),
     ],
 )
