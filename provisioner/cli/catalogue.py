@@ -54,7 +54,7 @@ COMMANDS: dict[str, Entry] = {
         writes="nothing; with --html a page",
         exits={
             0: "there is a stack; with --diff always",
-            1: "nothing fits, and the conflict is told",
+            1: "nothing fits, and the conflict is told; with --html: the lock no longer holds",
             3: "an index is out of reach, or has what the matrix does not know yet",
         },
         examples=(
