@@ -35,7 +35,7 @@ COMMANDS: dict[str, Entry] = {
     "solve": Entry(
         summary="Find a stack and its packages, lock them, write what is asked for",
         reads="SPEC (default: provision.yaml), its hosts, the lock that is there, and package indexes",
-        writes="pylock.NAME.toml, and the outputs that the spec names, beside the spec",
+        writes="pylock.NAME.toml, and the outputs that the spec names, beside the spec or in --out",
         exits={
             0: "there is a stack; facts that nobody states are told",
             1: "nothing fits, and the conflict is told",
@@ -51,10 +51,10 @@ COMMANDS: dict[str, Entry] = {
     "explain": Entry(
         summary="Say why this version and not a newer one, or why nothing fits",
         reads="SPEC (default: provision.yaml), its hosts and its lock; with --diff two locks",
-        writes="nothing",
+        writes="nothing; with --html a page",
         exits={
             0: "there is a stack; with --diff always",
-            1: "nothing fits, and the conflict is told",
+            1: "nothing fits, and the conflict is told; with --html: the lock no longer holds",
             3: "an index is out of reach, or has what the matrix does not know yet",
         },
         examples=(
@@ -67,7 +67,7 @@ COMMANDS: dict[str, Entry] = {
     "check": Entry(
         summary="Say whether locks and rendered files still hold; works offline",
         reads="locks below PATH (default: this folder), their specs, hosts and rendered files; no index",
-        writes="nothing; with --fix rendered files",
+        writes="nothing; with --fix rendered files, with --report reports for tools of CI",
         exits={
             0: "every lock and file holds",
             1: "one does not, or will not run on a host",
@@ -106,7 +106,7 @@ COMMANDS: dict[str, Entry] = {
     "validate": Entry(
         summary="Build and run an image, and compare what is in it with its lock",
         reads="LOCK, and the Dockerfile beside it or --image",
-        writes="evidence beside the lock; with --junit and --html reports",
+        writes="evidence beside the lock (--evidence); with --junit and --html reports",
         exits={
             0: "everything that was asked for was measured and agrees",
             1: "something differs",
@@ -120,7 +120,7 @@ COMMANDS: dict[str, Entry] = {
     ),
     "inspect": Entry(
         summary="Describe this machine as a host profile",
-        reads="this machine, a saved tree (--root) an inventory's nodes (--nodes), or a capture (--from)",
+        reads="this machine, a saved tree (--root), an inventory's nodes (--nodes), or a capture (--from)",
         writes="a host profile, on stdout",
         exits={0: "described"},
         examples=(
@@ -158,7 +158,7 @@ COMMANDS: dict[str, Entry] = {
     "plan": Entry(
         summary="Say in which order hosts get from today's stack to the wanted one",
         reads="SPEC (default: provision.yaml), today's lock and hosts, and what --to names",
-        writes="nothing",
+        writes="nothing; with --out the plan of each host",
         exits={
             0: "every host can follow",
             1: "some hosts cannot",
@@ -172,8 +172,8 @@ COMMANDS: dict[str, Entry] = {
     ),
     "fleet": Entry(
         summary="Find the fewest stacks that serve many hosts",
-        reads="SPEC (default: provision.yaml), and hosts: profiles, CSV, or kubectl's JSON",
-        writes="with --out a node affinity for each stack",
+        reads="SPEC (default: provision.yaml), and hosts: profiles, CSV, or what kubectl, Slurm or Ansible lists",
+        writes="with --out where each stack may run, for the schedulers --to",
         exits={0: "every host is served", 1: "some hosts are not"},
         examples=(
             "provision fleet --hosts hosts/",

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.document import yaml_text
+from provisioner.errors import visible
 from provisioner.fleet.classes import natural
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from provisioner.fleet.model import FleetAnswer
     from provisioner.host.inventory import InventoryHost
 
-_NUMBERED = re.compile(r"(.*?)(\d+)")
+_NUMBERED = re.compile(r"(.*?)([0-9]+)")
+_NAME = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+"""A host name that Slurm and Ansible read as the name of one host: others are ranges, ports, or lists of names."""
+
 _DIGITS = 15
 """The most digits of a number that counts; longer ones are part of a name."""
 
@@ -80,16 +84,19 @@ def _hosts(answer: FleetAnswer) -> Iterator[tuple[InventoryHost, int]]:
 
 
 def _placed(answer: FleetAnswer) -> Iterator[tuple[InventoryHost, int]]:
-    yield from ((host, number) for host, number in _hosts(answer) if host.count == 1)
+    yield from ((host, number) for host, number in _hosts(answer) if host.count == 1 and _NAME.fullmatch(host.name))
 
 
 def _unnamed(answer: FleetAnswer) -> list[str]:
-    """Return comments about hosts that stand for several machines, whose names no inventory tells."""
-    return [
-        f"# left out: {host.name}, which stands for {host.count:,} machines without names"
-        for host, number in _hosts(answer)
-        if number and host.count > 1
-    ]
+    """Return comments about hosts that stand for several machines, whose names no inventory tells, or have no host name."""
+    found = []
+    for host, number in _hosts(answer):
+        name = visible(host.name).replace("\n", "\\n")
+        if number and host.count > 1:
+            found.append(f"# left out: {name}, which stands for {host.count:,} machines without names")
+        elif number and _NAME.fullmatch(host.name) is None:
+            found.append(f"# left out: {name}, which is no name of a host")
+    return found
 
 
 def _hostlist(names: Iterable[str]) -> str:

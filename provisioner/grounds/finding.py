@@ -750,7 +750,7 @@ class LoginInAddress(Contradiction, frozen=True, kw_only=True):
 
 
 class OtherWheel(Contradiction, frozen=True, kw_only=True):
-    """A wheel, locked by direct URL or path, that is of another distribution or version than its package."""
+    """A wheel or source distribution whose name is that of another distribution or version than its package."""
 
     subject: Subject
     file: str

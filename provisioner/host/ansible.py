@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 import shlex
 import string
+from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -331,9 +332,9 @@ def expanded(pattern: str) -> list[str]:
     Numbers keep their leading zeros, letters count as a to z and A to Z, and a third number is the step.
     """
     match = _PORT.fullmatch(pattern)
-    waiting, found = [match["host"] if match is not None else pattern], list[str]()
+    waiting, found = deque([match["host"] if match is not None else pattern]), list[str]()
     while waiting:
-        one = waiting.pop(0)
+        one = waiting.popleft()
         place = _RANGE.search(one)
         if place is None:
             if "[" in one:

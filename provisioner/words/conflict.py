@@ -319,6 +319,8 @@ def edit_words(edit: Edit) -> str:
             return "WSL 2 instead of WSL 1 (`wsl --set-version`)"
         case edits.SetFact(shown_by=shown_by) if shown_by:
             return _reload_words(edit)
+        case edits.SetFact(name=name, value=value, today=today) if (row := COMPONENTS.get(name)) and row.remedy == value:
+            return f"{name} {value} ({row.instruction.format(before=today, after=value)})"
         case edits.SetFact(name=name, today=today):
             instead = f" instead of {today}" if name == "gpu" else ""
             return f"{name} {edit.change.removeprefix('==')}{instead}"

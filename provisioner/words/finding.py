@@ -334,7 +334,7 @@ def _contradiction(finding: of.Contradiction) -> str:
         case of.LoginInAddress(subject=subject):
             return f"the address of {subject} holds a login, which whoever has this lock can read"
         case of.OtherWheel(subject=subject, file=file):
-            return f"{subject} is locked with `{file}`, which is a wheel of something else"
+            return f"{subject} is locked with `{file}`, which is the file of another release"
         case of.OtherAddress(subject=subject, file=file, found=found):
             return f"{subject} is locked with `{file}`, and its address is that of `{found}`"
         case of.NoAddress(subject=subject, file=file):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.errors import ProvisionError
+from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.matrix.cache import cached_matrix
 from provisioner.workflow.checking import Report, check_lock
 from provisioner.workflow.discovery import name_findings, scope_of
@@ -49,7 +49,7 @@ def check_repository(
     """Check every environment that some files and folders are about, offline unless the question asks the indexes.
 
     Many locks are checked by up to `processes` processes at a time, unless indexes are asked. An error about one lock is in
-    its report. Raises the errors of `scope_of`, and of reading the matrix.
+    its report. Raises the errors of `scope_of`, and of reading the matrix; `UnavailableError` when a process is killed.
     """
     scope = scope_of(paths)
     matrix = cached_matrix(question.matrix)
@@ -92,15 +92,26 @@ def with_stranded(reports: Sequence[Report], hosts: Sequence[Path], matrix: Matr
 
 
 def _each(check: Callable[[Path], Report], locks: Sequence[Path], processes: int) -> Iterator[Report]:
-    """Yield the report of each lock, in their order, checked by some processes, which have the matrix without loading it."""
+    """Yield the report of each lock, in their order, checked by some processes, which have the matrix without loading it.
+
+    Raises `UnavailableError` when a process is killed: a `multiprocessing.Pool` would wait for its report for ever.
+    """
     if processes < 2:
         yield from map(check, locks)
         return
     import multiprocessing  # loaded only for many locks
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("fork")
-    with context.Pool(processes, initializer=_begin, initargs=(check,)) as pool:  # a fork is given them without a copy
-        yield from pool.imap(_checked, locks)
+    # A fork is given the check without a copy.
+    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(check,)) as pool:
+        try:
+            yield from pool.map(_checked, locks)
+        except BrokenProcessPool:
+            message = "a process that checked locks was killed"
+            hints = ("was there enough memory? check fewer locks at a time, each by its path",)
+            raise UnavailableError(message, hints=hints) from None
 
 
 _check: Callable[[Path], Report]

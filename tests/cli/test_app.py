@@ -317,6 +317,16 @@ def test_every_command_shows_its_summary_options_and_an_example(name: str, capsy
 
 
 @pytest.mark.parametrize("name", ENTRIES)
+def test_the_help_names_every_option_that_writes_a_file(name: str) -> None:
+    entry = ENTRIES[name]
+    command = load_command(name.rsplit(maxsplit=1)[-1], module=name.replace(" ", "_"), entry=entry)
+    for option in command.params:
+        is_file = str(getattr(option, "help", "")).startswith(("Write ", "The file to write"))
+        if is_file and not option.secondary_opts:  # --record and --no-record write what is written anyway
+            assert option.opts[0] in entry.writes, f"`{name} {option.opts[0]}` writes, and the help says `{entry.writes}`"
+
+
+@pytest.mark.parametrize("name", ENTRIES)
 def test_every_help_says_what_goes_in_and_out_and_what_the_exit_codes_mean(
     name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.cli.display import failure_data
+from provisioner.errors import UnavailableError
 from provisioner.lock.format.file import read_lock, write_lock
 from provisioner.workflow.checking import Question, check_lock
 from provisioner.workflow.repository import check_repository
@@ -85,6 +87,21 @@ def test_many_locks_are_checked_by_several_processes_with_the_same_reports(
     assert any(one.findings for one in alone)
     assert {path.name for path in own} == {str(os.getpid())}
     assert 2 <= len({path.name for path in others} - {str(os.getpid())}) <= 3
+
+
+def test_a_process_that_is_killed_ends_the_check_with_an_error(repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    parent = os.getpid()
+
+    def killed(path: Path, *words: Any, **named: Any) -> Report:  # noqa: ANN401 - as they are
+        if os.getpid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return check_lock(path, *words, **named)
+
+    monkeypatch.setattr("provisioner.workflow.repository.check_lock", killed)
+    for number in range(8):
+        shutil.copytree(repository.folder / "envs/a", repository.folder / f"envs/a{number}")
+    with pytest.raises(UnavailableError, match="a process that checked locks was killed"):
+        check_repository([repository.folder], Question(), processes=2)
 
 
 def test_a_repository_that_holds_is_one_line(repository: Project) -> None:

@@ -53,6 +53,18 @@ NodeName=login Features=trainer_1
     )
 
 
+def test_a_name_that_a_scheduler_would_read_as_something_else_is_left_out() -> None:
+    names = ("a,b", "gpu 1", "gpu-1:22", "gpu[01-16]", "rack/gpu", "x\nNodeName=y Features=z", "ok.example")
+    strange = answer(tuple(map(listed, names)))
+    slurm, ansible = slurm_features(strange, "t", ["it"]), ansible_groups(strange, "t", ["it"])
+    for text in (slurm, ansible):
+        found = [line for line in text.splitlines() if line.startswith("# left out: ")]
+        assert found[-1] == "# left out: x\\nNodeName=y Features=z, which is no name of a host"
+        assert len(found) == len(names) - 1
+    assert [line for line in slurm.splitlines() if line[0] != "#"] == ["NodeName=ok.example Features=t_1"]
+    assert [line for line in ansible.splitlines() if line[0] != "#"] == ["t_1:", "  hosts:", "    ok.example:"]
+
+
 def test_a_group_of_hosts_for_each_stack() -> None:
     assert (
         ansible_groups(ANSWER, "9-trainer", ["the first", "the second"])

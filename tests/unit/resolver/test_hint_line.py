@@ -13,6 +13,7 @@ def _hint(name: str, gives: dict[str, str]) -> Fix:
     edits = {
         "six": DropDistribution(name="six", distribution="six", requests=(wanted("six", "six"),)),
         "driver": SetFact(name="driver", host="host0", sign="==", value="570", today="535"),
+        "nouveau": SetFact(name="loaded_modules", host="host0", sign="==", value="free", today="nouveau"),
         "zope": SetDistribution(
             name="zope-event", distribution="zope-event", value="5.1", requests=(wanted("zope-event", "zope-event==5.0"),)
         ),
@@ -34,6 +35,11 @@ def test_a_hint_of_a_small_spec_gives_everything() -> None:
 
 def test_a_hint_that_gives_nothing_says_so_by_saying_nothing() -> None:
     assert fix_line(_hint("driver", {})) == "driver 570 would do"
+
+
+def test_a_change_that_is_more_than_a_version_says_how() -> None:
+    how = "keep nouveau off the GPU: blacklist it, rebuild the initramfs and reboot"
+    assert fix_line(_hint("nouveau", {})) == f"loaded_modules free ({how}) would do"
 
 
 def test_of_two_hundred_pins_a_hint_tells_what_it_changes_and_the_components() -> None:
