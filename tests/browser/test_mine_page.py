@@ -267,6 +267,19 @@ def test_two_locks_side_by_side(visitor: Visit) -> None:
     assert "only in the second" in table.inner_text()
 
 
+def test_two_versions_of_one_lock_side_by_side(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    new = lock_of("cuda11").read_bytes()
+    old = new.replace(b'cudnn = "8.5.0.96"', b'cudnn = "8.4.1.50"')
+    assert old != new
+    choose(page, *({"name": "pylock.a.toml", "mimeType": "text/plain", "buffer": text} for text in (new, new, old)))
+    assert page.locator("#mine-lock option").all_inner_texts() == ["pylock.a.toml", "pylock.a.toml (2)"]
+    row = page.get_by_role("region", name="where they differ").locator(
+        "tr", has=page.get_by_role("rowheader", name="cudnn", exact=True)
+    )
+    assert row.locator("td").all_inner_texts() == ["8.5.0.96", "8.4.1.50", "differs"]
+
+
 def test_a_file_that_is_dropped(visitor: Visit) -> None:
     page = visitor.open("mine")
     text = lock_of("cuda11").read_text(encoding="utf-8")

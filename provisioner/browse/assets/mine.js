@@ -19,12 +19,21 @@ Site.fleet = (lock, hosts) => {
   });
 };
 
+/* Keep a lock, once; another one of the same file name, such as an earlier version, has a number behind it. */
+Site.addLock = (lock, text) => {
+  const { locks } = Site.mine;
+  if (locks.some((one) => one.text === text && one.file === lock.name)) return;
+  const same = locks.filter((one) => one.file === lock.name).length;
+  locks.push({ ...lock, text, file: lock.name, name: same ? `${lock.name} (${same + 1})` : lock.name });
+};
+
 Site.addFiles = async (files, done) => {
   for (const file of files) {
     try {
       if (file.size > Site.fileLimit) throw new Error(`it has ${file.size} bytes, the limit is ${Site.fileLimit}`);
-      const found = Site.readFile(file.name, await file.text());
-      Site.mine.locks = [...Site.mine.locks.filter((one) => !found.locks.some((other) => other.name === one.name)), ...found.locks];
+      const text = await file.text();
+      const found = Site.readFile(file.name, text);
+      for (const lock of found.locks) Site.addLock(lock, text);
       Site.mine.hosts.push(...found.hosts);
     } catch (error) {
       Site.mine.problems.push(`${file.name} is left out: ${String(error.message || error).split("\n")[0]}`);
