@@ -7,6 +7,7 @@ There is no official schema; what is written here is the part on which Jenkins, 
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
 from junitparser import Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -32,7 +33,12 @@ def junit_text(reports: Sequence[Report]) -> str:
         document.add_testsuite(_suite(report))
     document.update_statistics()  # type: ignore[no-untyped-call]  # the library annotates neither this nor the next
     content: bytes = document.tostring()  # type: ignore[no-untyped-call]
-    return f'<?xml version="1.0" encoding="utf-8"?>\n{content.decode()}\n'
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{_as_written_alone(content)}\n'
+
+
+def _as_written_alone(content: bytes) -> str:
+    """Return a document as it is written without lxml, which the library uses where it is installed: it has other spaces."""
+    return ET.tostring(ET.fromstring(content), encoding="unicode")  # noqa: S314 - it was written just before
 
 
 def _suite(report: Report) -> TestSuite:

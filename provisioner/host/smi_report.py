@@ -80,6 +80,8 @@ def _root(text: str, file: str) -> Element:
     except ParseError as error:
         line, column = error.position
         raise _invalid(file, f"is not XML: {ErrorString(error.code)}", line=line, column=column + 1) from None
+    except UnicodeEncodeError:
+        raise _invalid(file, "is no text: half a character of UTF-16 stands in it alone") from None
     except DefusedXmlException:
         raise _invalid(file, "declares an entity, which no report of nvidia-smi does") from None
     if root.tag != "nvidia_smi_log":

@@ -44,7 +44,7 @@ DEEP = "the file is nested too deeply to be read"
 
 CASES = {
     "a spec of 50 MB": ("provision.yaml", long("# a comment\n"), SOLVE, MEGABYTES),
-    "a profile of 50 MB": ("host.yaml", long("- a\n"), ("explain", "--host", "host.yaml"), MEGABYTES),
+    "a profile of 50 MB": ("host.yaml", long("- a\n"), ("explain", "--host", "host.yaml"), CHARACTERS),
     "a lock of 50 MB": (LOCK, long("a = 1\n"), CHECK, CHARACTERS),
     "a project of 50 MB": ("pyproject.toml", long("# a comment\n"), (*SOLVE[:1], "pyproject.toml", *SOLVE[1:]), CHARACTERS),
     "requirements of 50 MB": ("requirements.txt", long("numpy\n"), (*SOLVE[:1], "requirements.txt", *SOLVE[1:]), MEGABYTES),

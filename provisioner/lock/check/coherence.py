@@ -14,13 +14,10 @@ from msgspec.structs import replace
 from packaging.markers import Marker
 from packaging.specifiers import SpecifierSet
 from packaging.utils import (
-    InvalidSdistFilename,
-    InvalidWheelFilename,
     canonicalize_name,
     parse_sdist_filename,
     parse_wheel_filename,
 )
-from packaging.version import InvalidVersion
 from packaging.version import Version as PackageVersion
 
 from provisioner.grounds import finding as of
@@ -197,7 +194,7 @@ def _release(filename: str) -> tuple[str, PackageVersion] | None:
         if filename.endswith(".whl"):
             return parse_wheel_filename(filename)[:2]
         return parse_sdist_filename(filename)
-    except (InvalidWheelFilename, InvalidSdistFilename):
+    except ValueError:  # the name of neither, or a number of more than 4,300 digits
         return None
 
 
@@ -208,7 +205,7 @@ def _of_installer(installer: Installer, platform: str) -> Iterator[Placed]:
     subject = Subject(installer.name, installer.version)
     try:
         PackageVersion(installer.version)
-    except InvalidVersion:
+    except ValueError:  # InvalidVersion, or a number of more than 4,300 digits
         yield ("version",), of.OtherWheel(subject=subject, file=installer.file.filename)
         return
     yield from ((("file", *at), one) for at, one in _of_file(installer.file, subject))
