@@ -69,9 +69,9 @@ def examples(
     them that has to be counted by `case` under a name: `examples(2000, shares={"impossible": 0.1})`; fewer are an error where
     chance does not explain it (three standard deviations).
     """
-    chosen = settings(
-        max_examples=times(count), derandomize=derandomize, deadline=None, suppress_health_check=list(HealthCheck)
-    )
+    chosen = settings(max_examples=times(count), deadline=None, suppress_health_check=list(HealthCheck))
+    if derandomize:  # on CI every law does, by the profile that Hypothesis has for it
+        chosen = settings(chosen, derandomize=True)
 
     def decorate(law: Any) -> Callable[..., None]:  # noqa: ANN401 - what `given` returns has attributes of its own
         reached = 0

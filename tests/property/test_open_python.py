@@ -191,6 +191,29 @@ def test_the_best_python_that_has_an_answer_is_taken(trial: Trial) -> None:
         assert best is None
 
 
+def test_what_is_left_of_a_problem_without_the_lines_of_its_conflict_keeps_its_python() -> None:
+    """No line asks for a Python any longer, and the complete search decides what is left: it once answered without one."""
+    every = frozenset(PYTHONS)
+    projects = {
+        "a": {1: Entry(frozenset({"3.10"}), ()), 2: Entry(every, (Need("c", "<=", 1, frozenset({"3.10", "3.12"})),))},
+        "b": {
+            1: Entry(frozenset({"3.12"}), (Need("a", ">=", 1, frozenset({"3.12"})), Need("d", ">=", 1, every))),
+            2: Entry(every, (Need("c", ">=", 1, every), Need("d", ">=", 1, every))),
+            3: Entry(frozenset({"3.10", "3.11"}), (Need("c", ">=", 1, frozenset({"3.10", "3.12"})),)),
+        },
+        "c": {
+            1: Entry(frozenset({"3.10", "3.12"}), (Need("b", ">=", 1, every),)),
+            2: Entry(every, ()),
+            3: Entry(every, (Need("b", "<=", 1, frozenset({"3.10", "3.12"})), Need("d", "<=", 1, every))),
+        },
+        "d": {1: Entry(frozenset({"3.12"}), (Need("a", "<=", 1, every),))},
+    }
+    requests = (("c", ">=", 2), ("b", ">=", 1), ("a", "<=", 1), ("d", ">=", 1))
+    found = solve(Trial(projects, requests, "3.12"))
+    assert not isinstance(found, str)
+    assert [fix.gives.get("python") for fix in found.fixes] == ["3.11"]
+
+
 @examples(1500, shares=SHARES)
 @given(st.builds(random_trial, dice()))
 def test_a_conflict_holds_with_every_python_that_is_allowed_and_each_member_is_needed(trial: Trial) -> None:

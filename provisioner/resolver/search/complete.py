@@ -354,7 +354,7 @@ class CompleteSearch:
         """
         pins: dict[Key, Candidate] = {}
         known = self._groups.keys() - set(without)
-        queue = [r.key for r in self._instance.roots if r.ground.group in known]
+        queue = [r.key for r in self._instance.roots if r.ground.group in known or r.ground.group == PYTHON_ATTEMPT]
         queue.extend(self._kept_present)
         while queue:
             key = queue.pop()
