@@ -15,9 +15,12 @@ DISTRIBUTION_OF_COMPONENT = {row.name: row.distribution for row in COMPONENTS.va
 COMPONENT_OF_DISTRIBUTION = {name: component for component, name in DISTRIBUTION_OF_COMPONENT.items()}
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the name in `known` most similar to `name`, for a hint about a typo; None when none is similar enough."""
+def nearest(name: str, known: Iterable[str], *, similarity: float = 0.6) -> str | None:
+    """Return the name in `known` most similar to `name`, for a hint about a typo; None when none is similar enough.
+
+    `similarity` is the least ratio of `difflib`, from 0 to 1.
+    """
     from difflib import get_close_matches
 
-    matches = get_close_matches(name, sorted(known), n=1, cutoff=0.6)
+    matches = get_close_matches(name, sorted(known), n=1, cutoff=similarity)
     return matches[0] if matches else None

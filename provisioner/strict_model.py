@@ -120,7 +120,7 @@ class Wrong(NamedTuple):
 
 def mistakes(data: object, model: type[Struct], texts: Mapping[Keys, str]) -> tuple[Wrong, ...]:
     """Return every mistake for which `read` rejects the data; `texts` are its scalars as the file spells them."""
-    return tuple(_Walk(texts).value(data, model, ()))
+    return tuple(_Walk(texts, model).value(data, model, ()))
 
 
 _HALF = re.compile("[\ud800-\udfff]")
@@ -145,11 +145,16 @@ def _halves(data: object, path: Keys) -> Iterator[Keys]:
             yield from _halves(item, (*path, index))
 
 
+_SAME_WORD = 0.85
+"""The similarity of a key that may belong elsewhere in a document: the same, or `hosts` for `host`."""
+
+
 class _Walk:
     """Compares data with the annotations of its model, value by value; `texts` are its scalars as the file spells them."""
 
-    def __init__(self, texts: Mapping[Keys, str]) -> None:
+    def __init__(self, texts: Mapping[Keys, str], root: type[Struct]) -> None:
         self._texts = texts
+        self._root = root
 
     def value(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - any annotation of a model
         """Yield the mistakes of a value and of everything inside it."""
@@ -211,12 +216,17 @@ class _Walk:
             if isinstance(key, str) and key in known:
                 yield from self.value(value, known[key].type, (*path, key))
             elif model.__struct_config__.forbid_unknown_fields:
-                near = nearest(str(key), known)
-                others = f"known keys: {', '.join(sorted(known))}" if known else "remove it"
-                advice = f"did you mean `{near}`?" if near else others
-                yield Wrong((*path, str(key)), f"unknown key `{key}`; {advice}")
+                yield Wrong((*path, str(key)), f"unknown key `{key}`; {self._advice(str(key), model)}")
         missing = (key for key, field in known.items() if field.required and key not in data)
         yield from (Wrong(path, f"`{key}` is missing") for key in missing)
+
+    def _advice(self, key: str, model: type[Struct]) -> str:
+        """Return what to do about a key that a model does not have, such as the similar key that may be meant, here or elsewhere."""
+        known, others = _keys(model), _places_of_keys(self._root)
+        near = nearest(key, known) or others.get(nearest(key, others, similarity=_SAME_WORD) or "")
+        if near:
+            return f"did you mean `{near}`?"
+        return f"known keys: {', '.join(sorted(known))}" if known else "remove it"
 
     def _spelling(self, value: object, spelling: Spelling, path: Keys) -> Iterator[Wrong]:
         found = tuple(self.value(value, spelling.form, path))
@@ -325,6 +335,30 @@ _fields = cache(fields)
 
 def _default(field: Any) -> Any:  # noqa: ANN401 - the type that describes a field has no public name to annotate with
     return field.default if field.default_factory is NODEFAULT else field.default_factory()
+
+
+@cache
+def _places_of_keys(root: type[Struct]) -> dict[str, str]:
+    """Return the path of each key of a document, `target.host` for `host`; of several paths, the first of the shortest."""
+    found: dict[str, str] = {}
+    waiting: list[tuple[str, Any]] = [("", root)]
+    seen: set[Any] = set()
+    for prefix, kind in waiting:  # grows while it is read: the keys of a level come before those below it
+        if isinstance(kind, type) and issubclass(kind, Struct):
+            if kind in seen:
+                continue
+            seen.add(kind)
+            for key, field in _keys(kind).items():
+                place = f"{prefix}.{key}" if prefix else key
+                found.setdefault(key, place)
+                waiting.append((place, _bare(field.type)))
+        elif get_origin(kind) is dict:
+            waiting.append((f"{prefix}.NAME", get_args(kind)[1]))
+        elif get_origin(kind) is tuple:
+            waiting.append((f"{prefix}[]", get_args(kind)[0]))
+        elif get_origin(kind) in {Union, UnionType}:
+            waiting += [(prefix, one) for one in get_args(kind)]
+    return found
 
 
 def _keys(model: type[Struct]) -> dict[str, FieldInfo]:

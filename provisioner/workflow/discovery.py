@@ -236,7 +236,10 @@ class Folder:
 
 
 def is_spec(path: Path) -> bool:
-    """Return whether a YAML file, or a `pyproject.toml`, is a spec: no key is another one, and they say what is wanted."""
+    """Return whether a YAML file, or a `pyproject.toml`, is a spec: no key is another one, and they say what is wanted.
+
+    A file with the usual name of a spec is one even with another key, which may be misspelt: it must not pass unseen.
+    """
     if path.name == "pyproject.toml":
         return _TABLE.search(_text(path)) is not None
     if path.suffix not in {".yaml", ".yml"}:
@@ -244,7 +247,7 @@ def is_spec(path: Path) -> bool:
     keys = set(_TOP_KEY.findall(_text(path)))
     is_usual = path.name == _USUAL_NAMES[0] or path.name.endswith(_USUAL_NAMES[1])
     asks = keys & _ASKS or ("packages" in keys and (is_usual or keys & _SAYS_WHERE))
-    return bool(asks) and keys <= _SPEC_KEYS
+    return bool(asks) and (is_usual or keys <= _SPEC_KEYS)
 
 
 def _with(spec: Spec, target: TargetSpec) -> Spec:

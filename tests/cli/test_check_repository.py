@@ -167,6 +167,14 @@ def test_a_spec_without_a_lock_is_a_finding_with_the_command(repository: Project
     assert [(one["spec"], one["verdict"]) for one in alone.json["locks"]] == [("envs/a/provision.yaml", "no")]
 
 
+def test_a_spec_with_a_misspelt_key_does_not_pass_unseen(repository: Project) -> None:
+    (repository.folder / "envs/d").mkdir()
+    (repository.folder / "envs/d/provision.yaml").write_text("requires: {python: '3.12'}\nhosts: [h100]\n")
+    outcome = repository.run("check")
+    assert outcome.code == 1
+    assert "no: `envs/d/provision.yaml` has no lock  [no-lock]" in outcome.out
+
+
 def test_a_stale_lock_names_the_command_with_its_path(repository: Project) -> None:
     repository.write(changed("name: a", "packages: ['alpha<2']"), name="envs/a/provision.yaml")
     outcome = repository.run("check")

@@ -78,6 +78,21 @@ def test_a_spec_may_say_almost_nothing() -> None:
     assert (spec.name, spec.target.platform, spec.outputs) == ("environment", "linux/amd64", ("dockerfile",))
 
 
+def test_a_key_at_the_wrong_place_is_told_its_place() -> None:
+    assert mistakes(
+        "hosts: [h100]\nplatform: linux/amd64\nexclude-newer: 2026-01-01\nspeed: 1\ntarget:\n  allow: [sdist]\n"
+    ) == [
+        "provision.yaml:1:1: hosts: unknown key `hosts`; did you mean `target.host`?",
+        "provision.yaml:2:1: platform: unknown key `platform`; did you mean `target.platform`?",
+        "provision.yaml:3:1: exclude-newer: unknown key `exclude-newer`; did you mean `policy.exclude-newer`?",
+        (
+            "provision.yaml:4:1: speed: unknown key `speed`; known keys: accelerator, build, constraints, image, indexes, "
+            "name, outputs, overrides, packages, packages-from, policy, requires, runs, target, targets"
+        ),
+        "provision.yaml:6:3: target.allow: unknown key `allow`; did you mean `policy.allow`?",
+    ]
+
+
 def test_mistakes_of_every_kind_are_reported_together() -> None:
     text = (
         "naem: trainer\n"
