@@ -314,10 +314,14 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     except MarkedYAMLError as error:
         if is_ours:
             return parse_document(text, file=file, kind=kind)
+        if unmerged := merge_conflicts(text, file):
+            raise InvalidDocumentError(kind, unmerged) from None
         mark = error.problem_mark or error.context_mark
         line, column = (mark.line + 1, mark.column + 1) if mark else (1, 1)
         is_deep = isinstance(error, MaxDepthExceededError)
         reason = f"the file {_HUGE}" if is_deep else " ".join(filter(None, (error.context, error.problem))) or "not YAML"
+        if error.problem == _TAB:
+            reason = "a tab cannot indent YAML; write spaces"
         raise InvalidDocumentError(kind, (Mistake(file, line, column, "", reason),)) from None
     except (YAMLError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, YAMLError) else "the file is nested too deeply to be read"
@@ -327,6 +331,19 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     if reader.mistakes:
         raise InvalidDocumentError(kind, tuple(reader.mistakes))
     return Document(file, data, reader.keys, reader.texts)
+
+
+_TAB = r"found character '\t' that cannot start any token"
+"""What the parser says of a tab at the beginning of a line."""
+
+_CONFLICT = re.compile(r"^<<<<<<< ", re.MULTILINE)
+
+
+def merge_conflicts(text: str, file: str) -> tuple[Mistake, ...]:
+    """Return a mistake for each conflict that a merge of git left in a text, which no parser names as such."""
+    lines = (text.count("\n", 0, found.start()) + 1 for found in _CONFLICT.finditer(text))
+    reason = "a merge left both sides of a conflict here; keep one (a generated file is best written anew)"
+    return tuple(Mistake(file, line, 1, "", reason) for line in lines)
 
 
 @cache

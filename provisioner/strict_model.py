@@ -221,7 +221,7 @@ class _Walk:
         yield from (Wrong(path, f"`{key}` is missing") for key in missing)
 
     def _advice(self, key: str, model: type[Struct]) -> str:
-        """Return what to do about a key that a model does not have, such as the similar key that may be meant, here or elsewhere."""
+        """Return what to do about a key that a model does not have: the similar one that may be meant, here or elsewhere."""
         known, others = _keys(model), _places_of_keys(self._root)
         near = nearest(key, known) or others.get(nearest(key, others, similarity=_SAME_WORD) or "")
         if near:

@@ -17,7 +17,7 @@ from typing import Any
 
 import tomli
 
-from provisioner.document import LARGEST_DOCUMENT, TOO_LARGE, Document, KeyPath, Position
+from provisioner.document import LARGEST_DOCUMENT, TOO_LARGE, Document, KeyPath, Position, merge_conflicts
 from provisioner.errors import InvalidDocumentError, Mistake
 
 _LONGEST = 100
@@ -80,7 +80,8 @@ def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) 
     except RecursionError:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", "the file is nested too deeply to be read"),)) from None
     except ValueError as error:  # also for a number with more digits than Python converts
-        raise InvalidDocumentError(kind, (_syntax_mistake(text, file, str(error)),)) from None
+        found = merge_conflicts(text, file) or (_syntax_mistake(text, file, str(error)),)
+        raise InvalidDocumentError(kind, found) from None
     return Document(file, frozen, places.keys, places.texts)
 
 

@@ -29,7 +29,7 @@ REFUSED = {
     "broken YAML": ("name: [a\n", ["2:1: while parsing a flow sequence expected ',' or ']', but got '<stream end>'"], ""),
     "a tab": (
         "target:\n\thost: x\n",
-        ["2:1: while scanning for the next token found character '\\t' that cannot start any token"],
+        ["2:1: a tab cannot indent YAML; write spaces"],
         "",
     ),
     "two documents": (

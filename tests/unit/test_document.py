@@ -66,7 +66,11 @@ def test_every_mistake_of_a_file_is_reported_at_once_with_line_and_column() -> N
         ("", "spec.yaml:1:1: the file must hold a mapping of keys to values"),
         (
             "name: a\nrequires:\n\tcuda: b\n",
-            "spec.yaml:3:1: while scanning for the next token found character '\\t' that cannot start any token",
+            "spec.yaml:3:1: a tab cannot indent YAML; write spaces",
+        ),
+        (
+            "<<<<<<< HEAD\nname: a\n=======\nname: b\n>>>>>>> topic\n",
+            "spec.yaml:1:1: a merge left both sides of a conflict here; keep one (a generated file is best written anew)",
         ),
         ("name: [a\n", "spec.yaml:2:1: while parsing a flow sequence did not find expected ',' or ']'"),
         ("<<: {a: b}\nname: x\n", "spec.yaml:1:1: keys must be plain words; merge keys (<<) are not read"),

@@ -73,6 +73,10 @@ def test_lists_are_tuples_and_dates_are_text_where_that_is_asked_for() -> None:
         ("a = [1,\n", "f:1:8: invalid value at the end of the file"),
         ("a = 1\nb = = 2\n", "f:2:5: invalid value"),
         ("a = 1\na = 2\n", "f:2:6: cannot overwrite a value"),
+        (
+            "a = 1\n<<<<<<< HEAD\nb = 1\n=======\nb = 2\n>>>>>>> topic\n",
+            "f:2:1: a merge left both sides of a conflict here; keep one (a generated file is best written anew)",
+        ),
         ("a = " + "[" * 5000 + "]" * 5000, "f:1:1: the file is nested too deeply to be read"),
     ],
 )

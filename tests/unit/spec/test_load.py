@@ -270,7 +270,7 @@ def test_values_that_mean_nothing_are_mistakes(text: str, mistake: str) -> None:
         ("- numpy\n", "provision.yaml:1:1: the file must hold a mapping of keys to values"),
         (
             "requires:\n\tcuda: '12.*'\n",
-            "provision.yaml:2:1: while scanning for the next token found character '\\t' that cannot start any token",
+            "provision.yaml:2:1: a tab cannot indent YAML; write spaces",
         ),
         ("name: a\nname: b\n", "provision.yaml:2:1: name: `name` is given twice; the first is on line 1"),
         ("packages: numpy\n", "provision.yaml:1:1: packages: `numpy` must be a list"),
