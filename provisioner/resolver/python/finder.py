@@ -271,7 +271,8 @@ class PackageFinder:
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate but those of `of_matrix`.
 
-        Raises `UnavailableError` when its metadata cannot be reached. A version that cannot be installed has a requirement that cannot be met in this environment; its ground is the reason.
+        A version that cannot be installed has a requirement that cannot be met in this environment; its ground is the reason.
+        Raises `UnavailableError` when its metadata cannot be reached.
         """
         if isinstance(candidate, WheelCandidate):
             return (*self._framework(candidate.build), *self._facts.of_framework(candidate))
