@@ -246,6 +246,10 @@ class ProblemInstance:
         yield from known
         yield from self.requirements(candidate)[len(known) :]
 
+    def is_read(self, candidate: Candidate) -> bool:
+        """Return whether all requirements of a candidate were asked for before, so that nothing more is read for them."""
+        return candidate in self._requirements
+
     def is_known_unusable(self, candidate: Candidate) -> bool:
         """Return whether the metadata of a distribution was read and found to be unusable: a requirement allows nothing."""
         read = self._requirements.get(candidate, ()) if candidate.key.is_package else ()

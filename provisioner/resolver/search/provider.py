@@ -233,7 +233,8 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
             return False
         if candidate not in self._dead:
             in_question = requirements or (one for one in self._instance.requirements(candidate) if one.key in self._dead_keys)
-            if any(self._is_hopeless(one) for one in in_question) or self._is_refused(candidate):
+            is_refused = self._instance.is_read(candidate) and self._is_refused(candidate)  # it reads nothing more
+            if is_refused or any(self._is_hopeless(one) for one in in_question):
                 self._dead.add(candidate)
                 self._dead_keys.add(candidate.key)
         return candidate in self._dead
