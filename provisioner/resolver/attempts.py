@@ -35,6 +35,7 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.images import realises_toolkit
 from provisioner.resolver.search.bundled import align_bundled, misaligned
 from provisioner.resolver.search.complete import CompleteSearch, every_key
+from provisioner.resolver.search.components import ComponentSearch
 from provisioner.resolver.search.instance import Pair, ProblemInstance, ReadBudget
 from provisioner.resolver.search.least_change import with_least_change
 from provisioner.resolver.search.provider import LOG
@@ -142,28 +143,83 @@ def _locked(problem: Problem) -> str | None:
 
 
 def newest_named_first(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Iterator[Attempt]:
-    """Yield the attempts ordered by the versions of the distributions that the spec names for which they have files.
+    """Yield the attempts ordered by the versions of the distributions that the spec names which they may have, newest first.
 
-    The newest Python may have files of years-old versions alone. Frameworks count before distributions, these in the order in
-    which they are named, and the order of the Pythons counts last. Only the pages of the projects are read, those for other
-    Pythons only where the first attempt has no files of the newest versions, or fails.
+    The newest Python may have files of years-old versions alone, or of a framework that the hosts cannot run, so that only
+    years-old versions go with it. Frameworks count before distributions, these in the order in which they are named, and the
+    order of the Pythons counts last. An attempt without any choice of components comes after all others.
 
-    The order stays where a Python is locked or preferred by the policy, and where an index cannot be reached.
+    Little is read for it: the pages of the projects, and of a version's metadata only what an attempt has to read that may be
+    the next one. Those for other Pythons are read only where the first attempt cannot have the newest versions, or fails. The
+    order stays where a Python is locked or preferred by the policy, and where an index cannot be reached.
     """
     rest = attempts
     is_decided = len(attempts) < 2 or _locked(problem) is not None or "python" in problem.request.spec.policy.prefer
     if not is_decided and problem.request.spec.policy.strategy != "oldest":
         with suppress(UnavailableError):
-            first = instance_of(attempts[0], indexes, Discoveries())
-            if not any(_wants_another_python(first, key) for key in first.named):
-                yield attempts[0]
-                rest = attempts[1:]
-            places: dict[str, list[int]] = {}
-            for attempt in rest:
-                instance = instance_of(attempt, indexes, Discoveries())
-                places[attempt.python] = [_first_place(instance, key) for key in instance.named]
-            rest = sorted(rest, key=lambda attempt: (attempt.rank, places[attempt.python]))
+            waiting = [first := _Prospect(0, attempts[0], indexes)]
+            before = first.bound
+            if not any(_wants_another_python(first.instance, key) for key in first.instance.named):
+                first.look_up_to(before)
+                if first.bound == before:
+                    waiting, rest = [], attempts[1:]
+                    yield first.attempt
+            waiting.extend(_Prospect(number, one, indexes) for number, one in enumerate(attempts[1:], 1))
+            while waiting:
+                least = min(waiting, key=_bound)
+                least.look_up_to(min((one.bound for one in waiting if one is not least), default=None))
+                if least.is_looked_at and least is min(waiting, key=_bound):
+                    waiting.remove(least)
+                    rest = [one.attempt for one in waiting]
+                    yield least.attempt
     yield from rest
+
+
+def _bound(prospect: _Prospect) -> tuple[bool, int, list[int], int]:
+    return prospect.bound
+
+
+class _Prospect:
+    """What an attempt may have at best: `bound` ranks it among the attempts, lowest first, and rises with what is read."""
+
+    def __init__(self, number: int, attempt: Attempt, indexes: Indexes) -> None:
+        self.attempt, self._number = attempt, number
+        self.instance = instance_of(attempt, indexes, Discoveries())
+        self._components = ComponentSearch(self.instance)
+        self._is_possible = True
+        self._places = [_first_place(self.instance, key) for key in self.instance.named]
+        self._steps = self._looking()
+        self.is_looked_at = False
+
+    @property
+    def bound(self) -> tuple[bool, int, list[int], int]:
+        """The rank: whether no components are left, the framework's rank, the place of each version, the Python's number."""
+        return not self._is_possible, self.attempt.rank, list(self._places), self._number
+
+    def look_up_to(self, other: tuple[bool, int, list[int], int] | None) -> None:
+        """Read versions until all are looked at that `bound` is about, or `bound` exceeds `other`, if that is given."""
+        while not self.is_looked_at and (other is None or self.bound <= other):
+            self.is_looked_at = next(self._steps, True)
+
+    def _looking(self) -> Iterator[bool]:
+        """Raise the bound step by step: yields False after each."""
+        if PYTORCH in self.attempt.system:  # the wheels of a build may be missing; the rest of the components is decided
+            self._is_possible = self._components.is_possible
+            yield False
+        for position, key in enumerate(self.instance.named):
+            for place in range(self._places[position], len(allowed := _allowed(self.instance, key))):
+                self._places[position] = place
+                yield False
+                if not allowed[place].has_no_file and self._may_be_chosen(allowed[place]):
+                    break
+            else:
+                self._places[position] = len(allowed)
+                yield False
+
+    def _may_be_chosen(self, candidate: Candidate) -> bool:
+        """Return whether some choice of components goes with a version; of a source distribution nothing is read."""
+        is_source = isinstance(candidate, FileCandidate) and candidate.is_source
+        return not self._is_possible or is_source or self._components.admits(candidate)
 
 
 def _wants_another_python(instance: ProblemInstance, key: Key) -> bool:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.grounds.requirement import EXPECTATION, Ground, Row
+from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, Relation, Row
 from provisioner.index.model import Environment
 from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, first_answer, newest_named_first, system_half
 from provisioner.resolver.python.distributions import of_variant_indexes
+from provisioner.resolver.requirement import PYTORCH, TORCH
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
 from provisioner.resolver.search.resolve import decide, pins_or_proof
@@ -316,9 +317,23 @@ def _unlisted(
 
 
 def _unreached(failed: Sequence[Failure]) -> UnavailableError | None:
-    """Return the error of the first index of framework builds that an attempt in `failed` could not reach; None if none."""
-    finders = [one.instance.finder for one in failed if one.instance.finder]
-    return next((error for finder in finders for error in finder.variant_indexes.unreached.values()), None)
+    """Return the error of the first index of framework builds without which an attempt in `failed` failed; None if none.
+
+    An index that was asked in vain, but of which the proof uses nothing, would not help.
+    """
+    for one in failed:
+        errors = one.instance.finder.variant_indexes.unreached if one.instance.finder else {}
+        if errors and _rests_on_builds(one):
+            return next(iter(errors.values()))
+    return None
+
+
+def _rests_on_builds(failure: Failure) -> bool:
+    """Return whether a proof uses that a build has no wheel, or which versions there are of what indexes of builds have."""
+    names = of_variant_indexes(failure.instance.problem.matrix)
+    needed = (one.key for group in failure.groups for _, one in failure.search.members(group))
+    is_lacking = Relation(PYTORCH.name, WHEEL) in failure.groups
+    return is_lacking or any(key.is_package and key != TORCH and key.project in names for key in needed)
 
 
 def choose_or_none(problem: Problem, indexes: Indexes | None) -> Chosen | None:

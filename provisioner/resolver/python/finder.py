@@ -269,9 +269,10 @@ class PackageFinder:
         return self._facts.rank(candidate) if candidate.key.distribution in self._facts.limited else 0
 
     def requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a candidate; raises `UnavailableError` when its metadata cannot be reached.
+        """Return the requirements of a candidate but those of `of_matrix`.
 
         A version that cannot be installed has a requirement that cannot be met in this environment; its ground is the reason.
+        Raises `UnavailableError` when its metadata cannot be reached.
         """
         if isinstance(candidate, WheelCandidate):
             return (*self._framework(candidate.build), *self._facts.of_framework(candidate))
@@ -299,7 +300,16 @@ class PackageFinder:
             return self._extra(candidate, extras)
         found = self._translated(candidate.key, candidate.label, self._applicable(release, ("",)))
         self._source.prefetch(requirement.key.project for requirement in found if requirement.key.is_package)
-        return (*found, *self._facts.of(candidate), *self._direct_urls.support(candidate))
+        return (*found, *self._direct_urls.support(candidate))
+
+    def of_matrix(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """Return the requirements that the matrix adds to those of a version's metadata, which is not read for them.
+
+        () for a version without a file, for one with extras, whose plain version has them, and for what is no distribution.
+        """
+        if not isinstance(candidate, FileCandidate) or candidate.has_no_file or candidate.key.extras:
+            return ()
+        return self._facts.of(candidate)
 
     def _extra(self, candidate: FileCandidate, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
         release = candidate.release

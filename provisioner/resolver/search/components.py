@@ -7,6 +7,7 @@ decides it once for all versions with the same needs.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
@@ -14,6 +15,8 @@ from provisioner.resolver.requirement import TORCH
 from provisioner.resolver.search.complete import CompleteSearch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from provisioner.resolver.requirement import Candidate, Key, Requirement, Test
     from provisioner.resolver.search.instance import ProblemInstance
 
@@ -25,19 +28,38 @@ class ComponentSearch:
         self._instance = instance
         self._search = CompleteSearch(instance, includes=_is_of_components)
         self._admitted: dict[frozenset[tuple[Key, Test]], bool] = {}
+        self._refused: dict[Candidate, bool] = {}
 
-    def admits(self, candidate: Candidate) -> bool:
-        """Return whether some choice of components meets the requirements of a version of a distribution.
-
-        True when that is unknown, because an index cannot be reached. The metadata of the version is read.
-        """
+    @cached_property
+    def is_possible(self) -> bool:
+        """Whether there is a choice of components at all; True when that is unknown, because an index cannot be reached."""
         try:
-            needed = [one for one in self._instance.requirements(candidate) if not one.key.is_package]
-            return self._admits(needed)
+            return self._search.admits(())
         except UnavailableError:
             return True
 
-    def _admits(self, needed: list[Requirement]) -> bool:
+    def admits(self, candidate: Candidate) -> bool:
+        """Return whether some choice of components goes with a candidate.
+
+        That of a component is part of the choice; the requirements of a version of a distribution are met by it. These are
+        read from its metadata only if what is known without it can be met. True when that is unknown, because an index cannot
+        be reached.
+        """
+        try:
+            if _is_of_components(candidate.key):
+                return not self._is_refused(candidate)
+            known = self._instance.known_requirements(candidate)
+            return self._admits(known) and self._admits(self._instance.requirements(candidate))
+        except UnavailableError:
+            return True
+
+    def _is_refused(self, candidate: Candidate) -> bool:
+        if candidate not in self._refused:
+            self._refused[candidate] = self._search.refutes(given=[candidate], present=[candidate.key])
+        return self._refused[candidate]
+
+    def _admits(self, requirements: Iterable[Requirement]) -> bool:
+        needed = [one for one in requirements if not one.key.is_package]
         needs = frozenset((one.key, one.test) for one in needed)
         if needs not in self._admitted:
             self._admitted[needs] = self._search.admits(needed) if needed else True

@@ -116,6 +116,7 @@ class ProblemInstance:
         """The rank of each distribution that the spec names, in the spec's order; empty without a finder."""
         self.bounds = Bounds(problem.constraints, problem.request, finder.markers if finder else None, problem.pythons)
         """The constraints and hashes, which rule candidates out before any search chooses them."""
+        self._known: dict[Candidate, tuple[Requirement, ...]] = {}
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
         self._allowed: dict[Requirement, frozenset[Candidate]] = {}
         self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
@@ -138,7 +139,7 @@ class ProblemInstance:
         found._bundled_releases, found._pair_requirements = self._bundled_releases, self._pair_requirements
         found.bounds = self.bounds.without(without)
         if found.bounds is self.bounds:
-            found._requirements = self._requirements
+            found._known, found._requirements = self._known, self._requirements
         supposed = Supposes()
         found.roots = (
             *(root for root in self.roots if root.ground.group not in without),
@@ -191,22 +192,26 @@ class ProblemInstance:
         return release is None or release.file is None
 
     def known_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a candidate that are known before its metadata is read.
+        """Return the requirements of a candidate that are known before its metadata is read, cached.
 
-        They come from constraints and hashes in the spec. Those of a distribution also come from files that several
-        distributions install, from components that the distribution bundles, and from libraries that its wheel needs.
+        They come from constraints and hashes in the spec. Those of a distribution also come from the matrix's rows on it, from
+        files that several distributions install, from components that the distribution bundles, and from libraries that its
+        wheel needs.
         """
-        if not candidate.key.is_package:
-            return self.bounds.of(candidate)
-        if self.finder is None:
-            return self.bounds.of(candidate)
-        libraries = self.finder.required_libraries
-        return (
-            *self.bounds.of(candidate),
-            *self.finder.shared.of(candidate),
-            *(libraries.of(candidate) if libraries is not None else ()),
-            *(self._of_pairs(candidate) if self._pairs else ()),
-        )
+        found = self._known.get(candidate)
+        if found is None:
+            found = self._known[candidate] = (*self.bounds.of(candidate), *self._known_of_distribution(candidate))
+        return found
+
+    def _known_of_distribution(self, candidate: Candidate) -> Iterator[Requirement]:
+        if not candidate.key.is_package or self.finder is None:
+            return
+        yield from self.finder.shared.of(candidate)
+        if self.finder.required_libraries is not None:
+            yield from self.finder.required_libraries.of(candidate)
+        if self._pairs:
+            yield from self._of_pairs(candidate)
+        yield from self.finder.of_matrix(candidate)
 
     def _of_pairs(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a version of a distribution on the components paired with it.
@@ -231,6 +236,19 @@ class ProblemInstance:
         if found is None:
             found = self._requirements[candidate] = (*self.known_requirements(candidate), *self._read(candidate))
         return found
+
+    def iterate_requirements(self, candidate: Candidate) -> Iterator[Requirement]:
+        """Yield all requirements of a candidate; its metadata is read after those that are known without it were taken.
+
+        A caller that stops at one of those reads nothing. Raises `UnavailableError` when the metadata cannot be read.
+        """
+        known = self.known_requirements(candidate)
+        yield from known
+        yield from self.requirements(candidate)[len(known) :]
+
+    def is_read(self, candidate: Candidate) -> bool:
+        """Return whether all requirements of a candidate were asked for before, so that nothing more is read for them."""
+        return candidate in self._requirements
 
     def is_known_unusable(self, candidate: Candidate) -> bool:
         """Return whether the metadata of a distribution was read and found to be unusable: a requirement allows nothing."""

@@ -197,8 +197,10 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
                 found = filterfalse(self._instance.bounds.excludes, found)
             for one in wanted:
                 found = found if one in cached else self._instance.among(one, found)
-            # Where one version is dead, the next ones mostly are for the same reason: they are not pinned one by one.
-            return filterfalse(self._is_refused, found) if is_in_doubt else found
+            # Where one version is dead, the next ones mostly are for the same reason: they are not pinned one by one. What the
+            # components are, the matrix knows: a build for another driver is left out without the search for what it needs.
+            is_component = not identifier.is_package or identifier == TORCH
+            return filterfalse(self._is_refused, found) if is_in_doubt or is_component else found
 
         return matches
 
@@ -212,10 +214,14 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
             count = self._count[requirement] = CACHE_THRESHOLD
         return count >= CACHE_THRESHOLD
 
-    def consult_components(self) -> None:
-        """From now on, a version that no choice of components goes with counts as dead; called at the first conflict."""
+    def consult_components(self) -> bool:
+        """Return whether there is a choice of components at all; called at a conflict.
+
+        From the first call on, a candidate that no choice of components goes with is refused.
+        """
         if self._components is None:
             self._components = ComponentSearch(self._instance)
+        return self._components.is_possible
 
     def is_dead(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
         """Return whether a version of a distribution is dead: its own requirements can never be met.
@@ -227,13 +233,14 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
             return False
         if candidate not in self._dead:
             in_question = requirements or (one for one in self._instance.requirements(candidate) if one.key in self._dead_keys)
-            if any(self._is_hopeless(one) for one in in_question) or self._is_refused(candidate):
+            is_refused = self._instance.is_read(candidate) and self._is_refused(candidate)  # it reads nothing more
+            if is_refused or any(self._is_hopeless(one) for one in in_question):
                 self._dead.add(candidate)
                 self._dead_keys.add(candidate.key)
         return candidate in self._dead
 
     def _is_refused(self, candidate: Candidate) -> bool:
-        """Return whether no choice of components goes with a version; False before the first conflict."""
+        """Return whether no choice of components goes with a candidate; False before the first conflict."""
         return self._components is not None and not self._components.admits(candidate)
 
     def _is_hopeless(self, requirement: Requirement) -> bool:
@@ -264,7 +271,8 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return found
 
     def get_dependencies(self, candidate: Candidate) -> Iterable[Requirement]:
-        return self._instance.requirements(candidate)
+        """Return the requirements of a candidate; resolvelib takes the next one after it found no conflict with the last."""
+        return self._instance.iterate_requirements(candidate)
 
 
 def _keys(causes: Sequence[RequirementInformation[Requirement, Candidate]]) -> frozenset[Key]:
@@ -340,7 +348,8 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
         with the same requirement.
         """
         if not self._reporter_of_search.stops_on_conflict:
-            self._adapter.consult_components()
+            if not self._adapter.consult_components():
+                raise ResolutionImpossible(super()._extract_causes(criteron))
             for info in (info for criterion in criteron for info in criterion.information):
                 self._adapter.is_dead(info.parent, (info.requirement,))
             pins = [pin for pin in self.state.mapping.values() if self._adapter.is_dead(pin)]

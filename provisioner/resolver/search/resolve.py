@@ -162,6 +162,9 @@ def _changed(
     # Checked first because it costs nothing: the requirements of a version have to be read from an index.
     if not all(instance.accepts(one, candidates[one.key]) for one in outside):
         return None
+    known = (one for key in {one.key for one in outside} for one in instance.known_requirements(candidates[key]))
+    if not all(instance.accepts(one, others[one.key]) for one in known if one.key in others):
+        return None
     with suppress(UnavailableError):
         chosen = _still_required(instance, candidates, outside)
         found = {**others, **chosen}

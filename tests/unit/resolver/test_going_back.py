@@ -33,13 +33,35 @@ def test_a_server_for_a_newer_cuda_is_left_out_before_anything_else_is_tried(tmp
             index.add_wheel("leaf", f"1.{number}")
         index.add_wheel("torch", "2.11.0", tag="cp312-cp312-manylinux_2_28_x86_64")
         index.add_wheel("torch", "2.10.0", tag="cp312-cp312-manylinux_2_28_x86_64")
-        settings = IndexSettings(
-            indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=tmp_path / "cache", fresh_seconds=0
-        )
-        spec = Spec(name="demo", requires={"python": "3.12"}, packages=("serve", "library"))
-        asked = Request(spec=spec, hosts=(TargetHost(label="host", host=OLD_DRIVER),), platform="linux/amd64")
-        stack = solve_joint(join(shipped(), asked), lambda environment: PackageIndex(settings, environment))
-    packages = {one.name: one.version for one in stack.packages}
-    assert (packages["serve"], packages["library"], packages["leaf"]) == ("0.3.0", "4.40.0", "1.10")
-    read = {path.rpartition("/")[2] for path in index.requests if path.endswith(".metadata")}
-    assert {name for name in read if name.startswith("library")} == {"library-4.40.0-py3-none-any.whl.metadata"}
+        packages = solved(index, tmp_path, "3.12", "serve", "library")
+        assert (packages["serve"], packages["library"], packages["leaf"]) == ("0.3.0", "4.40.0", "1.10")
+        assert read(index, "library") == {"library-4.40.0"}
+
+
+def test_a_python_comes_first_with_which_the_hosts_run_the_newest_version(tmp_path: Path) -> None:
+    """The PyTorch for Python 3.13 needs another driver: 29 versions are not read to find the one that needs no PyTorch."""
+    with LoopbackIndex() as index:
+        for number in range(1, 31):
+            index.add_wheel("train", f"0.{number}.0", requires=["torch"] if number > 1 else [])
+        index.add_wheel("torch", "2.11.0", tag="cp313-cp313-manylinux_2_28_x86_64")
+        index.add_wheel("torch", "2.10.0", tag="cp312-cp312-manylinux_2_28_x86_64")
+        packages = solved(index, tmp_path, ">=3.12,<3.14", "train")
+        assert (packages["train"], packages["torch"]) == ("0.30.0", "2.10.0")
+        assert read(index, "train") == {"train-0.30.0"}
+
+
+def solved(index: LoopbackIndex, folder: Path, python: str, *packages: str) -> dict[str, str]:
+    """Return the version of each package of the answer for a host with the old driver."""
+    settings = IndexSettings(
+        indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=folder / "cache", fresh_seconds=0
+    )
+    spec = Spec(name="demo", requires={"python": python}, packages=packages)
+    asked = Request(spec=spec, hosts=(TargetHost(label="host", host=OLD_DRIVER),), platform="linux/amd64")
+    stack = solve_joint(join(shipped(), asked), lambda environment: PackageIndex(settings, environment))
+    return {one.name: one.version for one in stack.packages}
+
+
+def read(index: LoopbackIndex, name: str) -> set[str]:
+    """Return the versions of a project whose metadata was sent, as `NAME-VERSION`."""
+    files = (path.rpartition("/")[2] for path in index.requests if path.endswith(".metadata"))
+    return {"-".join(file.split("-")[:2]) for file in files if file.startswith(f"{name}-")}
