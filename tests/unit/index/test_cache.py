@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from provisioner.index.cache import FILE, Cache
 from provisioner.index.client import SelectedReleases
@@ -101,3 +102,10 @@ def test_the_body_of_a_page_is_kept_beside_the_table(cache: Cache) -> None:
 
 def test_freshness_ends_and_a_clock_set_back_ends_it_too() -> None:
     assert [PAGE.is_fresh(now) for now in (999.0, 1000.0, 1059.0, 1060.0)] == [False, True, True, False]
+
+
+def test_a_release_from_the_cache_has_its_version(cache: Cache) -> None:
+    cache.store("key", RELEASES)
+    loaded = cache.load("key", SelectedReleases)
+    assert loaded is not None
+    assert [one.version for one in loaded.releases[2:]] == [Version(text) for text in VERSIONS]
