@@ -12,12 +12,10 @@ import threading
 import time
 import zlib
 from contextlib import suppress
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import MsgspecError
 from msgspec.json import Decoder, Encoder
-from packaging.version import Version
 
 from provisioner.errors import UnavailableError
 
@@ -90,7 +88,7 @@ class Cache:
         if not (isinstance(used, int) and 0 <= today() - used < USE_DAYS):
             self._execute("UPDATE entry SET used = ? WHERE key = ?", (today(), key))
         with self._decoding:  # two threads that decode with one decoder for the first time end the process (msgspec)
-            decoder = self._decoders.get(kind) or self._decoders.setdefault(kind, Decoder(kind, dec_hook=_from_text))
+            decoder = self._decoders.get(kind) or self._decoders.setdefault(kind, Decoder(kind))
             try:
                 found: Value = decoder.decode(content[4:])
             except (MsgspecError, UnicodeDecodeError):
@@ -217,13 +215,4 @@ def _checksum(content: bytes) -> bytes:
     return zlib.crc32(content).to_bytes(4, "big")
 
 
-_ENCODER = Encoder(enc_hook=str)
-"""Encodes entries as JSON; `packaging.version.Version` values become text."""
-
-_version = lru_cache(maxsize=65536)(Version)
-
-
-def _from_text(kind: type[Any], text: Any) -> Any:  # noqa: ANN401 - whatever JSON holds in the place of a version
-    if kind is not Version or not isinstance(text, str):
-        raise TypeError(f"{text!r} is no {kind.__name__}")  # which the decoder makes an error of its own
-    return _version(text)
+_ENCODER = Encoder()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from msgspec import Struct
 from packaging.utils import NormalizedName  # noqa: TC002 - msgspec reads the annotation at run time
-from packaging.version import Version  # noqa: TC002 - as above
+from packaging.version import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,10 +70,13 @@ class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     that has final versions and may be selected only by a requirement that names a pre-release. `blocked_by` is the property of
     the environment that rules the release out: `python`, `glibc`, `platform`, or "" when the file itself does (yanked, a source
     distribution). `allowance` is the value of `policy.allow` that would make a file acceptable, "" when no value would.
+
+    `version_text` is the version in its normal form, `str(version)`. The text is kept, and not the version, because a project
+    may have a thousand releases, of which a solve compares a few.
     """
 
     name: NormalizedName
-    version: Version
+    version_text: str
     file: IndexFile | None
     why_not: str = ""
     blocked_by: str = ""
@@ -81,9 +85,17 @@ class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     allowance: str = ""
 
     @property
+    def version(self) -> Version:
+        """The version as installers compare it."""
+        return _version(self.version_text)
+
+    @property
     def is_usable(self) -> bool:
         """Whether an installer selects this release without a requirement that pins it or names a pre-release."""
         return self.file is not None and not self.why_not
+
+
+_version = lru_cache(maxsize=65536)(Version)
 
 
 class PackageSource(Protocol):

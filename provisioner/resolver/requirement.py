@@ -375,7 +375,7 @@ class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
 
     @property
     def is_withheld(self) -> bool:
-        return self.release.file is not None and not self.release.is_usable
+        return self.release.file is not None and bool(self.release.why_not)
 
     @property
     def has_no_file(self) -> bool:

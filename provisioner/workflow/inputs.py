@@ -17,7 +17,6 @@ from provisioner.document import Document
 from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.host.catalogue import Catalogue
 from provisioner.host.gpu_names import GpuNames
-from provisioner.host.inventory import read_host
 from provisioner.host.model import Host
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
@@ -393,6 +392,8 @@ def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:
 
 def _profile(path: Path, inputs: Inputs) -> TargetHost:
     """Return the host that a path names: a profile, or `FILE#NAME` of an inventory."""
+    from provisioner.host.inventory import read_host  # with a reader for each kind of inventory
+
     label = relative_to_spec(str(path), inputs.path)
     found = read_host(path, catalogue=catalogue_of(inputs.matrix))
     if isinstance(found, Document):

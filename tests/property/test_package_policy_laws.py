@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.resolver.problem import join
@@ -51,7 +50,7 @@ class Shelf:
         return tuple(
             PackageRelease(
                 name=name,
-                version=Version(text),
+                version_text=text,
                 file=IndexFile(filename=f"{name}-{text}-py3-none-any.whl", url=f"https://files.example/{name}", index=index),
             )
             for text in reversed(self._versions[name])

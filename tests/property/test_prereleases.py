@@ -89,7 +89,7 @@ class Source:
         )
         why_not = EXPLICIT_ONLY if is_explicit_only else ""
         return PackageRelease(
-            name=name, version=Version(version), file=file, why_not=why_not, is_explicit_only=is_explicit_only
+            name=name, version_text=str(Version(version)), file=file, why_not=why_not, is_explicit_only=is_explicit_only
         )
 
 

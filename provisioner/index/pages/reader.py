@@ -77,6 +77,8 @@ class PageReader:
         self._settings = settings
         self._cache = cache
         self._transport = transport
+        self._known: dict[str, CachedPage] = {}
+        """The cache entries of this run's pages by URL: whether a page is at hand is asked before it is read."""
 
     def page(self, location: IndexLocation, name: str) -> ProjectPage | None:
         """Return the page of a project in one index; None when the index has none.
@@ -144,9 +146,14 @@ class PageReader:
         return unpacked(content, page.encoding)
 
     def _cached(self, url: str) -> CachedPage | None:
-        return self._cache.load(f"page:{public_url(url)}", CachedPage)
+        url = public_url(url)
+        found = self._known.get(url) or self._cache.load(f"page:{url}", CachedPage)
+        if found is not None:
+            self._known[url] = found
+        return found
 
     def _store(self, page: CachedPage) -> None:
+        self._known[page.url] = page
         self._cache.store(f"page:{page.url}", page)
 
     def _refuse_offline(self, location: IndexLocation, name: str) -> None:

@@ -127,7 +127,9 @@ class Selection(Struct, frozen=True, kw_only=True):
         if in_time:
             file = finish(in_time[0].file if len(in_time) == 1 else _best(in_time, ranks))
             why_not = "" if file.yanked is None else f"yanked: {file.yanked}" if file.yanked else "yanked"
-            return PackageRelease(name=name, version=version, file=file, why_not=why_not, requires_python=requires_python)
+            return PackageRelease(
+                name=name, version_text=str(version), file=file, why_not=why_not, requires_python=requires_python
+            )
         if any(moment(one.file.upload_time) is not None for one in installable):
             found = Incompatibility(f"uploaded after {self.exclude_newer}")
         elif installable:
@@ -138,7 +140,7 @@ class Selection(Struct, frozen=True, kw_only=True):
             found = self._tag_incompatibility(files)
         return PackageRelease(
             name=name,
-            version=version,
+            version_text=str(version),
             file=None,
             why_not=found.text,
             blocked_by=found.component,

@@ -42,8 +42,8 @@ def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
     found: dict[Key, Candidate] = {}
     for package in packages:
         key = Key(package.name, PACKAGE)
-        version = PackageVersion(package.version)
-        release = PackageRelease(name=canonicalize_name(package.name), version=version, file=None)
+        version = str(PackageVersion(package.version))
+        release = PackageRelease(name=canonicalize_name(package.name), version_text=version, file=None)
         found[key] = FileCandidate(key, NO_VERSION, package.version, release)
     return found
 

@@ -240,7 +240,7 @@ class PackageFinder:
         is_oldest = self._problem.request.spec.policy.strategy == "oldest"
         if others or is_oldest:  # otherwise not sorted: releases come newest first, and a project may have a thousand
             releases = tuple(sorted((*releases, *others), key=lambda one: one.version, reverse=not is_oldest))
-        found = [FileCandidate(key, NO_VERSION, str(release.version), release) for release in releases]
+        found = [FileCandidate(key, NO_VERSION, release.version_text, release) for release in releases]
         found.extend(self._direct_urls.candidates(key))
         if name in self._facts.limited:
             found.sort(key=self._facts.rank)
@@ -313,7 +313,7 @@ class PackageFinder:
 
     def _extra(self, candidate: FileCandidate, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
         release = candidate.release
-        same: Test = Matching(SpecifierSet(f"==={release.version}"))
+        same: Test = Matching(SpecifierSet(f"==={release.version_text}"))
         if candidate.is_direct:
             same = Labelled(frozenset({candidate.label}))
         exactly = Requirement(Key(release.name, PACKAGE), same, _is_extra(candidate, release.name))

@@ -48,9 +48,9 @@ VERSIONS = ("2.0", "1.0", "2!1.0", "1.0a1", "1.0.post1", "1.0.dev3", "1.0+cu126.
 RELEASES = SelectedReleases(
     page="a" * 64,
     releases=(
-        PackageRelease(name=DEMO, version=Version("2.0"), file=None, why_not="why", blocked_by="python", requires_python=">=9"),
-        PackageRelease(name=DEMO, version=Version("1.0"), file=WHEEL, why_not="yanked"),
-        *(PackageRelease(name=DEMO, version=Version(text), file=None) for text in VERSIONS),
+        PackageRelease(name=DEMO, version_text="2.0", file=None, why_not="why", blocked_by="python", requires_python=">=9"),
+        PackageRelease(name=DEMO, version_text="1.0", file=WHEEL, why_not="yanked"),
+        *(PackageRelease(name=DEMO, version_text=text, file=None) for text in VERSIONS),
     ),
 )
 
@@ -71,7 +71,7 @@ def test_an_entry_survives_the_run(cache: Cache, tmp_path: Path, value: object) 
         assert again.load("key", type(value)) == value
 
 
-@pytest.mark.parametrize("value", [None, 7, ["a"], {}, {"page": "a"}, {"page": "a", "releases": [["demo", "one", None]]}])
+@pytest.mark.parametrize("value", [None, 7, ["a"], {}, {"page": "a"}, {"page": "a", "releases": [["demo", 1, None]]}])
 def test_an_entry_of_another_shape_is_a_miss(cache: Cache, value: object) -> None:
     cache.store("key", value)
     assert cache.load("key", SelectedReleases) is None
@@ -102,3 +102,10 @@ def test_the_body_of_a_page_is_kept_beside_the_table(cache: Cache) -> None:
 
 def test_freshness_ends_and_a_clock_set_back_ends_it_too() -> None:
     assert [PAGE.is_fresh(now) for now in (999.0, 1000.0, 1059.0, 1060.0)] == [False, True, True, False]
+
+
+def test_a_release_from_the_cache_has_its_version(cache: Cache) -> None:
+    cache.store("key", RELEASES)
+    loaded = cache.load("key", SelectedReleases)
+    assert loaded is not None
+    assert [one.version for one in loaded.releases[2:]] == [Version(text) for text in VERSIONS]

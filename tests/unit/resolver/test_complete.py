@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from packaging.requirements import Requirement
-from packaging.version import Version as PackageVersion
 
 from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import SpecLine
@@ -43,7 +42,7 @@ class Shelf:
         return tuple(
             PackageRelease(
                 name=name,
-                version=PackageVersion(str(number)),
+                version_text=str(number),
                 file=IndexFile(filename=f"{name}-{number}-py3-none-any.whl", url=f"https://files.test/{name}", index="pypi"),
             )
             for number in numbers

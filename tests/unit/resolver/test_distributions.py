@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
-from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import IndexFile, PackageRelease
 from provisioner.matrix.model import Distribution, ImpliedNeed, Release
@@ -37,7 +36,7 @@ def problem() -> Problem:
 def asked(version: str, filename: str, *, index: str = "pypi", variant: str = "") -> list[Requirement]:
     """What a file of a version is asked for."""
     file = IndexFile(filename=filename.format(version), url="https://files.test/codec", index=index, sha256="0" * 64)
-    release = PackageRelease(name=canonicalize_name("codec"), version=PackageVersion(version), file=file)
+    release = PackageRelease(name=canonicalize_name("codec"), version_text=version, file=file)
     candidate = FileCandidate(Key("codec", PACKAGE), Version.named(version), version, release)
     return list(DistributionFacts(problem(), variant).of(candidate))
 

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version as PackageVersion
 
 from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import unusable
@@ -63,7 +62,7 @@ class Shelf:
             found.append(
                 PackageRelease(
                     name=name,
-                    version=PackageVersion(version),
+                    version_text=version,
                     file=None if blocked else file,
                     why_not=content if isinstance(content, str) else "",
                     blocked_by="python" if blocked else "",

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 from packaging.requirements import Requirement
-from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import Environment, IndexFile, PackageRelease
 from provisioner.matrix.model import GpuWheel, ImageFacts
@@ -79,7 +78,7 @@ class Index:
         tag = "py3-none-any" if name == "plain" else "py3-none-manylinux_2_28_x86_64"
         filename = f"{name}-{version}-{tag}.whl"
         file = IndexFile(filename=filename, url=f"https://files.test/{filename}", index="pypi", sha256="0" * 64)
-        return PackageRelease(name=name, version=PackageVersion(version), file=file)
+        return PackageRelease(name=name, version_text=version, file=file)
 
     def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
         del extras

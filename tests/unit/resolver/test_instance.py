@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
-from packaging.version import Version as PackageVersion
 
 from provisioner.grounds.requirement import SpecLine
 from provisioner.index.model import PackageRelease
@@ -53,7 +52,7 @@ def instance(requires: dict[str, str]) -> ProblemInstance:
 
 
 def distribution(version: str) -> Candidate:
-    release = PackageRelease(name=canonicalize_name("tool"), version=PackageVersion(version), file=None)
+    release = PackageRelease(name=canonicalize_name("tool"), version_text=version, file=None)
     return FileCandidate(Key("tool", PACKAGE), Version.named(""), version, release)
 
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from packaging.utils import canonicalize_name
-from packaging.version import Version
 
 from provisioner.errors import UnavailableError
 from provisioner.index.model import PackageRelease
@@ -92,7 +91,7 @@ def test_what_was_read_before_does_not_count_and_each_way_has_its_share() -> Non
 def test_a_fix_reads_no_source_distribution_that_the_answer_did_not() -> None:
     def source(version: str) -> FileCandidate:
         file = listed(f"tool-{version}.tar.gz")
-        release = PackageRelease(name=canonicalize_name("tool"), version=Version(version), file=file)
+        release = PackageRelease(name=canonicalize_name("tool"), version_text=version, file=file)
         return FileCandidate(Key("tool", PACKAGE), NO_VERSION, version, release)
 
     budget, read_before, other = ReadBudget(), source("2.0"), source("1.0")
