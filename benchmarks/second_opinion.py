@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from hard_problems import PATCHES, Host, Problem, asked_at
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -31,9 +33,14 @@ def opinion(conflict: dict[str, Any], problem: Problem, host: Host, answers: Ask
     A conflict in which Python takes no part is told of every Python that the request permits, so uv has to refuse each. Without
     one of the requests it is enough that some Python has an answer, and where Python itself is left out, any does. Where the
     system takes part, uv cannot refuse what is told; but what it refuses without the system needs no system.
+
+    uv is asked with PyPI alone, which has one build of each release of PyTorch. A request that takes part because it settles
+    from which index that build is, as a distribution that is compiled against it does, leaves uv nothing to answer with: what
+    PyTorch's own indexes have is not looked at. So without such a request uv is not asked.
     """
     asked = asked_at(problem, host)
     requests, is_of_system = _members(conflict, asked)
+    settling = _settling_the_build(conflict)
     named = tuple(f"python {problem.python}" if one == "python" else one for one in requests)
     packages = [one for one in requests if one != "python"]
     accepted = [python for python in reversed(problem.pythons) if answers(packages, python)]
@@ -42,7 +49,7 @@ def opinion(conflict: dict[str, Any], problem: Problem, host: Host, answers: Ask
     if accepted and not is_of_system:
         return Opinion(named, conflict["conclusion"], f"uv has an answer on Python {', '.join(accepted)}")
     needless = []
-    for one in () if is_of_system else requests:
+    for one in () if is_of_system else [one for one in requests if _name(one) not in settling]:
         rest = [other for other in packages if other != one]
         pythons = PATCHES if one == "python" else problem.pythons
         if not any(answers(rest, python) for python in reversed(list(pythons))):
@@ -64,11 +71,27 @@ def _members(conflict: dict[str, Any], asked: dict[int, str]) -> tuple[list[str]
                 elif member["component"] not in {"platform", "glibc"}:
                     is_of_system = True
         elif member["kind"] == "rule":
-            is_of_system = is_of_system or not all(_is_of_packages(one["source"]) for one in member["sources"])
+            is_of_system = is_of_system or not (_is_compiled_against(member) or _is_of_packages(member))
         elif member["component"] not in {"platform", "glibc"}:
             is_of_system = True
     return list(dict.fromkeys(requests)), is_of_system
 
 
-def _is_of_packages(source: str) -> bool:
-    return source == "index" or source.startswith(("metadata of ", "index "))
+def _settling_the_build(conflict: dict[str, Any]) -> set[str]:
+    """Return the distributions of a conflict of which it is told that they are compiled against a build of PyTorch."""
+    members = [member for member in conflict["members"] if member["kind"] == "rule" and _is_compiled_against(member)]
+    return {clause["subject"] for member in members for clause in member["clauses"]}
+
+
+def _is_compiled_against(member: dict[str, Any]) -> bool:
+    return all(clause["type"] == "compiled-against" for clause in member["clauses"])
+
+
+def _is_of_packages(member: dict[str, Any]) -> bool:
+    sources = [one["source"] for one in member["sources"]]
+    return all(source == "index" or source.startswith(("metadata of ", "index ")) for source in sources)
+
+
+def _name(request: str) -> str:
+    """Return the normalized name of the distribution that a request names; `python` is its own."""
+    return canonicalize_name(request if request == "python" else Requirement(request).name)

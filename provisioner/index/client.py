@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
     from provisioner.index.activity import Activity
+    from provisioner.index.metadata.build import FailedBuilds
     from provisioner.index.metadata.details import FileDetails
     from provisioner.index.model import Environment, IndexFile
     from provisioner.index.notice import ConfusionNotice
@@ -63,15 +64,22 @@ class PackageIndex:
     Use it as a context manager, or call `close`; either cancels the reads that the background threads have not begun.
     """
 
-    def __init__(self, settings: IndexSettings, environment: Environment, *, limit: ReadLimit | None = None) -> None:
-        """Read as `settings` say; `limit` is shared by the clients of a run, None for a limit of this client's own."""
+    def __init__(
+        self,
+        settings: IndexSettings,
+        environment: Environment,
+        *,
+        limit: ReadLimit | None = None,
+        failed_builds: FailedBuilds | None = None,
+    ) -> None:
+        """Read as `settings` say; `limit` and `failed_builds` are shared by the clients of a run, None for one's own."""
         self._settings = settings
         self._environment = environment
         self._markers = Markers(marker_environment(environment))
         self._cache = Cache(settings.cache_directory)
         self._transport = Transport(settings, limit=limit or ReadLimit(settings.read_limit))
         self._pages = PageReader(settings, self._cache, self._transport)
-        self._metadata = MetadataReader(settings, self._cache, self._transport)
+        self._metadata = MetadataReader(settings, self._cache, self._transport, failed_builds=failed_builds)
         self._details = DetailReader(settings, self._cache, self._transport, self._metadata)
         self._find_links = FindLinks(settings, self._transport)
         self._direct_files = DirectReader(

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 from packaging.requirements import Requirement
 
 from provisioner.index.client import PackageIndex
+from provisioner.index.metadata.build import FailedBuilds
 from provisioner.index.read_limit import ReadLimit
 from provisioner.workflow.progress import Progress
 
@@ -29,6 +30,7 @@ class Session:
         self._progress = progress if progress is not None else Progress()
         self._expected = [Requirement(text) for text in (*inputs.spec.packages, *inputs.spec.constraints)]
         self._limit = ReadLimit(settings.read_limit)
+        self._failed_builds = FailedBuilds()
         self._sources: dict[Environment, PackageIndex] = {}
         self._notices: dict[Notice, None] = dict.fromkeys(inputs.remarks)
 
@@ -44,7 +46,7 @@ class Session:
     def open(self, environment: Environment) -> PackageIndex:
         """Return the client that reads the indexes for an environment, opened on first use."""
         if environment not in self._sources:
-            source = PackageIndex(self.settings, environment, limit=self._limit)
+            source = PackageIndex(self.settings, environment, limit=self._limit, failed_builds=self._failed_builds)
             source.expect(self._expected)
             self._sources[environment] = source
             self._progress.add(source)

@@ -55,6 +55,32 @@ _EXCEPTION = re.compile(r"(?:\w+\.)*\w*(?:Error|Exception|Exit|Interrupt|Failure
 _MISSING = re.compile(r"(?:ModuleNotFound|Import)Error: No module named '(\w+)")
 
 
+class FailedBuilds:
+    """Remembers the builds that failed in one run, for all its index clients; `lock` is held while one looks and builds.
+
+    This Python runs a build, whatever the Python of the target, so a file that fails for one fails for all. A later run builds
+    it again: what was missing may be installed then.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self._errors: dict[str, UnusableMetadataError] = {}
+        self._counts: Counter[str] = Counter()
+
+    def require_none(self, file: IndexFile) -> None:
+        """Raise `UnusableMetadataError` if the build of `file` failed, or those of `FAILURES` other versions of its project."""
+        known = self._errors.get(_identity(file))
+        if known is not None:
+            raise known.with_traceback(None)
+        if self._counts[sdist_project(file.filename)] >= FAILURES:
+            raise unusable(file.filename, f"was not built: {FAILURES} builds of other versions of it failed before")
+
+    def add(self, file: IndexFile, error: UnusableMetadataError) -> None:
+        """Remember that the build of `file` raised `error`."""
+        self._errors[_identity(file)] = error
+        self._counts[sdist_project(file.filename)] += 1
+
+
 class MetadataBuilder:
     """Builds the metadata of source distributions; results are cached by file hash, Python version and machine."""
 
@@ -65,14 +91,17 @@ class MetadataBuilder:
         *,
         activity: Activity,
         login_for: Callable[[str], Login | None] | None = None,
+        failed: FailedBuilds | None = None,
     ) -> None:
-        """Report what is being built to `activity`; `login_for` returns the login of an index by its URL."""
+        """Report what is being built to `activity`; `login_for` returns the login of an index by its URL.
+
+        `failed` is shared by the builders of a run, None for builds of this builder alone.
+        """
         self._settings = settings
         self._cache = cache
         self._activity = activity
         self._login_for = login_for
-        self._failed: Counter[str] = Counter()
-        self._lock = threading.Lock()
+        self._failed = failed or FailedBuilds()
 
     def kept(self, file: IndexFile) -> CoreMetadata | None:
         """Return the cached metadata of an earlier build of `file`; None if there was none or policy does not allow builds."""
@@ -84,7 +113,8 @@ class MetadataBuilder:
         """Return the metadata of a source distribution, from an earlier build or by building it now.
 
         `saved` returns the path of the file, which it may write to the path it is given; it is called only for a build. Raises
-        `UnusableMetadataError` when the build fails, and `UnavailableError` when a build is needed in offline mode.
+        `UnusableMetadataError` when the build fails or failed before in this run, and `UnavailableError` when a build is needed
+        in offline mode.
         """
         kept = self.kept(file)
         if kept is not None:
@@ -94,24 +124,23 @@ class MetadataBuilder:
                 f"offline: `{file.filename}` was not built before, and a build downloads what it requires",
                 hints=("run once without --offline",),
             )
-        with self._lock:  # one at a time: a build may use every core there is
-            found = self._limited(file, saved)
+        with self._failed.lock:  # one at a time: a build may use every core there is
+            found = self.kept(file) or self._recorded(file, saved)
         if file.sha256:
             self._cache.store(_key(file), found)
         return found
 
-    def _limited(self, file: IndexFile, saved: Callable[[Path], Path]) -> CoreMetadata:
+    def _recorded(self, file: IndexFile, saved: Callable[[Path], Path]) -> CoreMetadata:
         """Build the metadata of a source distribution and return it; raises `UnusableMetadataError` if the build fails.
 
-        After `FAILURES` failed builds of a project, that error is raised without another build.
+        A failed build is remembered, and that error is raised without another build of the file, and, after `FAILURES` failed
+        builds of a project, of any of its versions.
         """
-        project = sdist_project(file.filename)
-        if self._failed[project] >= FAILURES:
-            raise unusable(file.filename, f"was not built: {FAILURES} builds of other versions of it failed before")
+        self._failed.require_none(file)
         try:
             return self._build(file, saved)
-        except UnusableMetadataError:
-            self._failed[project] += 1
+        except UnusableMetadataError as error:
+            self._failed.add(file, error)
             raise
 
     def _build(self, file: IndexFile, saved: Callable[[Path], Path]) -> CoreMetadata:
@@ -145,6 +174,11 @@ class MetadataBuilder:
     def _where_from(self) -> str:
         location = build_index(self._settings)
         return f"what a build requires is taken from {f'index `{location.name}`' if location else 'find-links'} alone"
+
+
+def _identity(file: IndexFile) -> str:
+    """Return what tells a file from others of a run: its hash, or where it is if its index states none."""
+    return file.sha256 or file.path or file.url
 
 
 def _key(file: IndexFile) -> str:

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from provisioner.errors import ProvisionError, RefusedError, UnavailableError
 from provisioner.index.address import origin
 from provisioner.index.cache import NotCachedError
-from provisioner.index.metadata.build import MetadataBuilder
+from provisioner.index.metadata.build import FailedBuilds, MetadataBuilder
 from provisioner.index.metadata.core_metadata import (
     LARGEST_METADATA,
     CoreMetadata,
@@ -79,11 +79,16 @@ class DirectContent(Struct, frozen=True, kw_only=True):
 class MetadataReader:
     """Reads the core metadata and hashes of files, through the disk cache; threads may share it."""
 
-    def __init__(self, settings: IndexSettings, cache: Cache, transport: Transport) -> None:
+    def __init__(
+        self, settings: IndexSettings, cache: Cache, transport: Transport, *, failed_builds: FailedBuilds | None = None
+    ) -> None:
+        """Read as `settings` say; `failed_builds` are shared by the readers of a run, None for those of this reader alone."""
         self._settings = settings
         self._cache = cache
         self._transport = transport
-        self._builder = MetadataBuilder(settings, cache, activity=transport.activity, login_for=transport.login_for)
+        self._builder = MetadataBuilder(
+            settings, cache, activity=transport.activity, login_for=transport.login_for, failed=failed_builds
+        )
         self._metadata: OnceMap[CoreMetadata] = OnceMap()
         self._direct: dict[str, DirectContent] = {}
         self._absent: Counter[tuple[str, str]] = Counter()

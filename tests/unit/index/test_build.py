@@ -13,12 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
+from provisioner.index.client import PackageIndex
 from provisioner.index.metadata import build
 from provisioner.index.metadata.build import environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
+from provisioner.index.model import Environment
 from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.loopback_index import ServedFile
 
@@ -253,6 +256,25 @@ def test_after_two_failures_the_other_versions_are_not_tried(
         "`demo-1.0.tar.gz` was not built: 2 builds of other versions of it failed before",
     ]
     assert builds.read_text() == "built\n" * 2
+
+
+def test_a_build_that_failed_is_not_tried_again_for_another_python(
+    served: LoopbackIndex, settings: IndexSettings, tmp_path: Path
+) -> None:
+    builds = tmp_path / "builds"
+    add_sdist(served, body=f'{counting(builds)}; sys.exit("Error: no")')
+    failed = build.FailedBuilds()
+    told = []
+    allowing = replace(settings, allow_sdist=True, allow_build=True)
+    for python in ("3.11", "3.12", "3.13"):
+        with (
+            PackageIndex(allowing, Environment(platform="linux/amd64", python=python), failed_builds=failed) as client,
+            pytest.raises(UnusableMetadataError) as caught,
+        ):
+            client.requirements(client.releases(DEMO)[0])
+        told.append(caught.value.message)
+    assert told == ["the build of `demo-1.0.tar.gz` fails: Error: no"] * 3
+    assert builds.read_text() == "built\n"
 
 
 def test_offline_nothing_new_is_built(served: LoopbackIndex, open_index: OpenIndex, tmp_path: Path) -> None:

@@ -57,10 +57,11 @@ def conflict(shelf: Counted) -> Conflict:
     return caught.value.conflict
 
 
-def test_a_way_out_that_needs_more_than_may_be_read_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_way_out_that_needs_more_than_may_be_read_is_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
     free, bounded = Counted(), Counted()
     with_all = conflict(free)
-    monkeypatch.setattr(fixes, "MOST_READS_OF_ONE", LINKS // 2)
+    monkeypatch.setattr(fixes, "MOST_READS_OF_FURTHER", LINKS // 2)
+    monkeypatch.setattr(fixes, "MOST_READS_TO_DECIDE", 5)
     with_some = conflict(bounded)
     other = "base 2.0 instead of `base<2` would do"
     assert with_some.members == with_all.members
