@@ -130,7 +130,7 @@ class _Finder:
 
     @cached_property
     def _own(self) -> Mapping[KeyPath, Position]:
-        """The keys of the table of this program, which ends a lock: the packages above it are many, and reading them takes long."""
+        """The keys of the table of this program, which ends a lock: reading the many packages above it takes long."""
         begin = self._content.find(_OWN_TABLE)
         try:
             return key_positions(self._content[begin + 1 :]) if begin >= 0 else {}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.components import FRAMEWORKS
-from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.choices.variants import LABELLED_BUILDS, variants_of
-from provisioner.resolver.rules.policy import arranged, day_of, offered
+from provisioner.resolver.requirement import Key, ReleaseCandidate
+from provisioner.resolver.rules.lifecycle import day_of
+from provisioner.resolver.rules.policy import arranged, offered
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The releases and builds of components as candidates, in order of preference: what of a candidate list the matrix alone decides.
+"""The releases and builds of components as candidates, in order of preference: what the matrix alone decides of such a list.
 
 A command that solves many problems with one matrix lists and sorts them once.
 """
