@@ -13,12 +13,15 @@ import re
 import tomllib
 from bisect import bisect_right
 from datetime import date, datetime, time
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tomli
 
 from provisioner.document import LARGEST_DOCUMENT, TOO_LARGE, Document, KeyPath, Position, merge_conflicts
 from provisioner.errors import InvalidDocumentError, Mistake
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LONGEST = 100
 """The most parts of a dotted key: the parsers of TOML take the square of their number, and nobody writes ten of them."""
@@ -32,6 +35,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _SPACES = re.compile(r"[ \t]*")
 _SCALAR = re.compile(r"[^,\]}#\r\n]*")
+_MULTILINE = ('"""', "'''")
 _QUOTED = (
     re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}', re.DOTALL),
     re.compile(r"'''.*?'{3,5}", re.DOTALL),
@@ -83,6 +87,20 @@ def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) 
         found = merge_conflicts(text, file) or (_syntax_mistake(text, file, str(error)),)
         raise InvalidDocumentError(kind, found) from None
     return Document(file, frozen, places.keys, places.texts)
+
+
+def key_positions(text: str) -> Mapping[KeyPath, Position]:
+    """Return the position of each key and item of TOML text; raises `ValueError` and `RecursionError` for what is not TOML."""
+    loads_compiled(text)
+    places = _Places(text)
+    places.find()
+    return places.keys
+
+
+def _value_of(spelled: str) -> str:
+    """Return the value of a valid string of TOML, from its opening quotes to its closing ones."""
+    is_plain = "\\" not in spelled and not spelled.startswith(_MULTILINE)
+    return spelled[1:-1] if is_plain else str(tomllib.loads(f"x = {spelled}")["x"])
 
 
 def _syntax_mistake(text: str, file: str, message: str) -> Mistake:
@@ -172,8 +190,7 @@ class _Places:
             return bare[0]
         start = self._at
         self._string()
-        (key,) = tomllib.loads(f"{self._text[start : self._at]} = 0")
-        return key
+        return _value_of(self._text[start : self._at])
 
     def _value(self, path: KeyPath) -> None:
         opening = self._text[self._at]
@@ -182,7 +199,7 @@ class _Places:
             self._members(path, is_table=opening == "{")
         elif opening in "\"'":
             self._string()
-            self.texts[path] = str(tomllib.loads(f"x = {self._text[start : self._at]}")["x"])
+            self.texts[path] = _value_of(self._text[start : self._at])
         else:
             self._skip(_SCALAR)
             self.texts[path] = self._text[start : self._at].strip()

@@ -220,7 +220,10 @@ class Range(Struct, frozen=True, array_like=True, gc=False):
 
     def allows(self, version: Version) -> bool:
         """Return whether every clause allows `version`."""
-        return all(clause.allows(version) for clause in self.clauses)
+        for clause in self.clauses:  # noqa: SIM110 - called so often that a generator would cost as much as the comparison
+            if not clause.allows(version):
+                return False
+        return True
 
     def intersect(self, other: Range) -> Range:
         """Return the range of the versions that both ranges allow."""

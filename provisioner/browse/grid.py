@@ -19,7 +19,7 @@ from provisioner.grounds.requirement import Relation
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.platforms import LINUX_PLATFORMS
 from provisioner.request import Request, TargetHost
-from provisioner.resolver.choices.candidates import preference
+from provisioner.resolver.choices.variants import preference
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, Key, ReleaseCandidate
 from provisioner.resolver.rules.coverage import capability, coverage

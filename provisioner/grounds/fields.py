@@ -6,7 +6,6 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
-from msgspec.structs import fields
 from packaging.requirements import Requirement
 
 from provisioner.grounds.bound import Drivers, Kernels, Names, SameVersion, Specifier, Versions
@@ -123,7 +122,7 @@ def object_of(value: Any) -> str:  # noqa: ANN401 - any ground or predicate
         return "kernel"
     if isinstance(value, NeedsOwnKey):
         return "secure_boot"
-    names = {one.name for one in fields(value)}
+    names = value.__struct_fields__
     return next((str(getattr(value, name)) for name in _OBJECTS if name in names and getattr(value, name)), "")
 
 

@@ -17,7 +17,6 @@ from provisioner.index.model import Environment
 from provisioner.lock.check.settled import Settled, settle
 from provisioner.resolver.attempts import system_half
 from provisioner.resolver.outcome.answer import answer
-from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import Key, Matching, Requirement
 from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.why import why_each
@@ -57,11 +56,11 @@ def explain_lock(lock: Lock, problem: Problem, *, file: str) -> Explained:
     settled = settle(lock, problem, file=file)
     if not isinstance(settled, Settled):
         return Explained(lock=lock)
-    whole = settled.problem.with_roots(*host_requirements_of(settled.problem, settled.packages))
+    whole = settled.problem.with_roots(*settled.host_needs)
     free = ProblemInstance(system_half(whole.with_roots(*_on_components(lock, problem))))
     return Explained(
         lock=lock,
-        stack=answer(settled.instance, settled.pins, beside=settled.packages),
+        stack=answer(settled.instance, settled.pins, beside=settled.packages, host_needs=settled.host_needs),
         whys=why_each(whole, (free, dict(settled.pins))),
         requested=tuple((canonicalize_name(one.name), ground) for one, ground in _requested(lock, problem)),
     )

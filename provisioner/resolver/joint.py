@@ -84,9 +84,9 @@ def solve_system(problem: Problem, *, beside: Mapping[Key, Candidate] | None = N
     `beside` are distributions chosen before, by key: hosts must also meet the requirements that the matrix has for these
     distributions. `finds_all`: the error has all independent conflicts, not only the first.
     """
-    whole = problem.with_roots(*host_requirements_of(problem, beside)) if beside else problem
-    instance, pins = choose(whole, None, finds_all=finds_all)
-    return answer(instance, align_bundled(instance, pins, beside or {}), beside=beside)
+    host_needs = tuple(host_requirements_of(problem, beside or {}))
+    instance, pins = choose(problem.with_roots(*host_needs), None, finds_all=finds_all)
+    return answer(instance, align_bundled(instance, pins, beside or {}), beside=beside, host_needs=host_needs)
 
 
 def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:

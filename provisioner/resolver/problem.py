@@ -35,7 +35,7 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.platforms import PLATFORMS
 from provisioner.resolver.choices.candidates import candidates_of
 from provisioner.resolver.choices.constraints import ForPython, Overrides, constraints_of
-from provisioner.resolver.choices.frameworks import builds_of_file, components_of, slot_domains, slots_of
+from provisioner.resolver.choices.frameworks import builds_of_file, components_of, slot_keys, slots_of
 from provisioner.resolver.choices.hosts import HostRequirements, UnknownGpuError, is_shared
 from provisioner.resolver.requirement import (
     PACKAGE,
@@ -50,6 +50,7 @@ from provisioner.resolver.requirement import (
     Test,
     Within,
     build_of,
+    with_key,
 )
 from provisioner.resolver.rules.facts import is_jetson, is_used
 from provisioner.resolver.rules.guards import Guards
@@ -294,7 +295,9 @@ class _Joiner:
             if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
                 self.domains.defer(Key(name), partial(self._offered, component))
         virtual = [name for name, component in self.matrix.components.items() if component.virtual]
-        self.domains.update(slot_domains(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES]))
+        slots = slot_keys(self.domains, slots_of(self.components, request.spec), [*virtual, *_NAMES])
+        for own, key in slots.items():
+            self.domains.defer(own, partial(self._in_slot, key, own))
         if request.runs == "container" and "image" in self.matrix.order:
             self._image()
 
@@ -311,6 +314,9 @@ class _Joiner:
             images = tuple(one for one in images if isinstance(one, ImageCandidate) and one.image.cuda)
         own = own_pythons(images)
         return tuple(sorted(found, key=lambda one: one.label not in own)) if own else found
+
+    def _in_slot(self, key: Key, own: Key) -> tuple[Candidate, ...]:
+        return tuple(with_key(one, own) for one in self.domains[key])
 
     def _named(self, name: str, values: tuple[str, ...], value: str, ground: Ground) -> None:
         key = Key(name)

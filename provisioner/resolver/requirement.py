@@ -37,6 +37,12 @@ if TYPE_CHECKING:
 _pep440 = lru_cache(maxsize=4096)(PackageVersion)
 _PEP440 = attrgetter("pep440")
 
+
+@lru_cache(maxsize=16384)
+def _project(name: str) -> NormalizedName:
+    return canonicalize_name(name.partition("[")[0])
+
+
 PACKAGE = "package"
 """The scope of the keys of Python distributions; see `Key`."""
 
@@ -84,7 +90,7 @@ class Key(NamedTuple):
     @property
     def project(self) -> NormalizedName:
         """The normalized name of a distribution without its extras, the name of its project on an index."""
-        return canonicalize_name(self.distribution)
+        return _project(self.name)
 
     @property
     def component(self) -> str:

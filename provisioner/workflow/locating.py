@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.document import Position
-from provisioner.errors import ProvisionError
 from provisioner.grounds import finding as of
 from provisioner.grounds.requirement import Subject
-from provisioner.lock.format.file import KIND
 from provisioner.places import HostPlace, Place
-from provisioner.toml_document import parse_toml
+from provisioner.toml_document import key_positions
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from provisioner.document import Document, KeyPath
+    from provisioner.document import KeyPath
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.finding import Finding
     from provisioner.workflow.inputs import Inputs
@@ -116,8 +114,8 @@ class _Finder:
         names = tuple(_names(finding))
         own = self._own
         for path in (*_of_lock(finding), *(one for stack in range(_MOST_STACKS) for one in _of_stack(finding, stack, names))):
-            if path in own.keys:
-                position = own.keys[path]
+            if path in own:
+                position = own[path]
                 return Position(position.line + self._lines_above, position.column, str(self._lock))
         entry = next((found for name in names if (found := self._package(name)) is not None), None)
         return entry or whole(self._lock)
@@ -131,13 +129,13 @@ class _Finder:
         return max(0, self._content.count("\n", 0, max(0, self._content.find(_OWN_TABLE) + 1)))
 
     @cached_property
-    def _own(self) -> Document:
-        """The table of this program, which ends a lock: the packages above it are many, and reading them takes long."""
+    def _own(self) -> Mapping[KeyPath, Position]:
+        """The keys of the table of this program, which ends a lock: reading the many packages above it takes long."""
         begin = self._content.find(_OWN_TABLE)
         try:
-            return parse_toml(self._content[begin + 1 :] if begin >= 0 else "", file=str(self._lock), kind=KIND)
-        except ProvisionError:  # the error about this lock is in the report
-            return parse_toml("", file=str(self._lock), kind=KIND)
+            return key_positions(self._content[begin + 1 :]) if begin >= 0 else {}
+        except (ValueError, RecursionError):  # the error about this lock is in the report
+            return {}
 
     def _package(self, name: str) -> Position | None:
         """Return the place of the version of a locked package; None if it is not locked."""

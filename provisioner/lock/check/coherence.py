@@ -243,9 +243,13 @@ def _of_indexes(lock: Lock) -> Iterator[Placed]:
 
 def _of_dependencies(lock: Lock) -> Iterator[Placed]:
     """Yield differences between the dependencies of a package, which installers read, and its requirements."""
+    names: dict[tuple[str, ...], set[str]] = {}
     for number, package in enumerate(lock.packages):
         required: set[str] = {canonicalize_name(parse_requirement(text).name) for text in package.requires}
-        locked = {one.name for one in lock.packages if set(one.platforms) & set(package.platforms)}
+        here = package.platforms
+        if here not in names:
+            names[here] = {one.name for one in lock.packages if not set(one.platforms).isdisjoint(here)}
+        locked = names[here]
         for name in sorted(required & locked - set(package.dependencies)):
             missing = of.OtherDependency(subject=package.subject, object=name, is_required=True)
             yield ("packages", number, "dependencies"), missing

@@ -29,12 +29,14 @@ class Settled(Struct, frozen=True, kw_only=True):
 
     `problem` has the image of the lock. `instance` is that problem with each component fixed, and with what the packages need
     of hosts; `pins` are its answer, and `packages` the distributions of the lock as chosen candidates.
+    `host_needs` are what these need of hosts.
     """
 
     problem: Problem
     instance: ProblemInstance
     pins: Mapping[Key, Candidate]
     packages: Mapping[Key, Candidate]
+    host_needs: tuple[Requirement, ...]
 
 
 def settle(lock: Lock, problem: Problem, *, file: str) -> Settled | OtherImage | UnlistedRelease | StaleStack:
@@ -59,7 +61,9 @@ def settle(lock: Lock, problem: Problem, *, file: str) -> Settled | OtherImage |
         ground = LockHas(name=component, label=label, place=Place(file))
         fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
     try:
-        instance, pins = choose(problem.with_roots(*fixed, *host_requirements_of(problem, packages)), None, finds_all=False)
-        return Settled(problem=problem, instance=instance, pins=align_bundled(instance, pins, packages), packages=packages)
+        host_needs = tuple(host_requirements_of(problem, packages))
+        instance, pins = choose(problem.with_roots(*fixed, *host_needs), None, finds_all=False)
+        pins = align_bundled(instance, pins, packages)
+        return Settled(problem=problem, instance=instance, pins=pins, packages=packages, host_needs=host_needs)
     except NoStackError as error:
         return StaleStack(conflict=error.conflict)

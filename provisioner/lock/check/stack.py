@@ -57,7 +57,7 @@ def stack_findings(
     problem, instance, pins, packages = settled.problem, settled.instance, settled.pins, settled.packages
     stack = lock.stack
     yield from _wheel_findings(lock, instance, pins)
-    again = answer(instance, pins, beside=packages)
+    again = answer(instance, pins, beside=packages, host_needs=settled.host_needs)
     yield from (Unverified(doubt=doubt) for doubt in again.doubts)
     needed_stack = locked_stack(again)
     if not has_other_hosts:

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from provisioner.components import FRAMEWORKS
+from provisioner.resolver.choices.variants import LABELLED_BUILDS, variants_of
 from provisioner.resolver.requirement import Key, ReleaseCandidate
-from provisioner.resolver.rules.policy import arranged, is_by, offered
-from provisioner.versions import Version
+from provisioner.resolver.rules.lifecycle import day_of
+from provisioner.resolver.rules.policy import arranged, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from provisioner.matrix.model import Build, Component, Matrix, Release
     from provisioner.request import Request
     from provisioner.resolver.rules.silence import Silence
-
-_NUMBER = re.compile(r"\d+(?:\.\d+)*")
-"""The number of the runtime in the name of a build: `126` in `cu126`, `6.2.4` in `rocm6.2.4`."""
-
-LABELLED_BUILDS = frozenset({"pytorch", "macos"})
-"""Components whose candidates are labelled with their builds: `2.7.1+cu126`, `10.13.6+17G65`."""
+    from provisioner.versions import Version
 
 ACCELERATOR_OF = {"cuda": "cuda", "rocm": "rocm"}
 """The accelerator that a runtime belongs to. In a stack for another accelerator the runtime has no candidates, so a stack for
@@ -50,29 +45,28 @@ def candidates_of(
     until = request.spec.policy.exclude_newer
     may_compile = _may_compile(component, request)
     wanted = {"", "cpu" if computes_on_cpu(component, request) else accelerator}
-    found = []
-    for release in offered(component, request, key.scope):
-        if until is not None and not _is_out(component, release, until):
-            continue
-        if not release.builds:
-            found.append(ReleaseCandidate(key, release.version, str(release.version), release))
-        for build in release.builds:
-            # A build for another accelerator is never chosen: it would not be what the request is for.
-            if build.accelerator not in wanted:
-                continue
-            is_left_out = (build.compiled and not may_compile) or (_is_for_jetsons(build) and not is_on_jetson)
-            if is_left_out and not _is_named(component, build, request):
-                continue
-            version = Version.parse(f"{release.version}+{build.name}")
-            label = str(version) if component.name in LABELLED_BUILDS else str(release.version)
-            found.append(ReleaseCandidate(key, version, label, release, build))
-    found = _of_own_platform(component, found, request.platform)
-    if not component.named:
-        is_oldest = request.spec.policy.strategy == "oldest" and not component.virtual
-        found.sort(key=preference, reverse=True)
-        if is_oldest:
-            found.sort(key=lambda candidate: candidate.version)
-    found.sort(key=lambda candidate: bool(silence.about(component.name, candidate.release, candidate.build)))
+    releases = offered(component, request, key.scope)
+    in_time = {id(one) for one in (releases if until is None else _Published(component, until).among(releases))}
+
+    def is_candidate(one: ReleaseCandidate) -> bool:
+        build = one.build
+        if build is None or id(one.release) not in in_time:
+            return id(one.release) in in_time
+        # A build for another accelerator is never chosen: it would not be what the request is for.
+        if build.accelerator not in wanted:
+            return False
+        is_left_out = (build.compiled and not may_compile) or (not is_on_jetson and _is_for_jetsons(build))
+        return not is_left_out or _is_named(component, build, request)
+
+    variants = variants_of(silence.matrix)
+    found = _of_own_platform(component, list(filter(is_candidate, variants.of(component.name))), request.platform)
+    if not component.named and not component.virtual and request.spec.policy.strategy == "oldest":
+        found.sort(key=lambda candidate: candidate.version)
+    silent = frozenset[ReleaseCandidate]().union(*map(variants.silent, silence.binding(component.name)))
+    if silent:
+        found.sort(key=silent.__contains__)
+    if key != Key(component.name):
+        found = [ReleaseCandidate(key, one.version, one.label, one.release, one.build) for one in found]
     return arranged(found, request, component.name)
 
 
@@ -121,26 +115,40 @@ def _is_foreign(component: Component, accelerator: str) -> bool:
     return accelerator in DRIVER_OF.values() and DRIVER_OF.get(component.name, accelerator) != accelerator
 
 
-def _is_out(component: Component, release: Release, until: str) -> bool:
-    """Return whether a release was published by the day `until`.
+class _Published:
+    """Whether releases of a component were published by a day, `until`.
 
     A release without a date counts as published if a later release of its major version was published by then. Otherwise it
     counts as published unless its own major version, or an earlier one, is known to have begun after that day.
     """
-    if release.released:
-        return is_by(release.released, until)
-    numbers = release.version.release
-    dated = [one for one in component.releases if one.released and one.version.release] if numbers else []
-    same = [one for one in dated if one.version.release[0] == numbers[0]]
-    if any(one.version > release.version and is_by(one.released, until) for one in same):
-        return True
-    # Old series get fixes for years, so only the date of a series' first release bounds those of later series.
-    starts: dict[int, str] = {}
-    for one in dated:
-        if one.version < release.version:
-            start = starts.setdefault(one.version.release[0], one.released)
-            starts[one.version.release[0]] = min(start, one.released)
-    return all(is_by(start, until) for start in starts.values())
+
+    def __init__(self, component: Component, until: str) -> None:
+        self._day = str(day_of(until))
+        self._first: dict[int, Version] = {}
+        self._first_out: dict[int, Version] = {}
+        self._last_out: dict[int, Version] = {}
+        for one in component.releases:
+            version = one.version
+            if one.released and version.release:
+                major = version.release[0]
+                self._first[major] = min(version, self._first.get(major, version))
+                if one.released <= self._day:
+                    self._first_out[major] = min(version, self._first_out.get(major, version))
+                    self._last_out[major] = max(version, self._last_out.get(major, version))
+
+    def among(self, releases: Iterable[Release]) -> Iterator[Release]:
+        """Yield those of some releases of the component that were published by the day."""
+        for one in releases:
+            if one.released <= self._day if one.released else self._is_out(one.version):
+                yield one
+
+    def _is_out(self, version: Version) -> bool:
+        last = self._last_out.get(version.release[0]) if version.release else None
+        if not version.release or (last is not None and last > version):
+            return True
+        # Old series get fixes for years, so only the date of a series' first release bounds those of later series.
+        begun = (major for major, first in self._first.items() if first < version)
+        return all(major in self._first_out and self._first_out[major] < version for major in begun)
 
 
 def _may_compile(component: Component, request: Request) -> bool:
@@ -172,14 +180,3 @@ def _is_named(component: Component, build: Build, request: Request) -> bool:
     requires = request.spec.requires
     named = f"+{build.name}" in requires.get(component.name, "")
     return named or (component.name == "pytorch" and requires.get("pytorch_build") == build.name)
-
-
-def preference(candidate: ReleaseCandidate) -> tuple[Version, bool, Version]:
-    """Return the sort key of a candidate, greater for a more preferred one.
-
-    It compares the release, then whether the build is the release's default (the most tested one), then the number of the
-    runtime in the build's name.
-    """
-    release, build = candidate.release, candidate.build
-    number = _NUMBER.search(build.name) if build is not None else None
-    return release.version, build is not None and build.default, Version.parse(number[0] if number else "0")

@@ -15,10 +15,10 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.index.direct_reference import direct_reference
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
-from provisioner.resolver.requirement import SLOTS, Candidate, Key, Labelled, ReleaseCandidate, with_key
+from provisioner.resolver.requirement import SLOTS, Candidate, Key, Labelled, ReleaseCandidate
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable
 
     from provisioner.matrix.model import Build, Matrix
     from provisioner.spec.model import Spec
@@ -56,21 +56,13 @@ def slots_of(components: Collection[str], spec: Spec) -> tuple[str, ...]:
     return tuple(requested) if is_shared else ()
 
 
-def slot_domains(
-    domains: Mapping[Key, tuple[Candidate, ...]], slots: Collection[str], virtual: Collection[str]
-) -> dict[Key, tuple[Candidate, ...]]:
-    """Return the candidates of every library for each slot, under the slot's keys, such as `cudnn:jax`.
+def slot_keys(keys: Iterable[Key], slots: Collection[str], virtual: Collection[str]) -> dict[Key, Key]:
+    """Return the key of every library for each slot, such as `cudnn:jax`, and the key of its candidates, such as `cudnn`.
 
     A library is a shared component that is neither in `NO_LIBRARIES` nor in `virtual`, the names that hosts or the target fix.
     """
-    found = {}
-    for slot in slots:
-        for key, candidates in domains.items():
-            if key.scope or key.name in NO_LIBRARIES or key.name in virtual or ":" in key.name:
-                continue
-            own = Key(f"{key.name}:{slot}")
-            found[own] = tuple(with_key(one, own) for one in candidates)
-    return found
+    libraries = [key for key in keys if not key.scope and key.name not in (*NO_LIBRARIES, *virtual) and ":" not in key.name]
+    return {Key(f"{key.name}:{slot}"): key for slot in slots for key in libraries}
 
 
 def install_requirement(component: str, release: str, build: Build | None) -> Pep508:

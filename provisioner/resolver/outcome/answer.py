@@ -23,7 +23,6 @@ from provisioner.resolver.outcome.require_cuda import require_cuda
 from provisioner.resolver.outcome.system_packages import system_packages
 from provisioner.resolver.outcome.unverified import Weighed, doubts, weighed
 from provisioner.resolver.python.bundled import is_reported_for_component
-from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import (
     SHARED_FILE,
     ImageCandidate,
@@ -43,7 +42,7 @@ from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, Pin
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.grounds.doubt import Doubt
     from provisioner.host.model import Host
@@ -58,10 +57,17 @@ HIDDEN = frozenset({"accelerator", "platform", POLICY, SHARED_FILE})
 BASES = ("native", "minor-version", "forward-compat")
 
 
-def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: Mapping[Key, Candidate] | None = None) -> Stack:
+def answer(
+    instance: ProblemInstance,
+    pins: Mapping[Key, Candidate],
+    *,
+    beside: Mapping[Key, Candidate] | None = None,
+    host_needs: Sequence[Requirement] = (),
+) -> Stack:
     """Return the stack of `pins`, a verified assignment of candidates to keys; `instance` is the solved problem.
 
-    `beside` are distributions that were chosen earlier, when only the components were solved again; None without a lock. If
+    `beside` are distributions that were chosen earlier, when only the components were solved again; None without a lock.
+    `host_needs` are what these need of hosts (`host_requirements_of`). If
     there are packages or a lock, the environment holds no other distributions than those of the answer.
     """
     problem = instance.problem
@@ -79,7 +85,7 @@ def answer(instance: ProblemInstance, pins: Mapping[Key, Candidate], *, beside: 
         and (key.component in required or key.scope not in hosts or not is_settled_by_driver(key.component, hosts[key.scope]))
     }
     wanted = [requirement for candidate in pins.values() for requirement in instance.requirements(candidate)]
-    wanted += host_requirements_of(problem, beside)
+    wanted += host_needs
     rules = [
         requirement
         for requirement in wanted

@@ -6,6 +6,7 @@ what is compiled at run time.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
+
+_specifier = lru_cache(maxsize=1024)(SpecifierSet)
 
 _SYSTEM = "the system"
 """The object of the relation between a distribution and what it takes from the system."""
@@ -126,7 +129,7 @@ def _needs(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -
                     packages=_with_library(libraries[soname], image),
                 )
         for need in stated.get(name, ()):
-            if not SpecifierSet(need.versions).contains(candidate.pep440, prereleases=True):
+            if not _specifier(need.versions).contains(candidate.pep440, prereleases=True):
                 continue
             if need.accelerators and accelerator not in need.accelerators:
                 continue
@@ -201,7 +204,7 @@ def _rows_of(rows: Sequence[SystemWheel], candidate: Candidate, platform: str) -
     They are those of the nearest version below and the nearest above: where between them the needs changed is unknown.
     """
     here = [row for row in rows if not row.platforms or platform in row.platforms]
-    exact = next((row for row in here if SpecifierSet(row.versions).contains(candidate.pep440, prereleases=True)), None)
+    exact = next((row for row in here if _specifier(row.versions).contains(candidate.pep440, prereleases=True)), None)
     return ((exact,), False) if exact is not None else (tuple(neighbours(here or rows, candidate.pep440)), True)
 
 

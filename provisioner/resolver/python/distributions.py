@@ -7,7 +7,7 @@ holders can be.
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -67,6 +67,8 @@ COMPILERS = frozenset({"pytorch-triton", "pytorch-triton-rocm", "pytorch-triton-
 PyTorch's ROCm wheels pin versions later than 2.1.0, the last on PyPI. Sources: pytorch/pytorch,
 .github/scripts/build_triton_wheel.py; uv documentation, "Using uv with PyTorch"; PyPI; read 2026-11-21.
 """
+
+_specifier = lru_cache(maxsize=1024)(SpecifierSet)
 
 VARIANT_INDEX, DEFAULT = "variant-index", "default"
 
@@ -243,7 +245,7 @@ class DistributionFacts:
     def _implied(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Iterator[Requirement]:
         served_by = VARIANT_INDEX if self._is_of_variant(release) else DEFAULT
         for row in known.implies:
-            if row.served_by in {"", served_by} and SpecifierSet(row.versions).contains(release.version, prereleases=True):
+            if row.served_by in {"", served_by} and _specifier(row.versions).contains(release.version, prereleases=True):
                 place = self._place(f"distribution:{known.name} {row.versions}")
                 for need in row.require:
                     keys = self._glibc if need.component == "glibc" else (Key(need.component),)
@@ -275,7 +277,7 @@ def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
     is_wheel = release.file is not None and release.file.filename.endswith(".whl")
     if known.compiled_against != PYTORCH.name or not is_wheel:
         return False
-    return SpecifierSet(known.versions).contains(release.version, prereleases=True)
+    return _specifier(known.versions).contains(release.version, prereleases=True)
 
 
 def has_abi(build: Build | None, row: ImpliedNeed) -> bool:

@@ -19,6 +19,7 @@ class Silence:
     """The families of the matrix that apply to one request, and the releases about which their rows state nothing."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
+        self.matrix = matrix
         self._families = families_of(matrix)
         self._asked = {
             "platform": request.platform,
@@ -30,10 +31,14 @@ class Silence:
 
     def about(self, component: str, release: Release, build: Build | None) -> tuple[Family, ...]:
         """Return the families without a row about a release of a component, or about its `build` if that is not None."""
-        binding = self._binding.get(component)
-        if binding is None:
-            binding = self._binding[component] = tuple(one for one in self._families.of(component) if self._binds(one))
-        return tuple(one for one in binding if not self._families.speaks(one, release, build))
+        return tuple(one for one in self.binding(component) if not self._families.speaks(one, release, build))
+
+    def binding(self, component: str) -> tuple[Family, ...]:
+        """Return the families with a component as their subject that apply to the request."""
+        found = self._binding.get(component)
+        if found is None:
+            found = self._binding[component] = tuple(one for one in self._families.of(component) if self._binds(one))
+        return found
 
     def _binds(self, family: Family) -> bool:
         return all(self._asked[guard.component] in {str(one) for one in guard.one_of} for guard in family.on)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.resolver.choices.candidates import LABELLED_BUILDS, candidates_of
+from provisioner.resolver.choices.candidates import candidates_of
+from provisioner.resolver.choices.variants import LABELLED_BUILDS
 from provisioner.resolver.rules.silence import Silence
 from tests import small
 
