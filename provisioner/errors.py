@@ -17,16 +17,27 @@ def without_logins(text: str) -> str:
     return _LOGIN.sub("://…@", text)
 
 
-CONTROLS = r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-"""A pattern of the characters that nobody sees and a terminal or browser obeys, except tabs and line breaks.
+CONTROLS = (
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""A pattern of the characters that nobody sees and a terminal, editor or browser obeys, except tabs and line breaks.
 
-They are controls, and marks that reverse the direction of writing, so that a text looks different from its content.
+They are controls, marks that reverse the direction of writing or take no width, so that a text looks different from its
+content, and halves of characters, which nothing can be written with.
 """
 
 
 def visible(text: str) -> str:
     r"""Return a text with each character of `CONTROLS` spelled out, such as `\u202e`."""
     return re.sub(CONTROLS, lambda match: ascii(match[0])[1:-1], text)
+
+
+def escaped_in_json(text: str) -> str:
+    r"""Return the text of a JSON document with each character of `CONTROLS` in its strings escaped, such as `\u202e`."""
+    import json
+
+    return re.sub(CONTROLS, lambda match: json.dumps(match[0])[1:-1], text)
 
 
 def without_userinfo(text: str) -> str:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple, TextIO
 from provisioner.errors import CONTROLS
 
 if TYPE_CHECKING:
-    import re
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from threading import Event
 
@@ -24,7 +23,6 @@ _LIVELY_PAUSE_SECONDS = 0.2
 _PLAIN_PAUSE_SECONDS = 10.0
 
 _GAP = "  "
-_COLOURS = r"\x1b\[(?:0|1|1;31|1;32|1;33|1;36)m"
 _NARROWEST = 20
 _LONGEST_HANGING = 12
 """The longest label beside which the text of its paragraph is aligned; below a longer one the text is indented by two cells."""
@@ -85,12 +83,16 @@ def verdict_line(verdict: str, text: str) -> Line:
 
 def data(text: str) -> None:
     """Print a result to stdout, with a newline at its end; a document that is printed so is as it is in its file."""
-    text = _printable(text)
+    _write(_printable(text))
+
+
+def _write(text: str) -> None:
+    """Print a text to stdout that was made printable part by part, with a newline at its end."""
     sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
 
 
 def shown(text: str) -> str:
-    r"""Return a text with all control characters escaped as `\x1b`, except this program's own colours, and without logins.
+    r"""Return a text with all control characters escaped as `\x1b`, and without logins.
 
     Names, versions and reasons come from indexes and files of other people. Characters that reverse the writing direction are
     escaped too, because they make a line look different from its content. Every message goes through here, so that the login of
@@ -112,11 +114,16 @@ def _printable(text: str) -> str:
         return text
     import re  # imported here because few texts need it
 
-    return re.sub(f"({_COLOURS})|{CONTROLS}", _escaped, text)
+    return re.sub(CONTROLS, lambda match: ascii(match[0])[1:-1], text)
 
 
-def _escaped(match: re.Match[str]) -> str:
-    return match[0] if match[1] else ascii(match[0])[1:-1]
+def _no_command(row: str) -> str:
+    """Return a row that a job of GitHub Actions does not obey: it takes a row that begins with `::` for a command of its own.
+
+    Source: `ActionCommand.TryParseV2` of github.com/actions/runner, which skips white space before the sign.
+    """
+    text = row.lstrip()
+    return f"{row[: len(row) - len(text)]}\\x3a{text[1:]}" if text.startswith("::") else row
 
 
 def json_data(value: object) -> None:
@@ -125,10 +132,10 @@ def json_data(value: object) -> None:
     Characters that stdout cannot encode, or that control a terminal, are escaped as JSON does. Logins are masked.
     """
     import json
-    import re
 
-    whole = _masked(json.dumps(value, indent=2, ensure_ascii=False))
-    text = re.sub(CONTROLS, lambda match: json.dumps(match[0])[1:-1], whole)
+    from provisioner.errors import escaped_in_json
+
+    text = escaped_in_json(_masked(json.dumps(value, indent=2, ensure_ascii=False)))
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
@@ -184,9 +191,9 @@ def _rows(line: Line, width: int | None, stream: TextIO) -> Iterator[str]:
     width = max(width, hanging + _NARROWEST) if width is not None else None
     for text in shown(line.text).splitlines() or [""]:
         inner = hanging + len(text) - len(text.lstrip(" "))
-        first, *rest = _wrapped(text, width, first=taken, hanging=inner)
+        first, *rest = _wrapped(text if lead.strip() else _no_command(text), width, first=taken, hanging=inner)
         yield f"{lead}{_paint(first, line.text_paint, stream)}".rstrip()
-        yield from (f"{' ' * inner}{_paint(row, line.text_paint, stream)}" for row in rest)
+        yield from (f"{' ' * inner}{_paint(_no_command(row), line.text_paint, stream)}" for row in rest)
         taken, lead = hanging, " " * hanging
 
 
@@ -217,7 +224,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """
     width = _terminal_width() if sys.stdout.isatty() else None
     first, *rest = table_lines(columns, rows, width=width)
-    data(_spelled("\n".join([_paint(first, Paint.STRONG, sys.stdout), *rest]), sys.stdout))
+    _write(_spelled("\n".join([_paint(first, Paint.STRONG, sys.stdout), *map(_no_command, rest)]), sys.stdout))
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> list[str]:
@@ -264,7 +271,7 @@ def marked_table(columns: Sequence[str], rows: Sequence[MarkedRow]) -> None:
             shown_mark = _paint(mark, paint, stream) if mark and not index else " "
             printed.append(f"{_GAP}{shown_mark} {_paint(line, Paint.STRONG, stream) if not printed else line}".rstrip())
         printed.extend(row for line in below for row in _rows(line, width, stream))
-    data(_spelled("\n".join(printed), stream))
+    _write(_spelled("\n".join(printed), stream))
 
 
 def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> list[int]:

@@ -233,7 +233,7 @@ def _keyring_provider(options: Mapping[str, str]) -> str:
     provider = options.get("keyring-provider", "auto")
     if provider not in KEYRING_PROVIDERS:
         raise InstallerConfigurationError(
-            f"pip's `keyring-provider` is `{provider}`; it is one of {', '.join(KEYRING_PROVIDERS)}",
+            f"pip's `keyring-provider` is not one of {', '.join(KEYRING_PROVIDERS)}",
             hints=("correct PIP_KEYRING_PROVIDER or pip.conf",),
         )
     return "disabled" if provider == "auto" and _is_true(options.get("no-input", "")) else provider
@@ -293,7 +293,9 @@ def _parsed(path: Path) -> RawConfigParser:
     try:
         parser.read(path, encoding="utf-8")
     except (Error, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split())
+        # The words of the error itself quote lines of the file, which may hold logins.
+        lines = [str(number) for number, _ in getattr(error, "errors", ())] or [str(getattr(error, "lineno", None) or "")]
+        reason = f"line {', '.join(lines)} is wrong" if any(lines) else "it is not UTF-8 text with sections"
         raise InstallerConfigurationError(f"pip's configuration `{path}` cannot be read: {reason}") from None
     except OSError as error:
         raise InstallerConfigurationError(f"pip's configuration `{path}` cannot be read: {error.strerror}") from None
@@ -307,21 +309,26 @@ def _number(options: Mapping[str, str], key: str, default: float) -> float:
     try:
         number = float(text)
     except ValueError:
-        number = -1.0
+        # What is no number may be a secret that was given to the wrong option, so it is not told.
+        raise InstallerConfigurationError(f"pip's `{key}` is not a number", hints=(_advice(key),)) from None
     is_nothing = key == "timeout" and number == 0
     if is_nothing or not 0 <= number < float("inf"):
         raise InstallerConfigurationError(
             f"pip's `{key}` is `{text}`, {'and no answer comes in no time' if is_nothing else 'which is not a number'}",
-            hints=(f"correct PIP_{key.upper().replace('-', '_')} or pip.conf",),
+            hints=(_advice(key),),
         )
     return number
+
+
+def _advice(option: str) -> str:
+    return f"correct PIP_{option.upper().replace('-', '_')} or pip.conf"
 
 
 def _read_limit(text: str) -> int:
     """Return a number of bytes written as `500MB` or `2GB`; `LIMIT` for ""."""
     match = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)\s*([kMGT]?)B?", text.strip()) if text else None
     if text and (match is None or not float(match[1])):
-        raise InstallerConfigurationError(f"{VARIABLE} is `{text}`, which is no number of bytes", hints=("write it as 2GB",))
+        raise InstallerConfigurationError(f"{VARIABLE} is no number of bytes", hints=("write it as 2GB",))
     return int(float(match[1]) * 1000 ** " kMGT".index(match[2] or " ")) if match else LIMIT
 
 

@@ -71,11 +71,12 @@ def render(lock: Lock, lock_file_name: str) -> str:
         "test": [f"{ENVIRONMENT}/bin/python -c {quoted(version)}"],
     }
     body = "\n".join(f"%{name}\n" + "".join(f"    {line}\n" for line in lines) for name, lines in sections.items())
-    if "{{" in body:
+    text = f"{header(lock, lock_file_name, *use)}\n\nBootstrap: docker\nFrom: {reference}\n\n{body}"
+    if "{{" in text:  # in a comment, too
         raise UnrenderableError(
             f"a value of lock `{lock.name}` holds `{{{{`, with which a template of a definition file begins"
         )
-    return f"{header(lock, lock_file_name, *use)}\n\nBootstrap: docker\nFrom: {reference}\n\n{body}"
+    return text
 
 
 def _shared_base(lock: Lock, workload: Workload) -> Base:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from provisioner.platforms import PLATFORMS
 from provisioner.render.entry_guard import REFUSED
 from provisioner.render.gpu_check import NUMBER, gpu_check, in_range
+from provisioner.render.header import UnrenderableError
 from provisioner.render.node_affinity import drivers_of
 from provisioner.render.shell import quoted
 from provisioner.setups import KERNEL, SYSTEM
@@ -374,6 +375,8 @@ check_{self._index}() (
             return
         if step.component == "kernel_headers" and self._setup.step("driver") is not None:
             return  # the driver's lines install them, where a driver is needed
+        if step.component not in _WHY:
+            raise UnrenderableError(f"it is not known how {step.component} is installed on {self._setup.os}")
         yield from self._why(step)
         yield from self._repositories(step)
         yield from (f"install {_words(names)}" for names in (step.first, step.packages) if names)

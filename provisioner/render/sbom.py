@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from provisioner.errors import escaped_in_json
 from provisioner.render.bill_of_materials import identifier, license_expression, parts, top_parts
 from provisioner.render.container import tag
 from provisioner.render.header import origin
@@ -42,7 +43,7 @@ def render(lock: Lock, lock_file_name: str) -> str:
         "components": [_component(part, lock) for part in found],
         "dependencies": [tops, *({"ref": part.purl, "dependsOn": list(part.depends_on)} for part in found)],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return escaped_in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _component(part: Part, lock: Lock) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from provisioner.errors import escaped_in_json
 from provisioner.render.bill_of_materials import identifier, license_expression, parts, top_parts
 from provisioner.render.container import tag
 from provisioner.render.header import origin
@@ -54,7 +55,7 @@ def render(lock: Lock, lock_file_name: str) -> str:
             *(_relationship(one, "DEPENDS_ON", other) for one, other in edges),
         ],
     }
-    return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    return escaped_in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
 
 
 def _packages(part: Part) -> Iterator[dict[str, Any]]:

@@ -45,9 +45,10 @@ _SHARED = (
 # White space and control characters in a name, a version or a URL could add lines to rendered files.
 Name = Annotated[str, spelled(r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
 Version = Annotated[str, spelled(r"^[A-Za-z0-9.!+_-]*$")]
-Url = Annotated[str, spelled(r"^[^\x00-\x20\x7f]*$")]
+Url = Annotated[str, spelled(r"^([A-Za-z][A-Za-z0-9+.-]*:[^\x00-\x20\x7f]*)?$")]
 WheelPath = Annotated[str, spelled(r"^wheels/[^/\\\x00-\x1f\x7f]+$")]
 Sha256 = Annotated[str, spelled(r"^[0-9a-f]{64}$")]
+ComponentName = Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
 VariableName = Annotated[str, spelled(r"^[A-Za-z_][A-Za-z0-9_]*$")]
 VariableValue = Annotated[str, spelled(r"^[^\x00-\x1f\x7f]*$")]
 
@@ -134,7 +135,7 @@ class InstallerTable(OwnTable, frozen=True, kw_only=True):
 
 
 class HostReasonsTable(OwnTable, frozen=True, kw_only=True):
-    fact: str
+    fact: ComponentName
     reasons: tuple[Reason, ...]
 
 
@@ -149,8 +150,8 @@ class StackTable(OwnTable, frozen=True, kw_only=True):
     assumes: tuple[str, ...] = ()
     accepts: tuple[str, ...] = ()
     relaxations: tuple[str, ...] = ()
-    stack: dict[str, str]
-    host_requirements: dict[str, str] = field(default_factory=dict, name="host-requirements")
+    stack: dict[ComponentName, str]
+    host_requirements: dict[ComponentName, str] = field(default_factory=dict, name="host-requirements")
     environment: dict[VariableName, VariableValue] = field(default_factory=dict)
     image: ImageTable | None = None
     installer: InstallerTable | None = None

@@ -210,4 +210,4 @@ def test_the_provider_of_keyrings_is_pip_s() -> None:
     assert settings_from_pip(named).keyring_provider == "subprocess"
     with pytest.raises(InstallerConfigurationError) as caught:
         settings_from_pip({**empty, "PIP_KEYRING_PROVIDER": "wallet"})
-    assert caught.value.message == ("pip's `keyring-provider` is `wallet`; it is one of auto, disabled, import, subprocess")
+    assert caught.value.message == ("pip's `keyring-provider` is not one of auto, disabled, import, subprocess")

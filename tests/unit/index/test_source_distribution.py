@@ -228,4 +228,4 @@ def test_the_limit_is_set_by_a_variable(text: str, limit: int) -> None:
 def test_a_limit_that_is_no_number_of_bytes_is_a_mistake(text: str) -> None:
     with pytest.raises(InstallerConfigurationError) as caught:
         settings_from_pip({"PIP_CONFIG_FILE": "/dev/null", "PROVISION_READ_LIMIT": text})
-    assert caught.value.message == f"PROVISION_READ_LIMIT is `{text}`, which is no number of bytes"
+    assert caught.value.message == "PROVISION_READ_LIMIT is no number of bytes"
