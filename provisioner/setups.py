@@ -40,7 +40,8 @@ class Repository(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
 class SetupStep(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     """What brings one component, of `version`, to a host; nothing that could be installed is known where all lists are empty.
 
-    The repositories of these names are registered, `stream` is enabled, the packages `first` are installed, then `packages`. A
+    The repositories of these names are registered, `stream` is enabled, the packages `first` are installed, the versions of
+    packages like `lock` (`*nvidia*580*`) are locked, then `packages` are installed. A
     component that is downloaded has `url`, or only the name of its `file`. `kind` is that of a driver package (`dkms`), and
     `kernel` the pattern of the kernels that it is for (`6.8.*-generic`). `sources` are citations.
     """
@@ -50,6 +51,7 @@ class SetupStep(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     repositories: tuple[Word, ...] = ()
     stream: Word | Literal[""] = ""
     first: tuple[Word, ...] = ()
+    lock: Annotated[str, spelled(r"^[0-9A-Za-z.*-]*$")] = ""
     packages: tuple[Word, ...] = ()
     kind: Word | Literal[""] = ""
     kernel: Annotated[str, spelled(r"^[0-9A-Za-z.*-]*$")] = ""

@@ -91,6 +91,28 @@ ROCKY = HostSetup(
         SetupStep(component="nvcc", version="12.6.85", repositories=("cuda",), packages=("cuda-toolkit-12-6",)),
     ),
 )
+ROCKY_10 = HostSetup(
+    os="rocky 10",
+    driver_module="open",
+    repositories=(
+        ROCKY.repositories[0],
+        replace(
+            ROCKY.repositories[1], url="https://developer.download.nvidia.com/compute/cuda/repos/rhel10/x86_64/cuda-rhel10.repo"
+        ),
+    ),
+    steps=(
+        ROCKY.steps[0],
+        SetupStep(
+            component="driver",
+            version="580.95.05",
+            repositories=("epel", "cuda"),
+            first=("python3-dnf-plugin-versionlock",),
+            lock="*nvidia*580*",
+            packages=("nvidia-driver-cuda", "kmod-nvidia-open-dkms"),
+            kind="dkms",
+        ),
+    ),
+)
 RADEON = Repository(
     name="amdgpu",
     kind="apt-line",
@@ -167,6 +189,7 @@ LOCKS = {
     "ubuntu-22.04": with_setups(ON_HOST, UBUNTU_TO_COMPILE),
     "debian-12": with_setups(lock_of(cuda_stack()), DEBIAN),
     "rocky-9": with_setups(ON_HOST, ROCKY),
+    "rocky-10": with_setups(ON_HOST, ROCKY_10),
     "two-systems": with_setups(ON_HOST, UBUNTU_TO_COMPILE, ROCKY),
     "amd-ubuntu": with_setups(ROCM, AMD),
     "amd-rhel": with_setups(ROCM, AMD_ON_RHEL),

@@ -106,7 +106,7 @@ COMMANDS: dict[str, Entry] = {
     "validate": Entry(
         summary="Build and run an image, and compare what is in it with its lock",
         reads="LOCK, and the Dockerfile beside it or --image",
-        writes="evidence beside the lock (--evidence); with --junit and --html reports",
+        writes="evidence beside the lock (--evidence); with --junit and --html reports; with --sbom what the image holds",
         exits={
             0: "everything that was asked for was measured and agrees",
             1: "something differs",
@@ -115,6 +115,7 @@ COMMANDS: dict[str, Entry] = {
         examples=(
             "provision validate pylock.trainer.toml",
             "provision validate pylock.trainer.toml --junit junit.xml",
+            "provision validate pylock.trainer.toml --image team/app:1.4 --level 2 --sbom image.cdx.json",
             'provision validate pylock.trainer.toml --engine slurm --node-class "h100: partition=gpu constraint=sm_90"',
         ),
     ),

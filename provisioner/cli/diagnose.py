@@ -9,6 +9,7 @@ from typing import IO, TYPE_CHECKING, Annotated, TextIO, cast
 import typer
 
 from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat, TargetOption
+from provisioner.document import STDIN, told
 
 if TYPE_CHECKING:
     from provisioner.diagnose.log import Log
@@ -17,12 +18,11 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
 
-STDIN = "-"
 AUTO = "auto"
 
 LogArgument = Annotated[
-    str,
-    typer.Argument(metavar="[LOG]", help="A file, gzip too; `-`, the default, is stdin.", show_default=False),
+    Path,
+    typer.Argument(metavar="[LOG]", readable=False, help="A file, gzip too; `-`, the default, is stdin.", show_default=False),
 ]
 HostOption = Annotated[
     str,
@@ -75,7 +75,7 @@ def diagnose(
         wanted = _wanted_lock(lock, locked, profile)
     with step("Diagnosing"):
         diagnosis = diagnose_log(text, found, profile=profile, wanted=wanted, locked=_components(locked, profile))
-    name = "stdin" if log == STDIN else Path(log).name
+    name = told(Path(log.name))
     if format is OutputFormat.JSON:
         json_data(diagnosis_data(diagnosis, found, name=name))
     else:
@@ -83,20 +83,20 @@ def diagnose(
     return EXIT_CODES[diagnosis.verdict]
 
 
-def _read(name: str, last: int) -> Log:
+def _read(path: Path, last: int) -> Log:
     from provisioner.diagnose.log import read_log
     from provisioner.document import unreadable
     from provisioner.errors import UsageError
 
-    if name == STDIN:
+    if path == STDIN:
         if sys.stdin is None or sys.stdin.isatty():
             raise UsageError("no log is given", hints=("provision diagnose build.log", "dmesg | provision diagnose"))
         return read_log(_binary(sys.stdin), last=last)
     try:
-        with Path(name).open("rb") as stream:
+        with path.open("rb") as stream:
             return read_log(stream, last=last)
     except OSError as error:
-        raise unreadable(name, error, kind="log") from None
+        raise unreadable(str(path), error, kind="log") from None
 
 
 def _binary(stream: IO[str]) -> IO[bytes]:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.cli.options import OutputFormat
+from provisioner.document import STDIN
 from provisioner.errors import UsageError
 
 if TYPE_CHECKING:
-    from provisioner.grounds.change import Comparison
+    from pathlib import Path
 
-STDIN = Path("-")
-"""The path that means stdin, to compare with the output of `git show main:pylock.trainer.toml`; for one of the locks only."""
+    from provisioner.grounds.change import Comparison
 
 
 def explain_diff(old: Path, new: Path, format: OutputFormat) -> int:  # noqa: A002 - the option is called --format
-    """Print the changes between two locks and return 0, whether or not there are any, as `git diff` does."""
+    """Print the changes between two locks and return 0, whether or not there are any, as `git diff` does.
+
+    One of them may be stdin, to compare with the output of `git show main:pylock.trainer.toml`.
+    """
     from provisioner.cli.display import Line, json_data, report
     from provisioner.lock.diff.compare import compare_texts
     from provisioner.words.change import comparison_lines

@@ -118,6 +118,6 @@ def _comparison(old: Path, new: Path) -> Comparison:
 
 
 def _name(old: Path) -> str:
-    from provisioner.cli.explain_diff import STDIN
+    from provisioner.document import STDIN
 
     return "(stdin)" if old == STDIN else old.name

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 
@@ -33,7 +32,7 @@ def inspect(
         typer.Option(
             "--from",
             metavar="PATH",
-            help="What was captured elsewhere: a report of `nvidia-smi -q -x` (- is stdin), a must-gather, a saved tree.",
+            help="What was captured elsewhere (- is stdin): an `nvidia-smi -q -x`, an inventory, a must-gather, a saved tree.",
         ),
     ] = None,
     nodes: Annotated[
@@ -50,50 +49,55 @@ def inspect(
     output_format: Annotated[
         ProfileFormat, typer.Option("--format", help="Print YAML, which other commands read, or JSON.")
     ] = ProfileFormat.YAML,
+    *,
+    with_condition: Annotated[
+        bool,
+        typer.Option(
+            "--condition", help="With --format json: a `host`, and its `condition`, the drivers of DKMS, CDI and engines."
+        ),
+    ] = False,
 ) -> None:
     """Describe this machine as a host profile: what the solver needs to know, and nothing that names the machine.
 
     A fact that cannot be seen is left out, which means unknown; what could not be seen, and why, goes to stderr.
+    What no rule reads, such as the drivers that DKMS has built, stands in comments of the YAML.
     Of a cluster's nodes, labels tell the facts; several nodes are printed as JSON, a list that other commands read.
     """
-    from provisioner.cli.display import data, json_data
-    from provisioner.host.profile import host_document
-    from provisioner.strict_model import plain_data
-
     given = [name for name, path in (("--root", root), ("--from", source), ("--nodes", nodes)) if path not in {None, Path("/")}]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} name two different machines", hints=("give one of them",))
+    if with_condition and output_format is not ProfileFormat.JSON:
+        raise UsageError("--condition is for JSON: the YAML has the condition in comments", hints=("add --format json",))
     elsewhere = source or nodes
     if elsewhere is not None:
-        _print_captured(_chosen(elsewhere, node, is_inventory=source is None), output_format)
+        listed = _chosen(elsewhere, node, is_inventory=source is None)
+        _print_captured(listed, output_format, with_condition=with_condition)
         return
     if node is not None:
         raise UsageError(
             "--node picks one of the nodes of --from or --nodes, and neither is given",
             hints=("add --from PATH or --nodes FILE",),
         )
-    host = inspected(root).host
-    if output_format is ProfileFormat.JSON:
-        json_data(plain_data(host))
-    else:
-        data(host_document(host))
+    _print_captured((_inspected(root),), output_format, with_condition=with_condition)
 
 
-def inspected(root: Path = Path("/")) -> Inspection:
-    """Inspect the machine whose file system is at `root`, print the remarks about it to stderr, and return the inspection.
+def inspected() -> Inspection:
+    """Inspect this machine, print the remarks about it to stderr, and return the inspection.
 
     The GPUs get the product names of the matrix.
     """
-    from provisioner.host.inspect import inspect_host
+    found = _inspected(Path("/")).inspection
+    _tell(found)
+    return found
+
+
+def _inspected(root: Path) -> Captured:
+    from provisioner.host.captured import inspected_files
     from provisioner.matrix.cache import cached_matrix
     from provisioner.workflow.inputs import catalogue_of
 
     matrix = cached_matrix(None)
-    found = inspect_host(root, gpu_names=gpu_names_of(matrix))
-    # What the machine says of itself is printed as it is, and a system that the matrix knows needs no system it is like.
-    inspection = replace(found, host=replace(found.host, os=catalogue_of(matrix).identify(found.host).os))
-    _tell(inspection)
-    return inspection
+    return inspected_files(root, gpu_names=gpu_names_of(matrix), catalogue=catalogue_of(matrix))
 
 
 def _tell(inspection: Inspection, name: str = "") -> None:
@@ -132,10 +136,9 @@ def _chosen(path: Path, name: str | None, *, is_inventory: bool) -> tuple[Captur
     return listed if name is None else (host_named(listed, name, path=path),)
 
 
-def _print_captured(listed: tuple[Captured, ...], output_format: ProfileFormat) -> None:
+def _print_captured(listed: tuple[Captured, ...], output_format: ProfileFormat, *, with_condition: bool) -> None:
     from provisioner.cli.display import data, json_data
     from provisioner.host.profile import host_document
-    from provisioner.strict_model import plain_data
 
     if output_format is ProfileFormat.YAML and len(listed) != 1:
         raise UsageError(
@@ -144,10 +147,35 @@ def _print_captured(listed: tuple[Captured, ...], output_format: ProfileFormat) 
         )
     for one in listed:
         _tell(one.inspection, one.name)
-    hosts = [one.inspection.host for one in listed]
     if output_format is ProfileFormat.YAML:
-        data(host_document(hosts[0]))
-    elif len(listed) == 1 and not listed[0].name:
-        json_data(plain_data(hosts[0]))
+        data(f"{host_document(listed[0].inspection.host)}{_comments(listed[0])}")
+        return
+    shown = [_shown(one, with_condition=with_condition) for one in listed]
+    if len(listed) == 1 and not listed[0].name:
+        json_data(shown[0] if with_condition else shown[0]["host"])
     else:
-        json_data([{"name": one.name, "host": plain_data(one.inspection.host)} for one in listed])
+        json_data([{"name": one.name, **part} for one, part in zip(listed, shown, strict=True)])
+
+
+def _shown(captured: Captured, *, with_condition: bool) -> dict[str, Any]:
+    """Return a host and, if asked for, its condition as data for JSON; None is unknown."""
+    from msgspec import to_builtins
+
+    from provisioner.host.condition import Condition
+    from provisioner.strict_model import plain_data
+
+    host = {"host": plain_data(captured.inspection.host)}
+    if not with_condition:
+        return host
+    condition = captured.condition or Condition()
+    return {**host, "condition": {name: to_builtins(getattr(condition, name)) for name in ("dkms", "cdi", "engines")}}
+
+
+def _comments(captured: Captured) -> str:
+    """Return the condition as comments of the profile, "" where no files of the machine were captured."""
+    from provisioner.words.condition import condition_lines
+
+    if captured.condition is None:
+        return ""
+    lines = ("What `provision doctor` judges beside the profile:", *condition_lines(captured.condition))
+    return "".join(f"# {line}\n" for line in lines)

@@ -314,10 +314,17 @@ def _moved(move: Move) -> Line:
 
 
 def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
-    """Print the written files and the next command; with `--dry-run`, only the files that would be written."""
+    """Print the written files and the next command; with `--dry-run`, only the files that would be written.
+
+    Where `--stack-only` keeps files from being written, that is told, with the outputs whose lock has packages.
+    """
     from provisioner.cli.display import Line, Paint, talk, tell
+    from provisioner.outputs import OUTPUTS
 
     if not answer.written:
+        formats = dict.fromkeys(output.format for output in inputs.spec.files if not OUTPUTS[output.format].sets_up_hosts)
+        which = f" of output {', '.join(formats)}" if formats else ""
+        talk(f"wrote nothing: the lock{which} has packages, and --stack-only leaves them out")
         return
     if run.is_dry_run:
         talk(f"would write {', '.join(answer.written)}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from provisioner.evidence.report import Report
     from provisioner.validate.compare_health import Figures
     from provisioner.validate.engine import Engine
-    from provisioner.validate.run import Options
+    from provisioner.validate.run import Options, Validation
 
 LocksArgument = Annotated[list[Path], typer.Argument(metavar="LOCK...", readable=False, help="Lock files: pylock.<name>.toml.")]
 EngineOption = Annotated[
@@ -77,30 +77,68 @@ JunitOption = Annotated[
     str, typer.Option("--junit", metavar="FILE", help="Write a JUnit report for a test dashboard; - is stdout.")
 ]
 HtmlOption = Annotated[str, typer.Option("--html", metavar="FILE", help="Write a page to read, one file; - is stdout.")]
+SbomOption = Annotated[
+    str,
+    typer.Option(
+        "--sbom",
+        metavar="FILE",
+        help="Write what the image holds, packages of Debian and Ubuntu too, in CycloneDX; - is stdout.",
+    ),
+]
+SpdxOption = Annotated[str, typer.Option("--sbom-spdx", metavar="FILE", help="The same in SPDX; - is stdout.")]
 
 
 class Views(NamedTuple):
-    """The files in which views of the reports are asked for: "" for none, `-` for stdout."""
+    """The files in which views of the validations are asked for: "" for none, `-` for stdout."""
 
     evidence: str
     junit: str
     html: str
+    sbom: str
+    sbom_spdx: str
+
+    @property
+    def lists_parts(self) -> bool:
+        """Whether a bill of materials is asked for."""
+        return bool(self.sbom or self.sbom_spdx)
+
+    def require_one_report(self, count: int, *, is_recorded: bool) -> None:
+        """Raise `UsageError` when `count` reports would go into a file of one, or one that is not to be written is named."""
+        from provisioner.errors import UsageError
+
+        for name, file in (("evidence", self.evidence), ("sbom", self.sbom), ("sbom_spdx", self.sbom_spdx)):
+            if file and count > 1:
+                option = _option(name)
+                hints = (f"give one lock and one class of nodes, or leave out {option}",)
+                raise UsageError(f"{option} is the file of one report", hints=hints)
+        if self.evidence and not is_recorded:
+            raise UsageError("--no-record writes no evidence, and --evidence says where to", hints=("give one of them",))
+
+    def require_an_image(self, engine: str, level: int | None, python: Path | None) -> None:
+        """Raise `UsageError` when a bill of materials is asked for, and no image is measured."""
+        from provisioner.errors import UsageError
+
+        hints = ("the output `sbom` lists what a lock has: provision render LOCK --to sbom",)
+        if self.lists_parts and (engine == "local" or python is not None):
+            raise UsageError("a bill of materials lists what an image holds, and this environment is none", hints=hints)
+        if self.lists_parts and level is not None and level < 2:
+            raise UsageError(f"level {level} does not look into the image", hints=("ask for level 2 or more", *hints))
 
     def require_one_stdout(self, output_format: OutputFormat) -> None:
         """Raise `UsageError` when stdout would get two documents."""
         from provisioner.errors import UsageError
 
-        printed = [f"--{name}" for name, file in self._asdict().items() if file == "-"]
+        printed = [_option(name) for name, file in self._asdict().items() if file == "-"]
         printed += ["--format json"] if output_format is OutputFormat.JSON else []
         if len(printed) > 1 and "-" in self:
             raise UsageError(f"{' and '.join(printed)} cannot share stdout", hints=("name a file for one of them",))
 
-    def write(self, reports: Sequence[Report]) -> None:
+    def write(self, validations: Sequence[Validation]) -> None:
         """Write each view that was asked for; raises `FileError`."""
         from provisioner.cli.display import data, json_data, talk
         from provisioner.document import write_text
 
-        for file, text, is_json in self._texts(reports):
+        for file, text, is_json in (*self._texts([one.report for one in validations]), *self._bills(validations[0])):
             if file != "-":
                 write_text(Path(file), text)
                 talk(f"wrote {file}")
@@ -123,6 +161,28 @@ class Views(NamedTuple):
             from provisioner.browse.validation_page import validation_page
 
             yield self.html, validation_page(reports), False
+
+    def _bills(self, validation: Validation) -> Iterator[tuple[str, str, bool]]:
+        """Yield the same of the bill of materials, and say what it does not list."""
+        from provisioner.cli.display import warn
+        from provisioner.render import cyclonedx, spdx
+
+        if not self.lists_parts:
+            return
+        bill = validation.bill
+        if bill is None:
+            warn("nothing was measured in the image, and no bill of materials is written")
+            return
+        for missing in bill.unread or ():
+            warn(f"the bill of materials is not complete: {missing} are not listed")
+        for file, text in ((self.sbom, cyclonedx.bill_text), (self.sbom_spdx, spdx.bill_text)):
+            if file:
+                yield file, text(bill), True
+
+
+def _option(name: str) -> str:
+    """Return the option of a view."""
+    return f"--{name.replace('_', '-')}"
 
 
 _AT_ONCE = 16
@@ -149,6 +209,8 @@ def validate(
     evidence: EvidenceOption = "",
     junit: JunitOption = "",
     html: HtmlOption = "",
+    sbom: SbomOption = "",
+    sbom_spdx: SpdxOption = "",
     output_format: FormatOption = OutputFormat.TEXT,
 ) -> None:
     """Build and run an image, and compare what is in it with its lock, field by field."""
@@ -162,13 +224,10 @@ def validate(
 
     if image and len(locks) > 1:
         raise UsageError("--image is the image of one lock", hints=("give one lock, or leave out --image to build each",))
-    if evidence and len(locks) * len(node_classes or (1,)) > 1:
-        hints = ("give one lock and one class of nodes, or leave out --evidence",)
-        raise UsageError("--evidence is the file of one report", hints=hints)
-    if evidence and not record:
-        raise UsageError("--no-record writes no evidence, and --evidence says where to", hints=("give one of them",))
-    views = Views(evidence=evidence, junit=junit, html=html)
+    views = Views(evidence=evidence, junit=junit, html=html, sbom=sbom, sbom_spdx=sbom_spdx)
+    views.require_one_report(len(locks) * len(node_classes or (1,)), is_recorded=record)
     views.require_one_stdout(output_format)
+    views.require_an_image(engine, level, python)
     if image and python is not None and engine == "slurm":
         raise UsageError("--image and --python name two environments", hints=("leave out one of them",))
     if not image and engine == "kubernetes" and level != 0:
@@ -182,6 +241,7 @@ def validate(
         keep_image=keep_image,
         timeout=timeout,
         load_seconds=load,
+        lists_parts=views.lists_parts,
         figures=_figures() if level == 5 else {},
     )
     stop = Event()
@@ -189,8 +249,9 @@ def validate(
     places = [replace(given, nodes=nodes) for nodes in parse_node_classes(node_classes or ())]
     connected = [connect(engine, where, is_needed=level != 0) for where in places]
     jobs = [partial(_validated, lock, one, options, is_recorded=record and not evidence) for lock in locks for one in connected]
-    reports = _together(jobs, stop) if engine in CLUSTERS else [job() for job in jobs]
-    views.write(reports)
+    validations = _together(jobs, stop) if engine in CLUSTERS else [job() for job in jobs]
+    reports = [one.report for one in validations]
+    views.write(validations)
     if output_format is OutputFormat.JSON:
         _show_json(reports)
     elif "-" not in views:
@@ -209,7 +270,7 @@ def _figures() -> dict[str, Figures]:
     return {row.pci_device_id: Figures(memory_bandwidth=row.memory_bandwidth, float32=row.float32) for row in rows}
 
 
-def _together(jobs: Sequence[Callable[[], Report]], stop: Event) -> list[Report]:
+def _together(jobs: Sequence[Callable[[], Validation]], stop: Event) -> list[Validation]:
     """Do several jobs at the same time, because a cluster has them wait, and return their results in order.
 
     Raises the error of one that failed, after all have ended. On an interrupt, and when CI ends this process, all jobs are
@@ -230,11 +291,11 @@ def _together(jobs: Sequence[Callable[[], Report]], stop: Event) -> list[Report]
         signal.signal(signal.SIGTERM, before)
 
 
-def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Report:
+def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Validation:
     from provisioner.cli.display import talk
     from provisioner.evidence.report import NO_ENGINE
     from provisioner.lock.format.file import read_lock
-    from provisioner.validate.run import validate_lock
+    from provisioner.validate.run import measure_lock
 
     lock = read_lock(path)
     what = options.image or path
@@ -242,10 +303,10 @@ def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: boo
     on = f" on {engine.node_class}" if engine.node_class else ""
     talk(f"validating {what}{by}{on}")
     prefix = f"{engine.node_class}: " if engine.node_class else ""
-    report = validate_lock(lock, path, engine=engine, options=options, log=lambda line: _show_progress(line, prefix))
+    found = measure_lock(lock, path, engine=engine, options=options, log=lambda line: _show_progress(line, prefix))
     if is_recorded:
-        _record(path, report)
-    return report
+        _record(path, found.report)
+    return found
 
 
 def _show_progress(line: str, prefix: str) -> None:

@@ -113,7 +113,7 @@ def _not_built(host: Host, condition: Condition | None, component: str) -> NotBu
     if condition is None or kernel is None:
         return None
     kind = "amdgpu" if component == "amdgpu" else "nvidia"
-    ours = [one for one in condition.dkms if one.name.startswith(kind)]
+    ours = [one for one in condition.dkms or () if one.name.startswith(kind)]
     if not ours or any(kernel in one.kernels for one in ours):
         return None
     return NotBuilt(
@@ -148,6 +148,6 @@ def _of_containers(patient: Patient, request: Request) -> Iterator[Fault]:
     if request.runs == "container" and host.container_toolkit == ABSENT:
         yield NoContainerToolkit(layer="container")
     driver = stated(host, "userspace_driver") or stated(host, "driver")
-    for spec in condition.cdi if condition is not None else ():
+    for spec in (condition.cdi or ()) if condition is not None else ():
         if spec.driver is not None and driver is not None and spec.driver != driver:
             yield StaleCdi(layer="container", file=spec.file, mounts=spec.driver, driver=driver)

@@ -52,7 +52,7 @@ def _found(row: LayerRow, case: Case) -> Iterator[Part]:
         case "cuda":
             yield from _level(case.matrix, host, request)
         case "container" if patient.condition is not None and request.accelerator == "cuda":
-            yield from (Part(name="engine", value=name) for name in patient.condition.engines)
+            yield from (Part(name="engine", value=name) for name in patient.condition.engines or ())
         case "libraries":
             yield from (
                 Part(name=name, value=value) for name, value in (host.libraries.versions if host.libraries else {}).items()

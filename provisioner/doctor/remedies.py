@@ -98,8 +98,8 @@ class RemedyFinder:
             case of.StaleCdi(file=file):
                 yield self._run(of.WriteCdi(file))
             case of.NoContainerToolkit():
-                engines = self._patient.condition.engines if self._patient.condition is not None else ()
-                yield self._run(of.InstallToolkit(commands.configured_engine(engines)))
+                engines = self._patient.condition.engines if self._patient.condition is not None else None
+                yield self._run(of.InstallToolkit(commands.configured_engine(engines or ())))
 
     def _of_environment(self, fault: Fault) -> Iterator[Remedy]:
         match fault:

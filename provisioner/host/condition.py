@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -17,10 +17,12 @@ from provisioner.accelerators import ACCELERATORS
 from provisioner.host import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from provisioner.host.machine import Machine
     from provisioner.host.model import Host
+
+Found = TypeVar("Found", bound=tuple[Any, ...])
 
 _CDI_DIRECTORIES = ("etc/cdi", "run/cdi")
 """Where CDI specifications are by default. Source: Container Device Interface, SPEC.md, and docs of nvidia-ctk cdi."""
@@ -62,9 +64,9 @@ class Condition(Struct, frozen=True, kw_only=True):
     """
 
     kernels: tuple[str, ...] | None = None
-    dkms: tuple[DkmsModule, ...] = ()
-    cdi: tuple[CdiSpec, ...] = ()
-    engines: tuple[str, ...] = ()
+    dkms: tuple[DkmsModule, ...] | None = None
+    cdi: tuple[CdiSpec, ...] | None = None
+    engines: tuple[str, ...] | None = None
     missing_devices: tuple[str, ...] = ()
     forbidden_devices: tuple[str, ...] = ()
     device_groups: tuple[str, ...] = ()
@@ -79,14 +81,35 @@ def read_condition(machine: Machine, host: Host) -> Condition:
     forbidden = tuple(path for path in devices if machine.is_live and machine.exists(path) and not _may_open(path))
     return Condition(
         kernels=machine.names("lib/modules"),
-        dkms=tuple(_dkms(machine)),
-        cdi=tuple(_cdi(machine)),
-        engines=tuple(name for name in _ENGINES if any(machine.exists(f"{folder}/{name}") for folder in _PROGRAM_DIRECTORIES)),
+        dkms=_if_seen(machine, (_DKMS,), tuple(_dkms(machine))),
+        cdi=_if_seen(machine, _CDI_DIRECTORIES, tuple(_cdi(machine))),
+        engines=_if_seen(machine, _PROGRAM_DIRECTORIES, tuple(_engines(machine))),
         missing_devices=tuple(f"/{path}" for path in _needed(host) if is_listed and not machine.exists(path)),
         forbidden_devices=tuple(f"/{path}" for path in forbidden),
         device_groups=_groups_of(machine, forbidden),
         wsl_library=machine.exists(_WSL_LIBRARY) if is_wsl else None,
     )
+
+
+def _if_seen(machine: Machine, folders: Iterable[str], found: Found) -> Found | None:
+    """Return what was found in folders; None if nothing was, and one of them, which may hold something, was not seen."""
+    return found if found or all(_is_seen(machine, folder) for folder in folders) else None
+
+
+def _is_seen(machine: Machine, folder: str) -> bool:
+    """Return whether a folder can be listed, or is known not to be there: the nearest folder above it does not have it.
+
+    A saved tree may leave out what the machine has, so that a folder without it proves nothing.
+    """
+    if machine.names(folder) is not None:
+        return True
+    above, _, name = folder.rpartition("/")
+    names = machine.names(above)
+    return machine.is_live and (name not in names if names is not None else bool(above) and _is_seen(machine, above))
+
+
+def _engines(machine: Machine) -> Iterator[str]:
+    return (name for name in _ENGINES if any(machine.exists(f"{folder}/{name}") for folder in _PROGRAM_DIRECTORIES))
 
 
 def _needed(host: Host) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from provisioner.places import Place
 from provisioner.strict_model import with_tuples
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from provisioner.host.model import Host
     from provisioner.host.remark import NodeRemark
@@ -112,6 +112,13 @@ def read_inventory(
     return reader.inventory()
 
 
+def inventory_in(text: str, path: Path, *, catalogue: Catalogue | None = None) -> tuple[InventoryHost, ...]:
+    """Return the hosts in the text that was read of a file or of stdin; raises as `read_inventory`."""
+    reader = _Reader(catalogue or Catalogue())
+    reader.read_text(path, text)
+    return reader.inventory()
+
+
 def read_host(path: Path, *, catalogue: Catalogue | None = None) -> Document | InventoryHost:
     """Return the one host that a path names: `FILE#NAME` is a host of an inventory, `FILE` that of a file with one host.
 
@@ -175,6 +182,9 @@ class _Reader:
         self._mistakes: list[Mistake] = []
         self._kinds: dict[str, None] = {}
 
+    def read_text(self, path: Path, text: str) -> None:
+        self._keep(self._hosts_in(_form(path, text), text, path, path.stem))
+
     def read(self, path: Path) -> None:
         if not path.is_dir():
             self._file(path, path.stem)
@@ -209,14 +219,17 @@ class _Reader:
         return tuple(self._found)
 
     def _file(self, path: Path, name: str) -> None:
+        form, text = _form_and_text(path)
+        self._keep(self._hosts_in(form, text, path, name))
+
+    def _keep(self, hosts: Iterable[InventoryHost]) -> None:
         try:
-            self._found += self._hosts_in(path, name)
+            self._found += hosts
         except InvalidDocumentError as error:
             self._mistakes += error.mistakes
             self._kinds[error.kind] = None
 
-    def _hosts_in(self, path: Path, name: str) -> Iterator[InventoryHost]:
-        form, text = _form_and_text(path)
+    def _hosts_in(self, form: str, text: str, path: Path, name: str) -> Iterator[InventoryHost]:
         file = told(path)
         match form:
             case "csv":
@@ -340,20 +353,25 @@ def _is_inventory(data: object) -> bool:
 
 
 def _form_and_text(path: Path) -> tuple[str, str]:
-    """Return the format of a file (`csv`, `json`, `yaml`, `scontrol` or `ini`) and its text.
+    """Return the format of a file and its text."""
+    text = read_printed(path, kind=KIND_OF_TABLE if path.suffix.lower() == ".csv" else KIND)
+    return _form(path, text), text
 
-    The format is seen from the suffix where that is one of CSV, JSON or YAML, else from the text.
+
+def _form(path: Path, text: str) -> str:
+    """Return the format of a file: `csv`, `json`, `yaml`, `scontrol` or `ini`.
+
+    It is seen from the suffix where that is one of CSV, JSON or YAML, else from the text.
     """
     suffix = path.suffix.lower()
-    text = read_printed(path, kind=KIND_OF_TABLE if suffix == ".csv" else KIND)
     if suffix in _FORMS:
-        return _FORMS[suffix], text
+        return _FORMS[suffix]
     if is_slurm_text(text):
-        return "scontrol", text
+        return "scontrol"
     if suffix == ".ini" or is_ansible_text(text):
-        return "ini", text
+        return "ini"
     begin = text.lstrip("\ufeff \t\r\n")[:1]
-    return ("json" if begin in {"{", "["} else "csv" if "," in text.partition("\n")[0] else "yaml"), text
+    return "json" if begin in {"{", "["} else "csv" if "," in text.partition("\n")[0] else "yaml"
 
 
 class _Source(ABC):

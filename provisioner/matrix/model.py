@@ -462,8 +462,9 @@ class HostPackage(Row, frozen=True, kw_only=True):
     `versions` are those of the component, and `cuda` those of the stack's CUDA, that the row is for; "" for all. For a driver,
     `of` is how the name of the driver package (`DriverPackage.name`) begins, and `modules` are the flavours of kernel modules.
     `repositories` are to be registered, the dnf module stream `stream` to be enabled, and the packages `first` to be installed
-    before `packages`. Of a component that is downloaded, `url` is the address, `file` the name where there is no address for
-    everybody, and `sha256` the hash, "" if none was read. Names and addresses have placeholders, such as `<branch>`.
+    before `packages`, of which `lock` is the pattern that dnf keeps to the driver's branch. Of a component that is downloaded,
+    `url` is the address, `file` the name where there is no address for everybody, and `sha256` the hash, "" if none was read.
+    Names and addresses have placeholders, such as `<branch>`.
     """
 
     component: str
@@ -475,6 +476,7 @@ class HostPackage(Row, frozen=True, kw_only=True):
     repositories: tuple[str, ...] = ()
     stream: str = ""
     first: tuple[str, ...] = ()
+    lock: str = ""
     packages: tuple[str, ...] = ()
     url: str = ""
     file: str = ""

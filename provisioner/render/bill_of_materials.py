@@ -1,13 +1,14 @@
-"""List the parts of a locked environment, each with its package URL, as bills of materials name them.
+"""State the parts of an environment, each with its package URL, as bills of materials name them, and those of a locked one.
 
 Licences are those that the metadata of Python packages declares, as the lock keeps them; of nothing else does a lock state
-any. Distribution packages of a base image are the image's: a scanner of the built image lists them. Source: the purl
-specification (github.com/package-url/purl-spec, types: pypi, oci, generic), 2026-11-23.
+any. Distribution packages of a base image are the image's: only what reads the image lists them (`validate/bill.py`). Source:
+the purl specification (github.com/package-url/purl-spec, types: pypi, oci, generic), 2026-11-23.
 """
 
 from __future__ import annotations
 
 from contextlib import suppress
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 from uuid import NAMESPACE_URL, uuid5
@@ -17,6 +18,8 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from provisioner.components import COMPONENTS, Supplier
 from provisioner.lock.format.file import lock_digest
+from provisioner.render.container import tag
+from provisioner.render.header import origin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +30,9 @@ _PYPI = "https://pypi.org/simple"
 
 
 class Part(Struct, frozen=True, kw_only=True):
-    """A part of an environment: `kind` is `package` (of Python), `image` or `component`; `purl` identifies it.
+    """A part of an environment; `purl` identifies it. `kind` is `package` (of Python), `image`, `component`, or `system`.
+
+    A part of kind `system` is a package of the image's distribution.
 
     `files` are the files of a package, of which an installer takes one, `platforms` those that have the part, and
     `depends_on` the package URLs of the packages that it requires. `digest` is the digest of an image, "" if unknown.
@@ -43,6 +48,44 @@ class Part(Struct, frozen=True, kw_only=True):
     depends_on: tuple[str, ...] = ()
     digest: str = ""
     licenses: tuple[str, ...] = ()
+
+
+class Bill(Struct, frozen=True, kw_only=True):
+    """A bill of materials, which every format spells: the environment, what it was made from, and its parts.
+
+    `origin` is the sentence that says so, `identifier` a URN, and `created` the time that a format demands, in UTC. `phase` is
+    that of CycloneDX: `pre-build` for a lock, `post-build` for an image, whose id or digest is `image`. `unread` names what is
+    in an image and not listed; None if nobody has looked.
+    """
+
+    name: str
+    version: str
+    origin: str
+    identifier: str
+    created: str
+    tool_version: str
+    is_image: bool
+    platforms: tuple[str, ...]
+    parts: tuple[Part, ...]
+    phase: str = "pre-build"
+    image: str = ""
+    unread: tuple[str, ...] | None = None
+
+
+def bill_of(lock: Lock, lock_file_name: str) -> Bill:
+    """Return the bill of materials of a lock, from the lock alone."""
+    found = parts(lock)
+    return Bill(
+        name=lock.name,
+        version=tag(lock),
+        origin=origin(lock, lock_file_name),
+        identifier=uuid5(NAMESPACE_URL, f"dev.provision.lock/{lock_digest(lock)}").urn,
+        created=newest_file(lock),
+        tool_version=lock.tool_version,
+        is_image=any(part.kind == "image" for part in found),
+        platforms=lock.platforms,
+        parts=found,
+    )
 
 
 def parts(lock: Lock) -> tuple[Part, ...]:
@@ -69,9 +112,11 @@ def license_expression(part: Part) -> str:
     return ""
 
 
-def identifier(lock: Lock) -> str:
-    """Return a UUID as a URN: equal locks have the same one."""
-    return uuid5(NAMESPACE_URL, f"dev.provision.lock/{lock_digest(lock)}").urn
+def newest_file(lock: Lock) -> str:
+    """Return when the newest file of a lock was uploaded, as ISO 8601 in UTC: a time that equal locks share."""
+    times = [file.upload_time for package in lock.packages for file in package.files if file.upload_time is not None]
+    newest = max(times, default=datetime.fromtimestamp(0, UTC))
+    return newest.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _both(one: Part, other: Part) -> Part:

@@ -1,4 +1,4 @@
-"""Write the script that sets up Linux hosts: with apt-get on Debian and Ubuntu, with dnf on RHEL and its family.
+"""Write the script that sets up Linux hosts: with apt-get on Debian and Ubuntu, with dnf on RHEL and its family and on Fedora.
 
 Sources of what the script does beyond installing packages: apt-secure(8) and sources.list(5) (keys by path); mokutil(1) and
 dkms(8) (the key that signs modules built here); dnf's documentation of modularity; sysexits.h (78).
@@ -203,6 +203,14 @@ use_dnf() {
         else
             [ ! -e "/etc/dnf/modules.d/${1%%:*}.module" ] || run dnf module reset --assumeyes "${1%%:*}"
             run dnf module enable --assumeyes "$1"
+        fi
+    }
+    # Keep the packages of a pattern to the versions of a branch, where there are no module streams.
+    lock_versions() {
+        if dnf --quiet versionlock list 2>/dev/null | grep -q ":$2\\."; then
+            say "is locked: $1"
+        else
+            run dnf versionlock add "$1"
         fi
     }
 }
@@ -419,6 +427,8 @@ check_{self._index}() (
             yield f"    enable_stream {quoted(step.stream)}"
         if step.first:
             yield f"    install {_words(step.first)}"
+        if step.lock:
+            yield f"    lock_versions {quoted(step.lock)} {branch}"
         yield f"    branch={branch}"
         yield f"    install {_words(step.packages)}"
         yield "    branch=''"

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedStack
     from provisioner.setups import HostSetup
 
-_FAMILIES = ("ubuntu", "debian", "rhel", "rocky", "almalinux", "ol", "macos")
+_FAMILIES = ("ubuntu", "debian", "rhel", "rocky", "almalinux", "ol", "fedora", "macos")
 """The systems whose package managers, or installers, the script knows."""
 
 

@@ -153,6 +153,28 @@ class Files(Measured, frozen=True, kw_only=True):
     libraries: Libraries | None = None
 
 
+class SystemPackage(Measured, frozen=True, kw_only=True):
+    """A package of a distribution; `source` and `source_version` are those of its source package, "" if they are its own."""
+
+    name: str
+    version: str
+    architecture: str
+    source: str
+    source_version: str
+
+
+class System(Measured, frozen=True, kw_only=True):
+    """The distribution of an image, by ID and VERSION_ID of os-release(5), and its packages; None if dpkg has none there.
+
+    `unread` are the package managers whose databases are there, too, and are not read.
+    """
+
+    identifier: str = field(name="id")
+    version: str
+    packages: tuple[SystemPackage, ...] | None
+    unread: tuple[str, ...]
+
+
 class Framework(Measured, frozen=True, kw_only=True):
     """The result of the check of one framework: the version and the facts that it states, and its computations.
 
@@ -185,6 +207,7 @@ class Measurement(Measured, frozen=True, kw_only=True):
     distributions: dict[str, str] | None
     torch: Torch | None
     files: Files | None = None
+    system: System | None = None
     frameworks: dict[str, Framework] = field(default_factory=dict)
     kernel: str = ""
     cpu_matmul: bool | None = None

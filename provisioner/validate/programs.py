@@ -59,7 +59,7 @@ _ANY = "imported"
 class Program(Struct, frozen=True, kw_only=True):
     """A check, as the smoke script starts it in a process of its own.
 
-    `name` is that of the distribution, or `files` or `health`; `parts` are the names of the sources that it consists of.
+    `name` is that of the distribution, or `files`, `health` or `system`; `parts` are the names of its sources.
     """
 
     name: str
@@ -78,10 +78,12 @@ class Programs(Struct, frozen=True, kw_only=True):
         return json.dumps(to_builtins(self), sort_keys=True)
 
 
-def programs_for(lock: Lock, level: int, *, has_entry_point: bool, load_seconds: float = 0.0) -> Programs:
+def programs_for(
+    lock: Lock, level: int, *, has_entry_point: bool, load_seconds: float = 0.0, lists_system: bool = False
+) -> Programs:
     """Return the checks of a lock of one platform up to a level; those of an image include its entry point.
 
-    `load_seconds` is how long the check of health loads each GPU.
+    `load_seconds` is how long the check of health loads each GPU. With `lists_system` the distribution's packages are listed.
     """
     pinned = (
         {GUARD: hashlib.sha256(helper_text("guard.py").encode()).hexdigest()}
@@ -89,6 +91,8 @@ def programs_for(lock: Lock, level: int, *, has_entry_point: bool, load_seconds:
         else {}
     )
     chosen = [Program(name="files", kind="files", parts=("files",), arguments=(json.dumps(pinned),))]
+    if lists_system:
+        chosen.append(Program(name="system", kind="system", parts=("system",)))
     plugins = {}
     for name in checked_packages(lock) if level >= 3 else ():
         if source := _plugin(name):

@@ -33,6 +33,7 @@ from provisioner.evidence.report import (
 from provisioner.lock.format.file import lock_digest
 from provisioner.render.entry_guard import entrypoint, has_guard, refusal
 from provisioner.render.stages import ENVIRONMENT
+from provisioner.validate.bill import bill_of_image
 from provisioner.validate.builder import EMULATION, NO_EMULATOR
 from provisioner.validate.compare import compare
 from provisioner.validate.engine import BuildFailedError, Built, EngineError, HostRefusedError, NoDeviceError, RunRequest
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.lock.format.model import Lock
+    from provisioner.render.bill_of_materials import Bill
     from provisioner.validate.compare_health import Figures
     from provisioner.validate.engine import Engine, Finished, Log
     from provisioner.validate.image import Source
@@ -62,7 +64,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
     `level` is None for the highest level that has something to do for the lock, except health, which is the machine's. `image`
     is the image to measure, "" for one to build. Level 5 loads each GPU for `load_seconds`, and compares what it reaches with
-    `figures`, by PCI device id.
+    `figures`, by PCI device id. `lists_parts` if the packages of the distribution are read for a bill of materials, too.
     """
 
     level: int | None = None
@@ -73,7 +75,15 @@ class Options(Struct, frozen=True, kw_only=True):
     keep_image: bool = False
     timeout: float = 900.0
     load_seconds: float = 20.0
+    lists_parts: bool = False
     figures: Mapping[str, Figures] = field(default_factory=dict)
+
+
+class Validation(Struct, frozen=True, kw_only=True):
+    """The report of a validation, and the bill of materials of the image; None unless it was asked for and measured."""
+
+    report: Report
+    bill: Bill | None = None
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
@@ -88,7 +98,12 @@ class Outcome(Struct, frozen=True, kw_only=True):
 
 
 def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Options, log: Log) -> Report:
-    """Validate one lock and return the report; nothing is written.
+    """Validate one lock and return the report alone; as `measure_lock`."""
+    return measure_lock(lock, lock_path, engine=engine, options=options, log=log).report
+
+
+def measure_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Options, log: Log) -> Validation:
+    """Validate one lock and return the report, and the bill of materials if it is asked for; nothing is written.
 
     An image that does not build gives the verdict `no`, and a note whose first line is the reason. Raises `EngineError` when
     the engine has another platform or is out of reach, when the build lacks network, a login, certificates or disk space, or
@@ -118,7 +133,8 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
             if built.tag and not options.keep_image:
                 engine.remove(built.tag)
     fields = masked((*fields, *outcome.fields))
-    return Report(
+    image = outcome.image or built.image
+    report = Report(
         name=lock.name,
         lock_file=lock_path.name,
         lock_digest=lock_digest(lock),
@@ -127,7 +143,7 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
         matrix_digest=lock.matrix_digest,
         platform=platform,
         engine=EngineReport(name=engine.name, version=engine.version, builder=built.method, node_class=engine.node_class),
-        image=outcome.image or built.image,
+        image=image,
         image_digests=built.digests,
         dockerfile="" if source is None else f"sha256:{hashlib.sha256(source.recipe.text.encode()).hexdigest()}",
         host=_host(outcome.measurement),
@@ -139,6 +155,10 @@ def validate_lock(lock: Lock, lock_path: Path, *, engine: Engine, options: Optio
         time=began.strftime("%Y-%m-%dT%H:%M:%SZ"),
         timing=_timing(build_seconds, time.monotonic() - started, outcome.measurement),
     )
+    if outcome.measurement is None or not options.lists_parts:
+        return Validation(report=report)
+    named = {"lock_file_name": lock_path.name, "image": image}
+    return Validation(report=report, bill=bill_of_image(narrowed, outcome.measurement, **named))
 
 
 _BUILDS = FieldReport(name="build", locked="builds", measured="built", verdict="yes")
@@ -211,7 +231,13 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
     If the engine has no GPUs for the container, they run without any.
     """
     level = options.level or FILES
-    programs = programs_for(lock, level, has_entry_point=engine.has_entry_points, load_seconds=options.load_seconds)
+    programs = programs_for(
+        lock,
+        level,
+        has_entry_point=engine.has_entry_points,
+        load_seconds=options.load_seconds,
+        lists_system=options.lists_parts,
+    )
     command = (*_entry(lock, engine), "python", "-c", script(), str(level), str(programs))
     request = RunRequest(
         image=image,

@@ -116,6 +116,79 @@ def test_the_family_of_rhel_takes_a_module_stream(project: Project, gpus: str, s
     assert (driver.stream, driver.packages) == (stream, ("nvidia-driver-cuda", modules))
 
 
+RELEASE_10 = 'os: {id: rocky, version: "10.1"}, kernel: 6.12.0-55.9.1.el10_0.x86_64'
+FEDORA = 'os: {id: fedora, version: "44"}, kernel: 6.19.10-300.fc44.x86_64'
+
+
+@pytest.mark.parametrize(
+    ("host", "first", "repositories"),
+    [
+        (RELEASE_10, ("python3-dnf-plugin-versionlock",), ["epel", "cuda"]),
+        (FEDORA, (), ["cuda"]),
+    ],
+)
+def test_where_no_streams_are_a_lock_keeps_the_branch(
+    project: Project, host: str, first: tuple[str, ...], repositories: list[str]
+) -> None:
+    found = setup(project, f"{host}, {H100}", 'pytorch: ">=2.9", python: "3.12", driver: "615.*"')
+    driver = found.step("driver")
+    assert driver is not None
+    assert (driver.stream, driver.first, driver.lock) == ("", first, "*nvidia*615*")
+    assert driver.packages == ("nvidia-driver-cuda", "kmod-nvidia-open-dkms")
+    assert [one.name for one in found.repositories] == repositories
+    assert "lock_versions '*nvidia*615*' 615\n" in (project.folder / "host.sh").read_text()
+
+
+@pytest.mark.parametrize(
+    ("host", "driver", "expected"),
+    [
+        (f'os: {{id: rocky, version: "9.4"}}, kernel: 5.14.0-427.13.1.el9_4.x86_64, {V100}', "535.*", "nvidia-driver:535-dkms"),
+        (f'os: {{id: rhel, version: "8.10"}}, kernel: 4.18.0-553.el8_10.x86_64, {V100}', "550.*", "nvidia-driver:550-dkms"),
+        (f'os: {{id: rocky, version: "9.4"}}, kernel: 5.14.0-427.13.1.el9_4.x86_64, {H100}', "570.*", "nvidia-driver:570-open"),
+    ],
+)
+def test_earlier_branches_of_the_family_of_rhel_have_streams_too(
+    project: Project, host: str, driver: str, expected: str
+) -> None:
+    found = setup(project, host, f'pytorch: "2.5.*", python: "3.12", driver: "{driver}"').step("driver")
+    assert found is not None
+    assert found.stream == expected
+
+
+def test_debian_13_has_a_driver_of_its_own(project: Project) -> None:
+    host = f'os: {{id: debian, version: "13"}}, kernel: 6.12.48+deb13-amd64, {V100}'
+    found = setup(project, host, 'pytorch: "2.5.*", python: "3.12", driver: "550.*"')
+    assert packages(found)["driver"] == ("nvidia-kernel-dkms", "nvidia-smi", "libcuda1")
+    assert [one.line for one in found.repositories] == [
+        "http://deb.debian.org/debian trixie contrib non-free-firmware non-free"
+    ]
+
+
+def test_ubuntu_builds_470_for_a_kernel_without_signed_modules_of_it(project: Project) -> None:
+    gpus = 'gpus: [{name: Tesla K80, compute_capability: "3.7"}]'
+    host = f'os: {{id: ubuntu, version: "22.04"}}, kernel: 5.15.0-91-own, {gpus}'
+    found = setup(project, host, 'pytorch: "==1.12.1+cu113", python: "3.9", driver: "470.*"')
+    assert packages(found)["driver"] == ("nvidia-headless-470", "nvidia-utils-470")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        f"{RELEASE_10}, {V100}",  # proprietary modules
+        f'os: {{id: ol, version: "10.0"}}, kernel: 6.12.0-55.9.1.el10_0.x86_64, {H100}',
+        f'os: {{id: fedora, version: "43"}}, kernel: 6.19.10-300.fc43.x86_64, {H100}',
+        f'os: {{id: sles, version: "15.7"}}, kernel: 6.4.0-150700.53.3-default, {H100}',
+        f'os: {{id: opensuse-leap, version: "15.6"}}, kernel: 6.4.0-150600.23.60-default, {H100}',
+    ],
+)
+def test_a_system_whose_packages_no_source_names_is_refused(project: Project, host: str) -> None:
+    write(project, host, 'pytorch: ">=2.7", python: "3.12", driver: "580.*"')
+    outcome = project.run("solve", "--stack-only")
+    assert outcome.code == 2, outcome.err
+    assert "the matrix does not say how driver 580." in outcome.err
+    assert not (project.folder / "host.sh").exists()
+
+
 def test_amd_needs_its_driver_from_the_repository_of_that_release(project: Project) -> None:
     gpus = "gpus: [{name: AMD Instinct MI300X, gfx: gfx942}]"
     found = setup(project, f"{UBUNTU}, {gpus}", 'pytorch: ">=2.6", python: "3.12", amdgpu: "30.20.1"')

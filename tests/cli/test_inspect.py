@@ -11,6 +11,7 @@ import pytest
 
 from provisioner.document import parse_document
 from provisioner.host.inventory import read_inventory
+from provisioner.host.model import OperatingSystem
 from provisioner.host.profile import host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.workflow.inputs import catalogue_of
@@ -25,7 +26,9 @@ GATHERED = Path(__file__).parents[1] / "fixtures/must-gather/gpu-operator"
 def test_a_saved_machine_is_printed_as_yaml(capsys: pytest.CaptureFixture[str]) -> None:
     assert leave("inspect", "--root", str(HOSTS / "debian-12-no-gpu")) == 0
     printed = capsys.readouterr()
-    assert printed.out == (HOSTS / "debian-12-no-gpu.yaml").read_text()
+    assert printed.out == (HOSTS / "debian-12-no-gpu.yaml").read_text() + (
+        "# What `provision doctor` judges beside the profile:\n# dkms: unknown\n# cdi: unknown\n# engines: unknown\n"
+    )
     assert printed.err == ""
 
 
@@ -151,9 +154,78 @@ def test_a_report_is_read_from_stdin(capsys: pytest.CaptureFixture[str], monkeyp
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
     assert leave("inspect", "--from", "-", "--format", "json") == 0
     assert json.loads(capsys.readouterr().out)["gpus"][0]["count"] == 2
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kernel: 6.8\n")))
+
+
+SLURM = Path(__file__).parents[1] / "fixtures/slurm/nodes.txt"
+
+
+@pytest.mark.parametrize("file", [NODES, SLURM, HOSTS / "debian-12-no-gpu.yaml"], ids=["kubernetes", "slurm", "profile"])
+def test_stdin_holds_whatever_a_file_may_hold(
+    file: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert leave("inspect", "--from", str(file), "--format", "json") == 0
+    expected = json.loads(capsys.readouterr().out)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
+    assert leave("inspect", "--from", "-", "--format", "json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["host"] for one in found] == [one["host"] for one in expected]
+
+
+def test_stdin_that_is_nothing_known_is_told_as_a_file_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"kernal: 6.8\n")))
     assert leave("inspect", "--from", "-") == 2
-    assert capsys.readouterr().err.startswith("error: stdin is no report of nvidia-smi  [bad-usage]\n")
+    assert "stdin:1:1: kernal: unknown key `kernal`; did you mean `kernel`?" in capsys.readouterr().err
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    """The tree of a machine with a driver that DKMS has built, a CDI specification, and Podman."""
+    files = {
+        "etc/os-release": "ID=ubuntu\nVERSION_ID=24.04\n",
+        "etc/cdi/nvidia.yaml": 'kind: nvidia.com/gpu\nmounts: [{hostPath: "/usr/lib/libcuda.so.580.95.05"}]\n',
+        "run/cdi/README": "",
+        "usr/bin/podman": "",
+        "var/lib/dkms/nvidia/580.95.05/6.8.0-60-generic/x86_64/module/nvidia.ko.zst": "",
+        "var/lib/dkms/nvidia/595.1\nkernel: 1.0/source/dkms.conf": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.mark.parametrize("option", ["--root", "--from"])
+def test_what_no_rule_reads_stands_in_comments(option: str, saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", option, str(saved)) == 0
+    printed = capsys.readouterr().out
+    assert printed.endswith(
+        "# What `provision doctor` judges beside the profile:\n"
+        "# dkms: nvidia 580.95.05, built for 6.8.0-60-generic; nvidia 595.1?kernel: 1.0, built for no kernel\n"
+        "# cdi: /etc/cdi/nvidia.yaml for driver 580.95.05\n"
+        "# engines: podman\n"
+    )
+    read = host_from_document(parse_document(printed, file="host.yaml", kind="host profile"))
+    assert (read.os, read.kernel) == (OperatingSystem(id="ubuntu", version="24.04"), None)
+
+
+def test_json_has_it_beside_the_host_on_request(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--root", str(saved), "--format", "json", "--condition") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["host"]["os"] == {"id": "ubuntu", "version": "24.04"}
+    assert found["condition"]["dkms"][0] == {"name": "nvidia", "version": "580.95.05", "kernels": ["6.8.0-60-generic"]}
+    assert found["condition"]["cdi"] == [{"file": "/etc/cdi/nvidia.yaml", "driver": "580.95.05"}]
+    assert found["condition"]["engines"] == ["podman"]
+
+
+def test_of_nodes_the_condition_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert leave("inspect", "--nodes", str(NODES), "--node", "rack1-v100", "--format", "json", "--condition") == 0
+    (found,) = json.loads(capsys.readouterr().out)
+    assert (found["name"], found["condition"]) == ("rack1-v100", {"dkms": None, "cdi": None, "engines": None})
+    assert leave("inspect", "--condition") == 2
+    assert capsys.readouterr().err.startswith("error: --condition is for JSON")
 
 
 @pytest.mark.parametrize("command", [("inspect", "--from", "-"), ("fleet", "examples/fleet/provision.yaml", "--hosts", "-")])
@@ -201,7 +273,7 @@ def test_all_nodes_of_a_must_gather_are_json(capsys: pytest.CaptureFixture[str])
 
 def test_a_saved_tree_and_nodes_are_captured_too(capsys: pytest.CaptureFixture[str]) -> None:
     assert leave("inspect", "--from", str(HOSTS / "debian-12-no-gpu")) == 0
-    assert capsys.readouterr().out == (HOSTS / "debian-12-no-gpu.yaml").read_text()
+    assert capsys.readouterr().out.startswith((HOSTS / "debian-12-no-gpu.yaml").read_text() + "# What")
     assert leave("inspect", "--from", str(NODES), "--node", "rack1-v100") == 0
     assert "driver: {version: 470.256.02}" in capsys.readouterr().out
 

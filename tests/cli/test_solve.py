@@ -105,6 +105,26 @@ def test_the_stack_alone_needs_no_index(project: Project) -> None:
     assert project.files() == before
 
 
+@pytest.mark.parametrize(
+    ("outputs", "which"),
+    [
+        ((), " of output dockerfile"),
+        (("outputs: []", "runs: container"), ""),
+        (("outputs: [host-script, compose, {format: sbom, path: bom.json}]",), " of output compose, sbom"),
+    ],
+)
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_the_stack_alone_says_that_it_writes_nothing_and_why(
+    outputs: tuple[str, ...], which: str, options: tuple[str, ...], project: Project
+) -> None:
+    project.spec("[alpha]", *outputs)
+    before = project.files()
+    outcome = project.run("solve", "--stack-only", *options)
+    assert outcome.code == 0
+    assert outcome.err.endswith(f"wrote nothing: the lock{which} has packages, and --stack-only leaves them out\n")
+    assert project.files() == before
+
+
 def test_offline_uses_what_is_cached_and_gives_the_same_bytes(project: Project) -> None:
     assert project.run("solve").code == 0
     online = project.files()

@@ -214,3 +214,28 @@ def test_a_lock_that_does_not_exist_is_exit_code_2(tmp_path: Path, python: Path,
     missing = tmp_path / "pylock.gone.toml"
     assert leave("validate", str(missing), "--engine", "local", "--python", str(python)) == 2
     assert f"`{missing}` does not exist" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--engine", "local"), "a bill of materials lists what an image holds, and this environment is none"),
+        (("--level", "1"), "level 1 does not look into the image"),
+        (("--format", "json"), "--sbom and --format json cannot share stdout"),
+        (("--sbom-spdx", "-"), "--sbom and --sbom-spdx cannot share stdout"),
+    ],
+)
+def test_a_bill_of_materials_is_that_of_one_image_that_is_looked_into(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, python)
+    assert leave("validate", str(path), "--sbom", "-", *arguments) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_bill_of_materials_of_two_locks_is_no_file(
+    tmp_path: Path, python: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, python)
+    assert leave("validate", str(path), str(path), "--sbom", "image.json") == 2
+    assert "--sbom is the file of one report" in capsys.readouterr().err

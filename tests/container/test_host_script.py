@@ -13,7 +13,7 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.render import render
-from tests.host_setups import LOCKS, ON_HOST, ROCKY
+from tests.host_setups import LOCKS, ON_HOST, ROCKY, ROCKY_10
 from tests.lock_examples import with_setups
 
 if TYPE_CHECKING:
@@ -79,10 +79,12 @@ case $* in *VERSION*) echo 580.95.05 ;; esac
 """
 DNF = """\
 #!/bin/sh
+case $* in *'versionlock list') cat /locked 2>/dev/null; exit ;; esac
 echo "$@" >>/commands
 case $1-$2 in
 install-*) shift 2; printf '%s\\n' "$@" >>/installed ;;
 module-enable) printf '[nvidia-driver]\\nstream=580-dkms\\nstate=enabled\\n' >/etc/dnf/modules.d/nvidia-driver.module ;;
+versionlock-add) echo 'nvidia-driver-cuda-3:580.95.05-1.el10.*' >/locked ;;
 esac
 """
 
@@ -272,4 +274,28 @@ def test_a_host_of_the_family_of_rhel_is_set_up_once(host: Host) -> None:
     host.write("/usr/local/bin/nvidia-smi", '#!/bin/sh\ncase $* in *cap*) echo "7.5, 580.95.05" ;; *) echo 580.95.05 ;; esac\n')
     third = host.set_up(lock)
     assert (third.returncode, commands(third.stdout)) == (0, []), third.stdout + third.stderr
+    assert host.run("cat", "/commands").stdout == done
+
+
+def test_release_10_has_no_streams_and_its_packages_are_locked_to_a_branch(host: Host) -> None:
+    host.write("/etc/os-release", 'ID="rocky"\nVERSION_ID="10.1"\n')
+    host.write("/usr/local/bin/uname", UNAME)
+    host.write("/usr/local/bin/curl", '#!/bin/sh\nfor last in "$@"; do :; done\necho repo >"$6"\n')
+    host.write("/usr/local/bin/rpm", RPM)
+    host.write("/usr/local/bin/dnf", DNF)
+    host.run("mkdir", "-p", "/etc/yum.repos.d")
+    lock = with_setups(ON_HOST, ROCKY_10)
+    first = host.set_up(lock)
+    assert first.returncode == 3, first.stdout + first.stderr
+    done = host.run("cat", "/commands").stdout
+    assert done.splitlines() == [
+        "install --assumeyes kernel-devel-matched kernel-headers",
+        "install --assumeyes epel-release",
+        "install --assumeyes python3-dnf-plugin-versionlock",
+        "versionlock add *nvidia*580*",
+        "install --assumeyes nvidia-driver-cuda kmod-nvidia-open-dkms",
+    ]
+    second = host.set_up(lock)
+    assert (second.returncode, commands(second.stdout)) == (3, [])
+    assert "is locked: *nvidia*580*" in second.stdout
     assert host.run("cat", "/commands").stdout == done

@@ -108,7 +108,17 @@ def _setups(old: LockedStack, new: LockedStack) -> Iterator[Change]:
 def _parts(setup: HostSetup) -> Iterator[tuple[str, str]]:
     yield setup.os, setup.driver_module or "set up"
     for step in setup.steps:
-        words = (step.version, step.stream, *step.first, *step.packages, step.url, step.file, step.sha256, step.kernel)
+        words = (
+            step.version,
+            step.stream,
+            *step.first,
+            step.lock,
+            *step.packages,
+            step.url,
+            step.file,
+            step.sha256,
+            step.kernel,
+        )
         yield f"{setup.os}.{step.component}", " ".join(filter(None, words))
     for one in setup.repositories:
         yield f"{setup.os}.{one.name}", " ".join(filter(None, (one.url, one.line, one.key, one.package, one.sha256, one.pin)))

@@ -160,6 +160,7 @@ class _Chooser:
             repositories=row.repositories,
             stream=wanted.filled(row.stream),
             first=tuple(map(wanted.filled, row.first)),
+            lock=wanted.filled(row.lock),
             packages=tuple(map(wanted.filled, row.packages)),
             kind=package.kind if package is not None else "",
             kernel=self._kernels(package) if package is not None else "",

@@ -6,7 +6,7 @@ comparison with the lock is made outside. An error in a probe becomes an entry u
 Usage: python -c SMOKE LEVEL PROGRAMS     (level 2: files, 3 + imports and compute on the CPU, 4 + devices, 5 + health)
 
 PROGRAMS (JSON) has `programs`, further checks that run in processes of their own, so that a crash ends none but itself: `name`,
-`kind` ("files", "framework" or "health"), `arguments`, and `parts`, whose texts are in `sources`. Each prints one line of JSON.
+`kind` ("files", "framework", "health" or "system"), `arguments`, and `parts`, whose texts are in `sources`. Each prints one line of JSON.
 """
 
 import ctypes
@@ -20,7 +20,16 @@ import sys
 import tempfile
 import time
 
-FOUND = {"schema": 2, "errors": {}, "timing": {}, "devices": [], "frameworks": {}, "files": None, "health": None}
+FOUND = {
+    "schema": 2,
+    "errors": {},
+    "timing": {},
+    "devices": [],
+    "frameworks": {},
+    "files": None,
+    "health": None,
+    "system": None,
+}
 
 
 def guarded(name, probe, *arguments):
@@ -390,7 +399,7 @@ def main(level, programs=(), sources=None):
     FOUND["torch"] = torch = None
     for program in programs:
         found = guarded(program["name"], run_program, program, sources)
-        if program["kind"] in ("files", "health"):
+        if program["kind"] in ("files", "health", "system"):
             FOUND[program["kind"]] = found
         elif found is not None:
             FOUND["frameworks"][program["name"]] = found

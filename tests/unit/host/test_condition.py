@@ -83,6 +83,17 @@ def test_container_engines_are_found_by_their_programs(tmp_path: Path) -> None:
     assert condition(tmp_path).engines == ("docker", "podman")
 
 
+def test_a_folder_that_was_seen_without_any_is_none_and_one_that_a_tree_leaves_out_is_unknown(tmp_path: Path) -> None:
+    write(tmp_path, "var/lib/dpkg/status")
+    write(tmp_path, "usr/bin/env")
+    found = condition(tmp_path)
+    assert (found.dkms, found.cdi, found.engines) == (None, None, None)
+    for folder in ("var/lib/dkms", "etc/cdi", "run/cdi", "usr/local/bin", "usr/sbin"):
+        (tmp_path / folder).mkdir(parents=True)
+    found = condition(tmp_path)
+    assert (found.dkms, found.cdi, found.engines) == ((), (), ())
+
+
 def test_the_library_of_windows_is_asked_for_in_wsl_2_alone(tmp_path: Path) -> None:
     assert condition(tmp_path).wsl_library is None
     in_wsl = Host(platform="linux/amd64", virtualization="wsl2")

@@ -29,6 +29,7 @@ SOURCES = (
     "files",
     "framework",
     "health",
+    "system",
     "frameworks/imported",
     *(f"frameworks/{name}" for name in sorted(set(DISTRIBUTIONS.values()))),
 )

@@ -124,6 +124,14 @@ use_dnf() {
             run dnf module enable --assumeyes "$1"
         fi
     }
+    # Keep the packages of a pattern to the versions of a branch, where there are no module streams.
+    lock_versions() {
+        if dnf --quiet versionlock list 2>/dev/null | grep -q ":$2\."; then
+            say "is locked: $1"
+        else
+            run dnf versionlock add "$1"
+        fi
+    }
 }
 
 # Succeed if the stack runs with the driver and the GPUs of this host, else say why it does not.
