@@ -341,10 +341,11 @@ class Decided(Struct):
     """The numbers of the verdicts that are decided, by what they depend on (see `provisioner.browse.shapes`).
 
     `without_driver` has the refusals of builds that no driver can change, and None for other builds; `drivers` has those of
-    drivers that no build can change.
+    drivers that no build can change. `instances` are the first ones of each platform, with whose candidates others share theirs.
     """
 
     numbers: Numbers = field(default_factory=Numbers)
+    instances: dict[PlatformName, ProblemInstance] = field(default_factory=dict)
     without_driver: dict[tuple[object, ...], int | None] = field(default_factory=dict)
     drivers: dict[tuple[object, ...], int | None] = field(default_factory=dict)
     cells: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -361,8 +362,11 @@ class _Column:
         self._device = device
         self._platform = platform
         self._decided = decided
-        self._problem = join(matrix, request_for(matrix, device, platform))
-        self._instance = ProblemInstance(self._problem)
+        problem = join(matrix, request_for(matrix, device, platform))
+        like = decided.instances.get(platform)
+        self._problem = problem.sharing(like.problem) if like is not None else problem
+        self._instance = ProblemInstance(self._problem, like=like)
+        decided.instances.setdefault(platform, self._instance)
         self._search = CompleteSearch(self._instance)
         driver = Key("driver", LABEL)
         drivers = {one.version: one for one in self._problem.domains.get(driver, ())}
@@ -414,12 +418,13 @@ class _Column:
         if refused is not None:
             return (refused,) * len(self._drivers)
         seen = self._shapes.effects_on(reach.on_drivers)
+        number = self._decided.numbers.number(base)
         cells = []
         for driver, effect in zip(self._drivers, effects, strict=True):
             own = self._shapes.reach(driver)
             alone = self._alone(driver, own)
             is_apart = not own.keys & reach.keys
-            key = (*base, effect & seen, 0 if is_apart else own.shapes)
+            key = number, effect & seen, 0 if is_apart else own.shapes
             cells.append(alone if alone is not None else self._cell(key, framework, build, driver))
         return tuple(cells)
 

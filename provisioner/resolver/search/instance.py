@@ -96,7 +96,8 @@ class ProblemInstance:
 
     `finder` finds the distributions; without it the instance is a system stack, which has no distributions and needs no package
     index. For each of the `pairs` (a component and a distribution that bundles it), the chosen version of the component must be
-    the one that the chosen distribution bundles.
+    the one that the chosen distribution bundles. What tests allow is shared with the instance `like` for components whose
+    candidates are the very same in both problems (`Problem.sharing`).
     """
 
     def __init__(
@@ -106,6 +107,7 @@ class ProblemInstance:
         budget: ReadBudget | None = None,
         *,
         pairs: frozenset[Pair] = frozenset(),
+        like: ProblemInstance | None = None,
     ) -> None:
         self.problem = problem
         self.finder = finder
@@ -118,7 +120,8 @@ class ProblemInstance:
         """The constraints and hashes, which rule candidates out before any search chooses them."""
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
         self._allowed: dict[Requirement, frozenset[Candidate]] = {}
-        self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
+        self._allowed_by_test: dict[Key, dict[Test, frozenset[Candidate]]] = {}
+        self._like = like
         self._admits_prereleases: dict[Requirement, bool] = {}
         self._by_spelling: dict[Key, dict[str, list[Candidate]]] = {}
         self._by_version: dict[Key, dict[Version | str, list[Candidate]]] = {}
@@ -265,16 +268,25 @@ class ProblemInstance:
         """
         found = self._allowed.get(requirement)
         if found is None:
-            question = (requirement.key, requirement.test)
-            found = self._allowed_by_test.get(question)
+            by_test = self._allowed_by_test.get(requirement.key)
+            if by_test is None:
+                by_test = self._allowed_by_test[requirement.key] = self._by_test(requirement.key)
+            found = by_test.get(requirement.test)
             if found is None:
                 text = arbitrary_version(requirement)
                 candidates = self._spelled(requirement.key, text) if text else self.candidates(requirement.key)
                 if isinstance(requirement.test, SameAs):
                     candidates = self._same(requirement.key).get(comparable(requirement.test.label), ())
-                found = self._allowed_by_test[question] = frozenset(self.among(requirement, candidates))
+                found = by_test[requirement.test] = frozenset(self.among(requirement, candidates))
             self._allowed[requirement] = found
         return found
+
+    def _by_test(self, key: Key) -> dict[Test, frozenset[Candidate]]:
+        """Return the candidates of a key that tests allow: those of the instance `like` if its candidates are the very same."""
+        like = self._like
+        if like is None or key.is_package or self._pairs or like._pairs or self.candidates(key) is not like.candidates(key):
+            return {}
+        return like._allowed_by_test.setdefault(key, {})
 
     def _same(self, key: Key) -> Mapping[Version | str, list[Candidate]]:
         """Return the candidates of a key by what their labels are compared by; each of many drivers asks for one of them."""
