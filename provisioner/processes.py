@@ -30,8 +30,8 @@ def forked(
 
     The processes begin when that function is called, so that the caller can work beside them. Without workers the results are
     computed here, each when it is asked for. Results are pickled. The function raises what `function` raises, and
-    `UnavailableError` when a process is killed: a `multiprocessing.Pool` would wait for its result for ever. `doing` is what the
-    processes do, for that error: `checked locks`; `advice` is what to try then.
+    `UnavailableError` when a process is killed: a `multiprocessing.Pool` would wait for its result for ever. `doing` is what
+    the processes do, for that error: `checked locks`; `advice` is what to try then.
     """
     if workers < 1:
         yield lambda items: map(function, items)

@@ -8,6 +8,7 @@ runs with several CUDA releases is native as soon as the driver runs one of thes
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, field
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.platforms import PlatformName
     from provisioner.resolver.problem import Problem
+    from provisioner.resolver.search.instance import AllowedOf
     from provisioner.spec.model import Allowance
 
 Value = TypeVar("Value", bound="Hashable")
@@ -221,7 +223,13 @@ def make_grid(
     `told` is called with the number of kinds of GPUs that are decided, and with the number of all of them.
     """
     grid = empty_grid(matrix)
-    return joined(grid, [decide(matrix, grid, vendor, platforms, told=told) for vendor in VENDORS])
+    done, of = count(1), len(platforms) * len(grid.devices)
+
+    def tell() -> None:
+        if told is not None:
+            told(next(done), of)
+
+    return joined(grid, [decide(matrix, grid, vendor, platforms, told=tell) for vendor in VENDORS])
 
 
 def decide(
@@ -230,27 +238,23 @@ def decide(
     vendor: AcceleratorName,
     platforms: Sequence[PlatformName] = LINUX_PLATFORMS,
     *,
-    told: Callable[[int, int], None] | None = None,
+    told: Callable[[], None] | None = None,
 ) -> Verdicts:
-    """Return the verdicts of all builds of a grid on the GPUs of one vendor.
+    """Return the verdicts of all builds of a grid on the GPUs of one vendor, which depend on no other vendor's.
 
-    The verdicts of one vendor do not depend on those of another, which have no key of `Decided` in common with them. `told` is
-    called with the number of kinds of GPUs of all vendors that come before one and are decided with it, and with that of all.
+    `told` is called for every kind of GPU that is decided, on every platform.
     """
     own = Verdicts()
     decided = Decided()
-    total = len(platforms) * len(grid.devices)
-    for index, platform in enumerate(platforms):
+    for platform in platforms:
         known: dict[tuple[str, tuple[bool, ...]], list[int]] = {}
-        for number, device in enumerate(grid.devices, start=index * len(grid.devices)):
-            if device.accelerator != vendor:
-                continue
+        for device in (one for one in grid.devices if one.accelerator == vendor):
             equal = (device.target, _market(matrix, device))
             if equal not in known:
                 known[equal] = _Column(matrix, grid, own, device, platform=platform, decided=decided).row_indexes()
             own.table.setdefault(platform, []).append(known[equal])
             if told is not None:
-                told(number + 1, total)
+                told()
     return own
 
 
@@ -341,11 +345,13 @@ class Decided(Struct):
     """The numbers of the verdicts that are decided, by what they depend on (see `provisioner.browse.shapes`).
 
     `without_driver` has the refusals of builds that no driver can change, and None for other builds; `drivers` has those of
-    drivers that no build can change. `instances` are the first ones of each platform, with whose candidates others share theirs.
+    drivers that no build can change. `problems` has the first one of each platform, whose candidates the others share,
+    and `allowed` what tests allow of these.
     """
 
     numbers: Numbers = field(default_factory=Numbers)
-    instances: dict[PlatformName, ProblemInstance] = field(default_factory=dict)
+    problems: dict[PlatformName, Problem] = field(default_factory=dict)
+    allowed: AllowedOf = field(default_factory=dict)
     without_driver: dict[tuple[object, ...], int | None] = field(default_factory=dict)
     drivers: dict[tuple[object, ...], int | None] = field(default_factory=dict)
     cells: dict[tuple[object, ...], int] = field(default_factory=dict)
@@ -363,10 +369,8 @@ class _Column:
         self._platform = platform
         self._decided = decided
         problem = join(matrix, request_for(matrix, device, platform))
-        like = decided.instances.get(platform)
-        self._problem = problem.sharing(like.problem) if like is not None else problem
-        self._instance = ProblemInstance(self._problem, like=like)
-        decided.instances.setdefault(platform, self._instance)
+        self._problem = problem.sharing(decided.problems.setdefault(platform, problem))
+        self._instance = ProblemInstance(self._problem, allowed=decided.allowed)
         self._search = CompleteSearch(self._instance)
         driver = Key("driver", LABEL)
         drivers = {one.version: one for one in self._problem.domains.get(driver, ())}
@@ -439,7 +443,7 @@ class _Column:
         return known[key]
 
     def _refusal(self, candidate: Candidate, *, without: Collection[Group]) -> int | None:
-        """Return the number of the refusal of a candidate by the groups that are not in `without`; None if they do not refuse it."""
+        """Return the number of a candidate's refusal by the groups that are not in `without`; None if these allow it."""
         if self._search.find(given=[candidate], present=[candidate.key], without=without) is not None:
             return None
         core = self._search.refutation(given=[candidate], present=[candidate.key], without=without) or ()

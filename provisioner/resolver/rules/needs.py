@@ -128,6 +128,7 @@ class Needs:
         self._request = request
         self._keys = keys
         self._rules = _rules(matrix)
+        self._reached: dict[tuple[Key, str], tuple[Key, ...]] = {}
         self._hosts = {target.label: target for target in request.hosts or (NO_HOST,)}
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
         self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
@@ -426,6 +427,12 @@ class Needs:
         host. For a shared subject they are the keys of every host; if the component has slots, only the key of the subject's
         framework.
         """
+        found = self._reached.get((subject, component))
+        if found is None:
+            found = self._reached[subject, component] = self._keys_for(subject, component)
+        return found
+
+    def _keys_for(self, subject: Key, component: str) -> tuple[Key, ...]:
         keys = self._keys.get(component, ())
         if subject.scope:
             is_image = self._is_virtual(component) and component != "platform"

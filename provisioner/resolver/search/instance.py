@@ -47,6 +47,10 @@ Pair = tuple[Key, Key]
 """The key of a component and the key of a distribution that bundles it, such as cuDNN and nvidia-cudnn-cu12."""
 
 
+AllowedOf = dict[tuple["Candidate", ...], dict["Test", frozenset["Candidate"]]]
+"""What tests allow of the candidates of components, which are compared by identity."""
+
+
 class ReadBudget:
     """Budget of metadata reads: unlimited for an answer and its proof, limited for the fixes of a conflict.
 
@@ -96,8 +100,8 @@ class ProblemInstance:
 
     `finder` finds the distributions; without it the instance is a system stack, which has no distributions and needs no package
     index. For each of the `pairs` (a component and a distribution that bundles it), the chosen version of the component must be
-    the one that the chosen distribution bundles. What tests allow is shared with the instance `like` for components whose
-    candidates are the very same in both problems (`Problem.sharing`).
+    the one that the chosen distribution bundles. `allowed` is shared by instances that have components with the very same
+    candidates (`Problem.sharing`): what a test allows of these is found once.
     """
 
     def __init__(
@@ -107,7 +111,7 @@ class ProblemInstance:
         budget: ReadBudget | None = None,
         *,
         pairs: frozenset[Pair] = frozenset(),
-        like: ProblemInstance | None = None,
+        allowed: AllowedOf | None = None,
     ) -> None:
         self.problem = problem
         self.finder = finder
@@ -121,7 +125,7 @@ class ProblemInstance:
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
         self._allowed: dict[Requirement, frozenset[Candidate]] = {}
         self._allowed_by_test: dict[Key, dict[Test, frozenset[Candidate]]] = {}
-        self._like = like
+        self._allowed_of: AllowedOf = {} if allowed is None else allowed
         self._admits_prereleases: dict[Requirement, bool] = {}
         self._by_spelling: dict[Key, dict[str, list[Candidate]]] = {}
         self._by_version: dict[Key, dict[Version | str, list[Candidate]]] = {}
@@ -282,11 +286,8 @@ class ProblemInstance:
         return found
 
     def _by_test(self, key: Key) -> dict[Test, frozenset[Candidate]]:
-        """Return the candidates of a key that tests allow: those of the instance `like` if its candidates are the very same."""
-        like = self._like
-        if like is None or key.is_package or self._pairs or like._pairs or self.candidates(key) is not like.candidates(key):
-            return {}
-        return like._allowed_by_test.setdefault(key, {})
+        """Return what tests allow of a key's candidates; of versions of a distribution this depends on the instance, too."""
+        return {} if key.is_package else self._allowed_of.setdefault(self.candidates(key), {})
 
     def _same(self, key: Key) -> Mapping[Version | str, list[Candidate]]:
         """Return the candidates of a key by what their labels are compared by; each of many drivers asks for one of them."""
