@@ -229,15 +229,15 @@ def make_grid(
         if told is not None:
             told(next(done), of)
 
-    return joined(grid, [decide(matrix, grid, vendor, platforms, told=tell) for vendor in VENDORS])
+    return joined(grid, [decide(matrix, grid, vendor, platforms=platforms, told=tell) for vendor in VENDORS])
 
 
 def decide(
     matrix: Matrix,
     grid: Grid,
     vendor: AcceleratorName,
-    platforms: Sequence[PlatformName] = LINUX_PLATFORMS,
     *,
+    platforms: Sequence[PlatformName] = LINUX_PLATFORMS,
     told: Callable[[], None] | None = None,
 ) -> Verdicts:
     """Return the verdicts of all builds of a grid on the GPUs of one vendor, which depend on no other vendor's.
