@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 BASE = frozenset(
     {
         "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "repositories",
-        "versions", "strict_model", "setups", "document", "toml_document", "node_labels", "layers",
+        "versions", "strict_model", "setups", "document", "toml_document", "node_labels", "layers", "processes",
     }
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
@@ -38,6 +38,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "layers": frozenset({"accelerators", "components"}),
     "node_labels": frozenset({"accelerators"}),
     "places": frozenset(),
+    "processes": frozenset({"errors"}),
     "repositories": frozenset(),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset({"names"}),

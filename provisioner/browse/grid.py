@@ -8,7 +8,8 @@ runs with several CUDA releases is native as soon as the driver runs one of thes
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec import Struct, field
 
@@ -30,7 +31,7 @@ from provisioner.spec.model import Policy, Spec, TargetSpec
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 
     from provisioner.accelerators import AcceleratorName
     from provisioner.browse.shapes import Reach
@@ -38,13 +39,19 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.platforms import PlatformName
     from provisioner.resolver.problem import Problem
+    from provisioner.resolver.search.instance import AllowedOf
     from provisioner.spec.model import Allowance
+
+Value = TypeVar("Value", bound="Hashable")
 
 LETTERS = {"native": "n", "minor-version": "m", "forward-compat": "f"}
 BASES = tuple(LETTERS)
 PTX, UNMEASURED, REFUSED = "p", "u", "x"
 INSTALLED: tuple[Group, ...] = (Relation("driver", "kernel"),)
 """The requirements of a driver on the kernel, which are ignored because an installed driver runs on its kernel."""
+
+VENDORS: tuple[AcceleratorName, ...] = ("cuda", "rocm")
+"""The accelerators of the GPUs in the grid, in the order of the grid's devices."""
 
 ALLOWED: tuple[Allowance, ...] = ("minor-version", "forward-compat", "ptx-jit")
 
@@ -166,30 +173,46 @@ class GridBuild(NamedTuple):
     build: Build
 
 
-class Grid(Struct):
-    """The verdicts as indexes: `table[platform][device][build]` is an index of `rows`, -1 if the build is not for the platform.
+class Verdicts(Struct):
+    """Numbered verdicts: `rows` have indexes of `codes`, and `table[platform][device][build]` is an index of `rows`.
 
-    A row has the index of a code for each driver, or of a single code for GPUs of other vendors than NVIDIA.
+    A row has the index of a code for each driver, or of a single code for GPUs of other vendors than NVIDIA. In the table, -1
+    stands for a build that is not for the platform.
     """
 
-    drivers: tuple[Version, ...]
-    devices: tuple[Device, ...]
-    builds: list[GridBuild] = field(default_factory=list)
     codes: list[Code] = field(default_factory=list)
     rows: list[tuple[int, ...]] = field(default_factory=list)
     table: dict[str, list[list[int]]] = field(default_factory=dict)
+    _numbers: dict[object, int] = field(default_factory=dict)
 
     def code(self, code: Code) -> int:
         """Return the index of a verdict in `codes`, to which it is added if it is new."""
-        if code not in self.codes:
-            self.codes.append(code)
-        return self.codes.index(code)
+        return self._number(code, self.codes)
 
     def row(self, row: tuple[int, ...]) -> int:
         """Return the index of a row of verdicts in `rows`, to which it is added if it is new."""
-        if row not in self.rows:
-            self.rows.append(row)
-        return self.rows.index(row)
+        return self._number(row, self.rows)
+
+    def _number(self, value: Value, values: list[Value]) -> int:
+        found = self._numbers.get(value)
+        if found is None:
+            found = self._numbers[value] = len(values)
+            values.append(value)
+        return found
+
+
+class Grid(Verdicts, kw_only=True):
+    """The verdicts of builds, each a place in the rows of the table, under the drivers, each a place in a row."""
+
+    drivers: tuple[Version, ...]
+    devices: tuple[Device, ...]
+    builds: tuple[GridBuild, ...]
+
+
+def empty_grid(matrix: Matrix) -> Grid:
+    """Return the grid of a matrix without any verdict."""
+    known = devices(matrix)
+    return Grid(drivers=newest_of_branches(matrix), devices=known, builds=tuple(_builds(matrix, known)))
 
 
 def make_grid(
@@ -199,18 +222,52 @@ def make_grid(
 
     `told` is called with the number of kinds of GPUs that are decided, and with the number of all of them.
     """
-    grid = Grid(drivers=newest_of_branches(matrix), devices=devices(matrix))
-    grid.builds.extend(_builds(matrix, grid.devices))
+    grid = empty_grid(matrix)
+    done, of = count(1), len(platforms) * len(grid.devices)
+
+    def tell() -> None:
+        if told is not None:
+            told(next(done), of)
+
+    return joined(grid, [decide(matrix, grid, vendor, platforms=platforms, told=tell) for vendor in VENDORS])
+
+
+def decide(
+    matrix: Matrix,
+    grid: Grid,
+    vendor: AcceleratorName,
+    *,
+    platforms: Sequence[PlatformName] = LINUX_PLATFORMS,
+    told: Callable[[], None] | None = None,
+) -> Verdicts:
+    """Return the verdicts of all builds of a grid on the GPUs of one vendor, which depend on no other vendor's.
+
+    `told` is called for every kind of GPU that is decided, on every platform.
+    """
+    own = Verdicts()
     decided = Decided()
-    for index, platform in enumerate(platforms):
-        rows: dict[tuple[str, tuple[bool, ...]], list[int]] = {}
-        for number, device in enumerate(grid.devices, start=index * len(grid.devices)):
+    for platform in platforms:
+        known: dict[tuple[str, tuple[bool, ...]], list[int]] = {}
+        for device in (one for one in grid.devices if one.accelerator == vendor):
             equal = (device.target, _market(matrix, device))
-            if equal not in rows:
-                rows[equal] = _Column(matrix, grid, device, platform=platform, decided=decided).row_indexes()
-            grid.table.setdefault(platform, []).append(rows[equal])
+            if equal not in known:
+                known[equal] = _Column(matrix, grid, own, device, platform=platform, decided=decided).row_indexes()
+            own.table.setdefault(platform, []).append(known[equal])
             if told is not None:
-                told(number + 1, len(platforms) * len(grid.devices))
+                told()
+    return own
+
+
+def joined(grid: Grid, parts: Sequence[Verdicts]) -> Grid:
+    """Return a grid with the verdicts of all vendors, in the order of `VENDORS`, numbered in the order of its table."""
+    numbers: list[dict[int, int]] = [{-1: -1} for _ in parts]
+    for platform in dict.fromkeys(platform for part in parts for platform in part.table):
+        for part, known in zip(parts, numbers, strict=True):
+            for indexes in part.table.get(platform, ()):
+                for index in indexes:
+                    if index not in known:
+                        known[index] = grid.row(tuple(grid.code(part.codes[code]) for code in part.rows[index]))
+                grid.table.setdefault(platform, []).append([known[index] for index in indexes])
     return grid
 
 
@@ -285,54 +342,66 @@ def _market(matrix: Matrix, device: Device) -> tuple[bool, ...]:
 
 
 class Decided(Struct):
-    """The verdicts that are decided, by what they depend on (see `provisioner.browse.shapes`).
+    """The numbers of the verdicts that are decided, by what they depend on (see `provisioner.browse.shapes`).
 
     `without_driver` has the refusals of builds that no driver can change, and None for other builds; `drivers` has those of
-    drivers that no build can change.
+    drivers that no build can change. `problems` has the first one of each platform, whose candidates the others share,
+    and `allowed` what tests allow of these.
     """
 
     numbers: Numbers = field(default_factory=Numbers)
-    without_driver: dict[tuple[object, ...], Code | None] = field(default_factory=dict)
-    drivers: dict[tuple[object, ...], Code | None] = field(default_factory=dict)
-    cells: dict[tuple[object, ...], Code] = field(default_factory=dict)
+    problems: dict[PlatformName, Problem] = field(default_factory=dict)
+    allowed: AllowedOf = field(default_factory=dict)
+    without_driver: dict[tuple[object, ...], int | None] = field(default_factory=dict)
+    drivers: dict[tuple[object, ...], int | None] = field(default_factory=dict)
+    cells: dict[tuple[object, ...], int] = field(default_factory=dict)
 
 
 class _Column:
     """Decides the verdicts of all builds on one kind of GPU with one incremental search."""
 
-    def __init__(self, matrix: Matrix, grid: Grid, device: Device, *, platform: PlatformName, decided: Decided) -> None:
-        self._grid = grid
+    def __init__(
+        self, matrix: Matrix, grid: Grid, verdicts: Verdicts, device: Device, *, platform: PlatformName, decided: Decided
+    ) -> None:
+        self._builds = grid.builds
+        self._verdicts = verdicts
         self._device = device
         self._platform = platform
         self._decided = decided
-        self._problem = join(matrix, request_for(matrix, device, platform))
-        self._instance = ProblemInstance(self._problem)
+        problem = join(matrix, request_for(matrix, device, platform))
+        self._problem = problem.sharing(decided.problems.setdefault(platform, problem))
+        self._instance = ProblemInstance(self._problem, allowed=decided.allowed)
         self._search = CompleteSearch(self._instance)
         driver = Key("driver", LABEL)
         drivers = {one.version: one for one in self._problem.domains.get(driver, ())}
         self._drivers = [] if device.is_amd else [drivers[version] for version in grid.drivers]
-        subject = [Key(name) for name in frameworks(matrix)]
-        self._shapes = Shapes(self._instance, decided.numbers, driver=driver, subject=subject, ignored=INSTALLED)
+        self._subject = [Key(name) for name in frameworks(matrix)]
+        self._shapes = Shapes(self._instance, decided.numbers, driver=driver, subject=self._subject, ignored=INSTALLED)
         self._known: dict[frozenset[Group], tuple[Group, ...]] = {}
         self._bases: dict[tuple[Candidate, Candidate], str] = {}
 
     def row_indexes(self) -> list[int]:
         """Return the index of a row for each build of the grid, -1 for builds of other platforms."""
-        found = [self._candidate(*one) for one in self._grid.builds]
+        found = self._candidates()
         for candidate in (*found, *self._drivers):
             if candidate is not None:
                 self._shapes.reach(candidate)  # the effects of drivers are known when all requirements on drivers are read
         effects = [self._shapes.effect(driver) for driver in self._drivers]
         try:
-            return [-1 if one is None else self._grid.row(self._row(one, effects)) for one in found]
+            return [-1 if one is None else self._verdicts.row(self._row(one, effects)) for one in found]
         finally:
             self._search.close()
 
-    def _candidate(self, component: str, release: Release, build: Build) -> ReleaseCandidate | None:
-        """Return the candidate of a build; None if the build is not for the platform."""
-        if build.platforms and self._platform not in build.platforms:
-            return None
-        return next(iter(_of(self._problem.domains.get(Key(component), ()), release, build)), None)
+    def _candidates(self) -> list[ReleaseCandidate | None]:
+        """Return the candidate of each build of the grid; None if the build is not for the platform, or for other GPUs."""
+        known: dict[tuple[int, int], ReleaseCandidate] = {}
+        for key in self._subject:
+            for one in _releases(self._problem.domains.get(key, ())):
+                known[id(one.release), id(one.build)] = one
+        return [
+            None if build.platforms and self._platform not in build.platforms else known.get((id(release), id(build)))
+            for _, release, build in self._builds
+        ]
 
     def _row(self, framework: ReleaseCandidate, effects: Sequence[int]) -> tuple[int, ...]:
         """Return the index of a verdict for each driver, or of a single verdict; `effects` are those of the drivers."""
@@ -343,47 +412,48 @@ class _Column:
         reach = self._shapes.reach(framework)
         base = (framework.key, self._shapes.roots, reach.shapes, is_measured, is_ptx)
         if not self._drivers:
-            return (self._grid.code(self._cell(base, framework, build)),)
+            return (self._cell(base, framework, build),)
         known = self._decided.without_driver
         if base not in known:
             known[base] = self._refusal(
-                framework, without=(*self._ignored(framework, build), *self._shapes.groups_on_drivers())
+                framework, without=frozenset((*self._ignored(framework, build), *self._shapes.groups_on_drivers()))
             )
         refused = known[base]
         if refused is not None:
-            return (self._grid.code(refused),) * len(self._drivers)
+            return (refused,) * len(self._drivers)
         seen = self._shapes.effects_on(reach.on_drivers)
+        number = self._decided.numbers.number(base)
         cells = []
         for driver, effect in zip(self._drivers, effects, strict=True):
             own = self._shapes.reach(driver)
             alone = self._alone(driver, own)
             is_apart = not own.keys & reach.keys
-            key = (*base, effect & seen, 0 if is_apart else own.shapes)
+            key = number, effect & seen, 0 if is_apart else own.shapes
             cells.append(alone if alone is not None else self._cell(key, framework, build, driver))
-        return tuple(self._grid.code(cell) for cell in cells)
+        return tuple(cells)
 
     def _is_ptx(self, build: Build) -> bool:
         return coverage(build.sass or (), build.ptx or (), capability(self._device.target)) == "ptx"
 
-    def _alone(self, driver: Candidate, own: Reach) -> Code | None:
-        """Return the refusal of a driver that does not run on the GPU whatever the build; None if it runs."""
+    def _alone(self, driver: Candidate, own: Reach) -> int | None:
+        """Return the number of the refusal of a driver that does not run on the GPU whatever the build; None if it runs."""
         known, key = self._decided.drivers, (self._shapes.roots, own.shapes)
         if key not in known:
             known[key] = self._refusal(driver, without=INSTALLED)
         return known[key]
 
-    def _refusal(self, candidate: Candidate, *, without: Collection[Group]) -> Code | None:
-        """Return the refusal of a candidate by the groups that are not in `without`; None if they do not refuse it."""
+    def _refusal(self, candidate: Candidate, *, without: Collection[Group]) -> int | None:
+        """Return the number of a candidate's refusal by the groups that are not in `without`; None if these allow it."""
         if self._search.find(given=[candidate], present=[candidate.key], without=without) is not None:
             return None
         core = self._search.refutation(given=[candidate], present=[candidate.key], without=without) or ()
-        return Code(letter=REFUSED, groups=self._minimal_core([candidate], frozenset(core), without))
+        return self._verdicts.code(Code(letter=REFUSED, groups=self._minimal_core([candidate], frozenset(core), without)))
 
-    def _cell(self, key: tuple[object, ...], framework: Candidate, build: Build, *drivers: Candidate) -> Code:
-        """Return the verdict of a cell, decided once for all cells with the same `key`."""
+    def _cell(self, key: tuple[object, ...], framework: Candidate, build: Build, *drivers: Candidate) -> int:
+        """Return the number of the verdict of a cell, decided once for all cells with the same `key`."""
         known = self._decided.cells
         if key not in known:
-            known[key] = self._code(framework, build, *drivers)
+            known[key] = self._verdicts.code(self._code(framework, build, *drivers))
         return known[key]
 
     def _ignored(self, framework: Candidate, build: Build) -> tuple[Group, ...]:

@@ -67,7 +67,8 @@ class Shapes:
         self._reaches: dict[Candidate, Reach] = {}
         self._sets: dict[int, tuple[int, Reach]] = {}
         self._on_drivers: dict[int, Requirement] = {}
-        self._users: dict[int, list[int]] = {}
+        self._users: dict[int, int] = {}
+        self._effects: dict[int, int] = {}
         self.roots = numbers.number(tuple(self._root(one) for one in instance.roots if one.key not in self._only))
 
     def _settled(self) -> dict[Key, Candidate]:
@@ -132,19 +133,22 @@ class Shapes:
                 way = "refused"
             elif way == "native":
                 continue
-            bit = self._numbers.number((number, way))
-            self._users.setdefault(number, []).append(bit)
-            effect |= 1 << bit
+            bit = self._numbers.bit((number, way))
+            effect |= bit
+            self._users[number] = self._users.get(number, 0) | bit
+            self._effects.clear()
         return effect
 
     def effects_on(self, requirements: int) -> int:
         """Return the set of all effects that drivers have on a set of requirements."""
-        effects = 0
-        for number, bits in self._users.items():
-            if requirements >> number & 1:
-                for bit in bits:
-                    effects |= 1 << bit
-        return effects
+        found = self._effects.get(requirements)
+        if found is None:
+            found = 0
+            for number, bits in self._users.items():
+                if requirements >> number & 1:
+                    found |= bits
+            self._effects[requirements] = found
+        return found
 
     def groups_on_drivers(self) -> Iterator[Group]:
         """Yield the groups of the requirements on drivers that were read."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.browse.grid import chosen_beside, documented_kernels, make_grid
+from provisioner.browse.grid import VENDORS, chosen_beside, decide, documented_kernels, empty_grid, joined
 from provisioner.browse.macs import mac_grid
 from provisioner.browse.rows import (
     citation_data,
@@ -26,13 +27,15 @@ from provisioner.components import COMPONENTS
 from provisioner.host.facts import HOLDERS
 from provisioner.host.profile import load_profile, profile_names
 from provisioner.layers import LAYERS
-from provisioner.matrix.lint import count
+from provisioner.matrix.lint import count as count_rows
+from provisioner.platforms import LINUX_PLATFORMS
+from provisioner.processes import forked
 from provisioner.words.fault import layer_title
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from provisioner.browse.grid import Grid
+    from provisioner.browse.grid import Grid, Verdicts
     from provisioner.browse.macs import MacGrid
     from provisioner.browse.rows import Data
     from provisioner.browse.summary import Summary
@@ -70,12 +73,15 @@ NOTES = ("failure", "variables", "override", "driver package", "limit")
 """The kinds of named matrix rows that the page `Notes` shows."""
 
 
-def site_files(matrix: Matrix, *, docs: str = "", told: Callable[[int, int], None] | None = None) -> dict[str, bytes]:
+def site_files(
+    matrix: Matrix, *, docs: str = "", processes: int = 1, told: Callable[[int, int], None] | None = None
+) -> dict[str, bytes]:
     """Return the content of every file of the site by name; the same matrix gives the same bytes.
 
-    `docs` is the address of the documentation, to which the page links unless it is empty; `told` as in `make_grid`.
+    `docs` is the address of the documentation, to which the page links unless it is empty; `processes` and `told` as in
+    `site_data`.
     """
-    data = site_data(matrix, told=told)
+    data = site_data(matrix, processes=processes, told=told)
     files = {name: (ASSETS / name).read_bytes() for name in ("site.css", *SCRIPTS)}
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
     files["data.js"] = f"window.MATRIX = {text};\n".encode()
@@ -109,9 +115,52 @@ def _page(data: dict[str, object], docs: str) -> str:
     )
 
 
-def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None) -> Data:
-    """Return the JSON document that the site shows: the rows of the matrix and all verdicts; `told` as in `make_grid`."""
-    counts = count(matrix)
+class _Decided(NamedTuple):
+    """What the complete search decides for the site: the grid, what lies beside each of its builds, and the grid of Macs."""
+
+    grid: Grid
+    beside: list[dict[str, str]]
+    macs: Data
+
+
+def _decided(matrix: Matrix, processes: int, told: Callable[[int, int], None] | None) -> _Decided:
+    """Return all verdicts; those on GPUs of NVIDIA, most of the work, are decided in this process, which tells of it."""
+    grid = empty_grid(matrix)
+    nvidia, amd = VENDORS
+    jobs: tuple[Callable[[], object], ...] = (
+        lambda: decide(matrix, grid, amd),
+        lambda: chosen_beside(matrix, grid.builds),
+        lambda: _macs(mac_grid(matrix)),
+    )
+    done = count(1)
+    of = len(LINUX_PLATFORMS) * sum(one.accelerator == nvidia for one in grid.devices) + len(jobs)
+
+    def tell() -> None:
+        if told is not None:
+            told(next(done), of)
+
+    def do(number: int) -> object:
+        return jobs[number]()
+
+    found = []
+    with forked(do, min(processes - 1, len(jobs)), doing="decided verdicts of the site") as run:
+        coming = run(range(len(jobs)))
+        here = decide(matrix, grid, nvidia, told=tell)
+        for one in coming:
+            found.append(one)
+            tell()
+    there, beside, macs = cast("tuple[Verdicts, list[dict[str, str]], Data]", found)
+    return _Decided(joined(grid, [here, there]), beside, macs)
+
+
+def site_data(matrix: Matrix, *, processes: int = 1, told: Callable[[int, int], None] | None = None) -> Data:
+    """Return the JSON document that the site shows: the rows of the matrix and all verdicts, the same for any `processes`.
+
+    Up to so many processes decide at a time. `told` is called with the number of parts of the work that are done, and of all.
+    Raises `UnavailableError` when a process is killed.
+    """
+    decided = _decided(matrix, processes, told)
+    counts = count_rows(matrix)
     citing = citing_index(matrix)
     return {
         "about": {"rows": counts.rows, "measured": counts.measured, "digest": matrix.digest},
@@ -140,8 +189,8 @@ def site_data(matrix: Matrix, *, told: Callable[[int, int], None] | None = None)
             "holders": HOLDERS,
             "layers": _layers(),
         },
-        "macs": _macs(mac_grid(matrix)),
-        "grid": _grid(matrix, make_grid(matrix, told=told)),
+        "macs": decided.macs,
+        "grid": _grid(matrix, decided.grid, decided.beside),
     }
 
 
@@ -208,7 +257,7 @@ def _macs(grid: MacGrid) -> Data:
     }
 
 
-def _grid(matrix: Matrix, grid: Grid) -> Data:
+def _grid(matrix: Matrix, grid: Grid, chosen: list[dict[str, str]]) -> Data:
     drivers = [str(driver) for driver in grid.drivers]
     series = documented_kernels(matrix, grid.drivers)
     kernel = matrix.components.get("kernel")
@@ -226,7 +275,7 @@ def _grid(matrix: Matrix, grid: Grid) -> Data:
                 "accelerator": build.accelerator,
                 "beside": beside,
             }
-            for (name, release, build), beside in zip(grid.builds, chosen_beside(matrix, grid.builds), strict=True)
+            for (name, release, build), beside in zip(grid.builds, chosen, strict=True)
         ],
         "codes": [
             without_empty(

@@ -132,11 +132,12 @@ def check(
     """Say whether locks and rendered files still hold; works offline, unless --changes asks what solving again would change."""
     from provisioner.cli.check_formats.asked import reports_asked, write_reports
     from provisioner.cli.display import data, json_data, step, talk, warn
+    from provisioner.processes import processors
     from provisioner.words.notice import notice_words
     from provisioner.workflow.checking import Question, worst
     from provisioner.workflow.mending import mend
     from provisioner.workflow.progress import Progress
-    from provisioner.workflow.repository import check_repository, processors, with_stranded
+    from provisioner.workflow.repository import check_repository, with_stranded
 
     asked = reports_asked(report or ())
     question = Question(

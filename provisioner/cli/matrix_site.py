@@ -37,10 +37,11 @@ def matrix_site(
     from provisioner.cli.display import bar, json_data, talk
     from provisioner.document import write_together
     from provisioner.matrix.cache import cached_matrix
+    from provisioner.processes import processors
 
     loaded = cached_matrix(matrix)
     with bar("Deciding every build on every GPU and driver") as told:
-        files = site_files(loaded, docs=docs, told=told)
+        files = site_files(loaded, docs=docs, processes=processors(), told=told)
     write_together({out / name: content for name, content in files.items()})
     size = sum(len(content) for content in files.values())
     if format is OutputFormat.JSON:

@@ -46,6 +46,7 @@ from provisioner.resolver.requirement import (
     Matching,
     OfBuild,
     OfSystem,
+    ReleaseCandidate,
     Requirement,
     Test,
     Within,
@@ -69,7 +70,6 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Constrains, Ground, Group
     from provisioner.matrix.model import Component, Matrix
     from provisioner.request import Request
-    from provisioner.resolver.requirement import ReleaseCandidate
 
 
 __all__ = ["Problem", "UnknownGpuError", "join", "package_key"]
@@ -148,6 +148,16 @@ class Problem(Struct, frozen=True, kw_only=True):
         """Return the problem with more root requirements, which are recorded in `extra`, too."""
         return replace(self, roots=(*self.roots, *extra), extra=(*self.extra, *extra))
 
+    def sharing(self, other: Problem) -> Problem:
+        """Return the problem with the very candidates of another one for every key that has equal candidates in both.
+
+        Candidates are compared by identity, so what is known of those of the other problem can then be used for this one.
+        """
+        domains = Domains()
+        for key in self.domains:
+            domains.defer(key, partial(_shared, key, self.domains, other.domains))
+        return replace(self, domains=domains)
+
     def lenient(self) -> Problem:
         """Return the problem without requirements that releases are only expected to have.
 
@@ -217,6 +227,22 @@ class Problem(Struct, frozen=True, kw_only=True):
         """Return the component that represents a distribution in this problem; "" for an ordinary distribution."""
         component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
         return component if component in self.components else ""
+
+
+def _shared(key: Key, own: Mapping[Key, Candidates], others: Mapping[Key, Candidates]) -> Candidates:
+    """Return the candidates that `others` has for a key if those of `own` are equal, otherwise those of `own`."""
+    mine, theirs = own[key], others.get(key, ())
+    is_same = len(mine) == len(theirs) and all(_identity(one) == _identity(two) for one, two in zip(mine, theirs, strict=True))
+    return theirs if is_same else mine
+
+
+def _identity(candidate: Candidate) -> tuple[object, ...]:
+    """Return what makes a candidate of a component: its fields, with the rows of the matrix by their identity."""
+    plain = type(candidate), candidate.key, candidate.label, candidate.version.text, candidate.version.release
+    if isinstance(candidate, ReleaseCandidate):
+        image = candidate.image if isinstance(candidate, ImageCandidate) else None
+        return *plain, id(candidate.release), id(candidate.build), id(image)
+    return plain
 
 
 def join(matrix: Matrix, request: Request) -> Problem:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.errors import ProvisionError
 from provisioner.matrix.cache import cached_matrix
+from provisioner.processes import forked
 from provisioner.workflow.checking import Report, check_lock
 from provisioner.workflow.discovery import name_findings, scope_of
 from provisioner.workflow.locating import places_of, whole
@@ -36,11 +34,6 @@ class Checked(Struct, frozen=True, kw_only=True):
 
 LOCKS_OF_A_PROCESS = 4
 """The fewest locks for which a process is started: a start takes some 20 milliseconds, and a lock some 80."""
-
-
-def processors() -> int:
-    """Return how many processes can be run at a time; 1 where none is forked: on Windows, and on macOS, where it is unsafe."""
-    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
 
 
 def check_repository(
@@ -94,36 +87,8 @@ def with_stranded(reports: Sequence[Report], hosts: Sequence[Path], matrix: Matr
 def _each(check: Callable[[Path], Report], locks: Sequence[Path], processes: int) -> Iterator[Report]:
     """Yield the report of each lock, in their order, checked by some processes, which have the matrix without loading it.
 
-    Raises `UnavailableError` when a process is killed: a `multiprocessing.Pool` would wait for its report for ever.
+    Raises `UnavailableError` when a process is killed.
     """
-    if processes < 2:
-        yield from map(check, locks)
-        return
-    import multiprocessing  # loaded only for many locks
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    context = multiprocessing.get_context("fork")
-    # A fork is given the check without a copy.
-    with ProcessPoolExecutor(processes, mp_context=context, initializer=_begin, initargs=(check,)) as pool:
-        try:
-            yield from pool.map(_checked, locks)
-        except BrokenProcessPool:
-            message = "a process that checked locks was killed"
-            hints = ("was there enough memory? check fewer locks at a time, each by its path",)
-            raise UnavailableError(message, hints=hints) from None
-
-
-_check: Callable[[Path], Report]
-"""The check of a forked process."""
-
-
-def _begin(check: Callable[[Path], Report]) -> None:
-    """Keep the check of this process, and leave interrupts to the one that forked it."""
-    global _check  # noqa: PLW0603 - what a pool calls is a function of a module
-    _check = check
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _checked(path: Path) -> Report:
-    return _check(path)
+    advice = "check fewer locks at a time, each by its path"
+    with forked(check, processes if processes > 1 else 0, doing="checked locks", advice=advice) as reports:
+        yield from reports(locks)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.grounds.bound import Drivers
+from provisioner.matrix.once import once_per_matrix
 from provisioner.versions import Version, dotted
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ class RunsCuda:
         self._minimum = minimum
         self._floor = minimum.minor_version if "minor-version" in allowed else None
         self._branches = forward if "forward-compat" in allowed else ()
+        self._asked = self._native, self._floor, minimum.minor_version, self._branches
+        """What the answers depend on: the CUDA releases of one series have equal tests, which are evaluated once."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunsCuda) and self._asked == other._asked
+
+    def __hash__(self) -> int:
+        return hash(self._asked)
 
     def basis(self, driver: Version) -> str:
         """Return the way a driver runs the release, `native`, `minor-version` or `forward-compat`; "" when it cannot."""
@@ -80,12 +89,24 @@ class RunsCuda:
         )
 
 
+@once_per_matrix
+def _native_levels(matrix: Matrix) -> list[tuple[int, tuple[int, ...]]]:
+    """Return the driver branches, oldest first, each with the series of CUDA that it natively supports."""
+    return sorted((int(branch.branch), branch.native_cuda.release[:2]) for branch in matrix.branches)
+
+
 class NativeDriver:
     """The test that a driver natively supports the CUDA release `cuda`, or a newer one, and so compiles PTX of that release."""
 
     def __init__(self, matrix: Matrix, cuda: Version) -> None:
         self._level = cuda.release[:2]
-        self._branches = sorted((int(branch.branch), branch.native_cuda.release[:2]) for branch in matrix.branches)
+        self._branches = _native_levels(matrix)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NativeDriver) and (self._level, self._branches) == (other._level, other._branches)
+
+    def __hash__(self) -> int:
+        return hash(self._level)
 
     def runs(self, driver: Version) -> bool:
         """Return whether a driver's branch natively supports the CUDA release.

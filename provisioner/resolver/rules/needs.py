@@ -21,6 +21,7 @@ from provisioner.grounds.requirement import EXPECTATION, Relation, Row
 from provisioner.grounds.source import Documents, MatrixRow
 from provisioner.host.facts import stated
 from provisioner.host.model import Host
+from provisioner.matrix.once import once_per_matrix
 from provisioner.places import Place
 from provisioner.request import TargetHost
 from provisioner.resolver.requirement import (
@@ -94,6 +95,29 @@ class OpenRequirement(Struct, frozen=True):
     guards: tuple[Need, ...] = ()
 
 
+class Rules:
+    """The rules of a matrix by what they are about; those on a version are looked for once, and kept for all problems."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._of: dict[str, list[Rule]] = {}
+        for rule in matrix.rules:
+            self._of.setdefault(rule.when.component, []).append(rule)
+        self._on: dict[tuple[str, str, tuple[int, ...]], tuple[Rule, ...]] = {}
+
+    def on(self, candidate: Candidate) -> tuple[Rule, ...]:
+        """Return the rules whose condition allows the version of a candidate, in the order of the matrix."""
+        component, version = candidate.key.component, candidate.version
+        # The spelling tells a build's version from its release's, the numbers a version from a name that is spelled as one.
+        key = component, version.text, version.release
+        found = self._on.get(key)
+        if found is None:
+            found = self._on[key] = tuple(rule for rule in self._of.get(component, ()) if rule.when.allows(version))
+        return found
+
+
+_rules = once_per_matrix(Rules)
+
+
 class Needs:
     """The translation of releases, builds and rules of the matrix to requirements on the keys of one problem."""
 
@@ -103,9 +127,8 @@ class Needs:
         self._matrix = matrix
         self._request = request
         self._keys = keys
-        self._rules: dict[str, list[Rule]] = {}
-        for rule in matrix.rules:
-            self._rules.setdefault(rule.when.component, []).append(rule)
+        self._rules = _rules(matrix)
+        self._reached: dict[tuple[Key, str], tuple[Key, ...]] = {}
         self._hosts = {target.label: target for target in request.hosts or (NO_HOST,)}
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
         self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
@@ -159,7 +182,7 @@ class Needs:
         hosts = {label: one for label, one in self._of(candidate.key).items() if self._lacks_signed_modules(candidate, one)}
         needed_by = NeededBy(needs="secure_boot", bound=bound_of(LOADS_BUILT_ON_THE_HOST), subject=candidate.subject)
         yield from self._open(candidate, LOADS_BUILT_ON_THE_HOST, hosts, needed_by)
-        for rule in self._rules_on(candidate):
+        for rule in self._rules.on(candidate):
             hosts = self._where(candidate.key, rule)
             for need in rule.require:
                 needed_by = NeededBy(needs=need.component, bound=bound_of(need), rule=rule.name)
@@ -200,7 +223,7 @@ class Needs:
         yield from self._of_one_component(candidate)
         if release is not None and release.driver is not None:
             yield from self._driver(candidate, release.driver)
-        by_rule = [one for rule in self._rules_on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
+        by_rule = [one for rule in self._rules.on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
         yield from by_rule
         if code is not None and component not in FRAMEWORKS:
             yield from self._by_code(candidate, code, by_rule)
@@ -220,13 +243,13 @@ class Needs:
                 yield Requirement(key, _test(need, candidate), ground)
         if candidate.key.component in FRAMEWORKS and build is not None:
             yield from self.devices.expected(candidate, build, self._place(candidate))
-        for rule in self._rules_on(candidate):
+        for rule in self._rules.on(candidate):
             for one in self._by_rule(candidate, rule, rule.expect):
                 yield replace(one, ground=replace(one.ground, relation=Row(EXPECTATION, rule.name)))
 
     def on_gpus(self, candidate: Candidate, code: Build) -> Iterator[Requirement]:
         """Yield the requirements of a library or a CUDA release on GPUs: by the rules on it, and by its GPU code, `code`."""
-        by_rule = [one for rule in self._rules_on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
+        by_rule = [one for rule in self._rules.on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
         yield from (one for one in by_rule if one.key.component == "gpu")
         yield from self._by_code(candidate, code, by_rule)
 
@@ -251,11 +274,6 @@ class Needs:
             for key in self._reach(candidate.key, need.component):
                 replacement = self._bundle_overrides.replacement(candidate, need, key)
                 yield replacement or Requirement(key, _test(need, candidate), ground)
-
-    def _rules_on(self, candidate: Candidate) -> Iterator[Rule]:
-        for rule in self._rules.get(candidate.key.component, ()):
-            if rule.when.allows(candidate.version):
-                yield rule
 
     def _where(self, subject: Key, rule: Rule) -> dict[str, TargetHost]:
         """Return the hosts, by label, on which a rule about the key `subject` binds because all its guards hold there."""
@@ -409,6 +427,12 @@ class Needs:
         host. For a shared subject they are the keys of every host; if the component has slots, only the key of the subject's
         framework.
         """
+        found = self._reached.get((subject, component))
+        if found is None:
+            found = self._reached[subject, component] = self._keys_for(subject, component)
+        return found
+
+    def _keys_for(self, subject: Key, component: str) -> tuple[Key, ...]:
         keys = self._keys.get(component, ())
         if subject.scope:
             is_image = self._is_virtual(component) and component != "platform"

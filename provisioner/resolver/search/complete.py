@@ -360,8 +360,10 @@ class CompleteSearch:
             key = queue.pop()
             if key in pins:
                 continue
-            variable = next((one for one in self._domains.get(key, ()) if model[one - 1] > 0), None)
-            if variable is None:
+            for variable in self._domains.get(key, ()):
+                if model[variable - 1] > 0:
+                    break
+            else:
                 continue
             pins[key] = candidate = self._candidate_of[variable]
             if candidate in self._expanded:

@@ -47,6 +47,10 @@ Pair = tuple[Key, Key]
 """The key of a component and the key of a distribution that bundles it, such as cuDNN and nvidia-cudnn-cu12."""
 
 
+AllowedOf = dict[tuple["Candidate", ...], dict["Test", frozenset["Candidate"]]]
+"""What tests allow of the candidates of components, which are compared by identity."""
+
+
 class ReadBudget:
     """Budget of metadata reads: unlimited for an answer and its proof, limited for the fixes of a conflict.
 
@@ -96,7 +100,8 @@ class ProblemInstance:
 
     `finder` finds the distributions; without it the instance is a system stack, which has no distributions and needs no package
     index. For each of the `pairs` (a component and a distribution that bundles it), the chosen version of the component must be
-    the one that the chosen distribution bundles.
+    the one that the chosen distribution bundles. `allowed` is shared by instances that have components with the very same
+    candidates (`Problem.sharing`): what a test allows of these is found once.
     """
 
     def __init__(
@@ -106,6 +111,7 @@ class ProblemInstance:
         budget: ReadBudget | None = None,
         *,
         pairs: frozenset[Pair] = frozenset(),
+        allowed: AllowedOf | None = None,
     ) -> None:
         self.problem = problem
         self.finder = finder
@@ -119,7 +125,8 @@ class ProblemInstance:
         self._known: dict[Candidate, tuple[Requirement, ...]] = {}
         self._requirements: dict[Candidate, tuple[Requirement, ...]] = {}
         self._allowed: dict[Requirement, frozenset[Candidate]] = {}
-        self._allowed_by_test: dict[tuple[Key, Test], frozenset[Candidate]] = {}
+        self._allowed_by_test: dict[Key, dict[Test, frozenset[Candidate]]] = {}
+        self._allowed_of: AllowedOf = {} if allowed is None else allowed
         self._admits_prereleases: dict[Requirement, bool] = {}
         self._by_spelling: dict[Key, dict[str, list[Candidate]]] = {}
         self._by_version: dict[Key, dict[Version | str, list[Candidate]]] = {}
@@ -283,16 +290,22 @@ class ProblemInstance:
         """
         found = self._allowed.get(requirement)
         if found is None:
-            question = (requirement.key, requirement.test)
-            found = self._allowed_by_test.get(question)
+            by_test = self._allowed_by_test.get(requirement.key)
+            if by_test is None:
+                by_test = self._allowed_by_test[requirement.key] = self._by_test(requirement.key)
+            found = by_test.get(requirement.test)
             if found is None:
                 text = arbitrary_version(requirement)
                 candidates = self._spelled(requirement.key, text) if text else self.candidates(requirement.key)
                 if isinstance(requirement.test, SameAs):
                     candidates = self._same(requirement.key).get(comparable(requirement.test.label), ())
-                found = self._allowed_by_test[question] = frozenset(self.among(requirement, candidates))
+                found = by_test[requirement.test] = frozenset(self.among(requirement, candidates))
             self._allowed[requirement] = found
         return found
+
+    def _by_test(self, key: Key) -> dict[Test, frozenset[Candidate]]:
+        """Return what tests allow of a key's candidates; of versions of a distribution this depends on the instance, too."""
+        return {} if key.is_package else self._allowed_of.setdefault(self.candidates(key), {})
 
     def _same(self, key: Key) -> Mapping[Version | str, list[Candidate]]:
         """Return the candidates of a key by what their labels are compared by; each of many drivers asks for one of them."""

@@ -16,6 +16,8 @@ from tests.unit.browse.test_stacks import small
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
+    from provisioner.resolver.requirement import Requirement
+    from provisioner.resolver.search.instance import AllowedOf
 
 DRIVER = Key("driver", LABEL)
 PYTORCH = Key("pytorch")
@@ -86,3 +88,27 @@ def test_progress_is_told_by_kinds_of_gpus() -> None:
     told: list[tuple[int, int]] = []
     make_grid(small(), ("linux/amd64",), told=lambda done, of: told.append((done, of)))
     assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_kinds_of_gpus_share_candidates_and_what_tests_allow_and_their_requirements_stay_their_own() -> None:
+    matrix = small()
+    volta, ampere = (
+        join(matrix, request_for(matrix, one, "linux/amd64")) for one in devices(matrix) if one.target in {"7.0", "8.0"}
+    )
+    shared = ampere.sharing(volta)
+    allowed: AllowedOf = {}
+    instances = [ProblemInstance(problem, allowed=allowed) for problem in (volta, shared)]
+    assert all(shared.domains[key] is volta.domains[key] for key in shared.domains if key in volta.domains)
+    alone = ProblemInstance(ampere)
+    for instance in instances:
+        for key, candidates in instance.problem.domains.items():
+            fresh = alone if instance is instances[1] else ProblemInstance(volta)
+            own = fresh.problem.domains[key]
+            assert [one.label for one in candidates] == [one.label for one in own]
+            for one, other in zip(candidates, own, strict=True):
+                seen = [found(instance, need) for need in instance.requirements(one)]
+                assert seen == [found(fresh, need) for need in fresh.requirements(other)], one
+
+
+def found(instance: ProblemInstance, need: Requirement) -> tuple[Key, str, list[str]]:
+    return need.key, str(need.ground.group), sorted(one.label for one in instance.allowed(need))

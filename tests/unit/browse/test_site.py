@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from provisioner.browse.grid import devices
 from provisioner.browse.site import ASSETS, PARSERS, SCRIPTS, VENDOR, VENDORED, site_data, site_files
+from provisioner.processes import processors
 from tests.unit.browse.test_stacks import small
 
 ROOT = Path(__file__).parents[3]
@@ -90,3 +92,13 @@ def test_vendored_parsers_are_whole_and_bring_their_licences(files: dict[str, by
         assert (VENDOR / name).read_text(encoding="utf-8").strip() in text
     assert "Copyright (c) Squirrel Chat et al." in text
     assert "Copyright (C) 2011-2015 by Vitaly Puzrin" in text
+
+
+@pytest.mark.skipif(processors() == 1, reason="forks only on Linux, with two processors or more")
+def test_any_number_of_processes_makes_the_same_site_and_tells_of_every_part() -> None:
+    matrix = small()
+    told: list[tuple[int, int]] = []
+    alone = site_files(matrix)
+    assert site_files(matrix, processes=3, told=lambda done, of: told.append((done, of))) == alone
+    assert told == [(done + 1, len(told)) for done in range(len(told))]
+    assert len(told) > len(devices(matrix))

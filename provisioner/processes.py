@@ -1,0 +1,70 @@
+"""Run a function on many items in forked processes, which have what the function needs without loading or copying it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from provisioner.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+def processors() -> int:
+    """Return how many processes can be run at a time; 1 where none is forked: on Windows, and on macOS, where it is unsafe."""
+    return len(os.sched_getaffinity(0)) if sys.platform == "linux" else 1
+
+
+@contextmanager
+def forked(
+    function: Callable[[Item], Result], workers: int, *, doing: str, advice: str = ""
+) -> Iterator[Callable[[Sequence[Item]], Iterator[Result]]]:
+    """Yield a function that returns the results for some items, in their order, from `workers` forked processes.
+
+    The processes begin when that function is called, so that the caller can work beside them. Without workers the results are
+    computed here, each when it is asked for. Results are pickled. The function raises what `function` raises, and
+    `UnavailableError` when a process is killed: a `multiprocessing.Pool` would wait for its result for ever. `doing` is what
+    the processes do, for that error: `checked locks`; `advice` is what to try then.
+    """
+    if workers < 1:
+        yield lambda items: map(function, items)
+        return
+    import multiprocessing  # loaded only for processes
+    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures.process import BrokenProcessPool
+
+    # A fork is given the function without a copy.
+    with ProcessPoolExecutor(
+        workers, mp_context=multiprocessing.get_context("fork"), initializer=_begin, initargs=(function,)
+    ) as pool:
+
+        def results(items: Sequence[Item]) -> Iterator[Result]:
+            return pool.map(_called, items)
+
+        try:
+            yield results
+        except BrokenProcessPool:
+            hint = " ".join(filter(None, ("was there enough memory?", advice)))
+            raise UnavailableError(f"a process that {doing} was killed", hints=(hint,)) from None
+
+
+_function: Callable[[Any], Any]
+"""The function of a forked process."""
+
+
+def _begin(function: Callable[[Any], Any]) -> None:
+    """Keep the function of this process, and leave interrupts to the one that forked it."""
+    global _function  # noqa: PLW0603 - what a pool calls is a function of a module
+    _function = function
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _called(item: Any) -> Any:  # noqa: ANN401 - a pool is given one function for items and results of any type
+    return _function(item)
