@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from provisioner.accelerators import ACCELERATORS
 from provisioner.components import COMPONENTS
 from provisioner.lock.format.file import lock_digest
-from provisioner.render.base_image import PYTHON, base_of
-from provisioner.render.chosen_files import chosen_files, lines_by_file
+from provisioner.render.base_image import PYTHON, base_of, shipped_base
+from provisioner.render.chosen_files import is_source, lines_by_file
 from provisioner.render.container import HOME, USER_ID, container_stacks, installer_requirement, tag
 from provisioner.render.entry_guard import GUARD, entrypoint, has_guard
 from provisioner.render.helper import helper_path
@@ -103,7 +103,7 @@ def all_stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
     Raises `UnrenderableError` when no platform of the lock runs in a container, or when one lacks a base image or an installer.
     """
     stacks = container_stacks(lock, "a Dockerfile")
-    if len({(base_of(stack), _variables(stack), _apt(stack)) for stack in stacks}) == 1:
+    if len({(base_of(stack), shipped_base(lock, stack), _variables(stack), _apt(stack)) for stack in stacks}) == 1:
         return (_wheelhouse(stacks), *_stages(_Plan(lock, lock_file_name, stacks)))
     # No `ARG TARGETARCH` above: FROM has it without, and BuildKit of a 20.10 engine would set it to an empty value.
     separate = [
@@ -134,7 +134,8 @@ class _Plan(Struct, frozen=True, dict=True):
 
     @property
     def base(self) -> Base:
-        return base_of(self.stacks[0])
+        """The base image that is shipped."""
+        return shipped_base(self.lock, self.stacks[0])
 
     @cached_property
     def platforms(self) -> tuple[str, ...]:
@@ -147,7 +148,7 @@ class _Plan(Struct, frozen=True, dict=True):
     @cached_property
     def sources(self) -> tuple[LockedPackage, ...]:
         """The packages that are built from their source distributions on some platform."""
-        return tuple(package for package in self.packages if _is_source(package, self.platforms))
+        return tuple(package for package in self.packages if is_source(package, self.platforms))
 
     @cached_property
     def rules(self) -> dict[str, tuple[str, ...]]:
@@ -187,11 +188,6 @@ def _layer_of(package: LockedPackage, rules: Mapping[str, tuple[str, ...]]) -> s
     return next((layer for layer, members in rules.items() if any(map(has, members))), _LAST_LAYER)
 
 
-def _is_source(package: LockedPackage, platforms: tuple[str, ...]) -> bool:
-    chosen = chosen_files(package)
-    return any(not file.filename.endswith(".whl") for file, fitting in chosen.items() if set(fitting) & set(platforms))
-
-
 def _digest(packages: tuple[LockedPackage, ...]) -> str:
     """Return one hash for all files of some packages, as the helper file computes it."""
     files = [file for package in packages for file in (*package.files, package.variants) if file is not None]
@@ -205,7 +201,7 @@ def _stages(plan: _Plan) -> tuple[Stage, ...]:
         *(((From(base.reference, python, base.digest), *_python(base)),) if base.archive else ()),
         (From(base.reference, f"base{suffix}", base.digest), *_base(base, python)),
         (From(f"base{suffix}", f"installer{suffix}"), *_installer(plan)),
-        *(((From(f"base{suffix}", f"builder{suffix}"), _build_wheels(plan)),) if plan.sources else ()),
+        *((_builder(plan, python),) if plan.sources else ()),
         (From(f"base{suffix}", f"runtime{suffix}"), *_runtime(plan)),
     )
 
@@ -216,18 +212,21 @@ def _apt(stack: LockedStack) -> tuple[str, ...]:
 
 def _base(base: Base, python: str) -> Stage:
     """Return the instructions that all later stages share: they install the locked Python in the base image."""
+    root = (_hadolint_ignore("DL3002", "DL3066"), User("root"))
+    return (*root, *_install_packages(base.packages, base), *_unpacked_python(base, python))
+
+
+def _unpacked_python(base: Base, python: str) -> Stage:
+    """Return the instruction that unpacks the Python of the stage `python`; () if the base image or its packages have one."""
+    if not base.archive:
+        return ()
     archive = Mount("bind", (("from", python), ("source", _ARCHIVE), ("target", _ARCHIVE)))
-    unpack = (
+    commands = (
         f"mkdir -p {PYTHON}",
         f"tar --extract --gzip --file {_ARCHIVE} --directory {PYTHON} --strip-components 1 --no-same-owner",
         f"touch -d @{_TIME} {PYTHON} {PYTHON.rpartition('/')[0]}",
     )
-    return (
-        _hadolint_ignore("DL3002", "DL3066"),
-        User("root"),
-        *_install_packages(base.packages, base),
-        *((Run(unpack, (_NOTHING_ELSE, archive)),) if base.archive else ()),
-    )
+    return (Run(commands, (_NOTHING_ELSE, archive)),)
 
 
 def _python(base: Base) -> Stage:
@@ -314,8 +313,20 @@ def _lay_out(plan: _Plan) -> Run:
     return Run((_help(plan, "layers", target, _digest(plan.lock.packages), *groups),), mounts)
 
 
+def _builder(plan: _Plan, python: str) -> Stage:
+    """Return the stage that builds wheels of the source distributions, on the image with compilers, which is not shipped."""
+    base, suffix = base_of(plan.stacks[0]), plan.suffix
+    packages = (*base.builder_packages, *base.header_packages)
+    start: Stage = (From(f"base{suffix}", f"builder{suffix}"),)
+    if base != plan.base:
+        packages = (*base.packages, *packages)
+        start = (From(base.reference, f"builder{suffix}", base.digest), _hadolint_ignore("DL3002", "DL3066"), User("root"))
+        start += _unpacked_python(base, python)
+    tools = (_hadolint_ignore("DL3008"), Run(_package_commands(packages, _REMOVE_LISTS))) if packages else ()
+    return (*start, *tools, _build_wheels(plan))
+
+
 def _build_wheels(plan: _Plan) -> Run:
-    """Return the instruction that builds wheels of the source distributions, in a stage that is not shipped."""
     requirements = [
         line.replace(" \\\n   ", "")
         for package in plan.sources

@@ -14,6 +14,7 @@ from provisioner.document import write_text
 from provisioner.lock.format.model import LockedFile, LockedPackage
 from provisioner.render import render
 from provisioner.render.helper import helper_files
+from provisioner.resolver.stack import RuntimeImage
 from provisioner.validate.builder import docker_builder
 from provisioner.validate.engine import BuildRequest, RunRequest
 from tests.container.image_locks import LOCK_NAME, source_distribution
@@ -64,6 +65,14 @@ def build(engine: DockerEngine, lock: Lock, folder: Path, tags: list[str], *opti
     said: list[str] = []
     replace(builder, command=(*builder.command, *options)).build(request, said.append)
     return engine._client.images.get(tags[-1]).attrs["RootFS"]["Layers"], "\n".join(said)
+
+
+def compiled_from_source(content: bytes) -> LockedPackage:
+    """The source distribution as a locked package."""
+    sdist = LockedFile(
+        filename="compiled-3.0.tar.gz", sha256=hashlib.sha256(content).hexdigest(), path="wheels/compiled-3.0.tar.gz"
+    )
+    return LockedPackage(name="compiled", version="3.0", platforms=("linux/amd64",), sdist=sdist)
 
 
 def run(engine: DockerEngine, tag: str, *command: str) -> str:
@@ -126,11 +135,27 @@ def test_a_source_distribution_is_built_apart_and_installed(
 ) -> None:
     content = source_distribution()
     (wheelhouse.wheels / "compiled-3.0.tar.gz").write_bytes(content)
-    sdist = LockedFile(
-        filename="compiled-3.0.tar.gz", sha256=hashlib.sha256(content).hexdigest(), path="wheels/compiled-3.0.tar.gz"
-    )
-    wheelhouse.packages.append(LockedPackage(name="compiled", version="3.0", platforms=("linux/amd64",), sdist=sdist))
+    wheelhouse.packages.append(compiled_from_source(content))
     wheelhouse.add("plain", "1.0")
     build(engine, wheelhouse.lock(), wheelhouse.folder, tags)
     assert run(engine, tags[0], "python", "-c", "import compiled, plain; print(compiled.built)") == "from source\n"
     assert run(engine, tags[0], "find", "/opt", "-name", "*.whl", "-o", "-name", "built", "-o", "-name", "installer") == ""
+
+
+def test_what_is_built_on_one_image_is_shipped_on_another(
+    engine: DockerEngine, wheelhouse: Wheelhouse, base_image: str, tags: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "compiler").write_text("gcc\n", encoding="utf-8")
+    (tmp_path / "Dockerfile").write_text(f"FROM {base_image}\nCOPY compiler /opt/compiler\n", encoding="utf-8")
+    tags.append("provision-test/debian-devel:1")
+    engine.build(BuildRequest(context=tmp_path, dockerfile=tmp_path / "Dockerfile", tag=tags[0]), lambda _: None)
+    content = source_distribution()
+    (wheelhouse.wheels / "compiled-3.0.tar.gz").write_bytes(content)
+    wheelhouse.packages.append(compiled_from_source(content))
+    lock = wheelhouse.lock(base=tags[0])
+    (stack,) = lock.stacks
+    assert stack.image is not None
+    image = replace(stack.image, runtime=RuntimeImage(reference=base_image))
+    build(engine, replace(lock, stacks=(replace(stack, image=image),)), wheelhouse.folder, tags)
+    assert run(engine, tags[1], "python", "-c", "import compiled; print(compiled.built)") == "from source\n"
+    assert run(engine, tags[1], "find", "/opt", "-name", "compiler") == ""

@@ -16,7 +16,7 @@ from provisioner.render.dockerfile import render
 from provisioner.render.header import UnrenderableError
 from provisioner.render.helper import helper_files, helper_text
 from provisioner.render.instruction import UnwritableValueError
-from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, SystemPackage
+from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, RuntimeImage, SystemPackage
 from tests.lock_examples import IMAGE_DIGEST, UV_AMD64, cpu_stack, cuda_stack, lock_of, with_file
 
 if TYPE_CHECKING:
@@ -53,6 +53,15 @@ def with_system_packages() -> Lock:
     return lock_of(replace(cpu_stack(), system_packages=(SystemPackage(name="gcc"), SystemPackage(name="git=1:2.47.3-0"))))
 
 
+def built_with_compilers() -> Lock:
+    """A source distribution that is built on an image with compilers, of which another image is shipped."""
+    runtime = RuntimeImage(reference="nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04", digest=f"sha256:{'f' * 64}")
+    devel = BaseImage(reference="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", apt_python="3.12", runtime=runtime)
+    return lock_of(with_file(replace(cuda_stack(), image=devel), "six", SOURCE))
+
+
+SOURCE = IndexFile(filename="six-1.17.0.tar.gz", url="https://example.org/six-1.17.0.tar.gz", index="x", sha256="5" * 64)
+
 LOCKS: dict[str, Lock] = {
     "cpu": lock_of(cpu_stack(), name="cpu"),
     "cuda": lock_of(cuda_stack(), name="cuda"),
@@ -60,11 +69,12 @@ LOCKS: dict[str, Lock] = {
     "apart": replace(apart(), name="apart"),
     "another-python": replace(another_python(), name="another-python"),
     "system-packages": replace(with_system_packages(), name="system-packages"),
+    "built": replace(built_with_compilers(), name="built"),
 }
 
 
 @pytest.mark.parametrize(
-    "name", ["cpu", "cuda", "apart", "another-python", "system-packages"]
+    "name", ["cpu", "cuda", "apart", "another-python", "system-packages", "built"]
 )  # that of `platforms` is one of test_outputs.py
 def test_the_dockerfile_is_the_golden_one(name: str, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN / f"{name}.Dockerfile", render(LOCKS[name], f"pylock.{name}.toml"))
@@ -187,8 +197,7 @@ def test_a_local_installer_is_mounted_too(tmp_path: Path) -> None:
 
 
 def test_source_distributions_are_built_in_a_stage_that_is_not_shipped() -> None:
-    source = IndexFile(filename="six-1.17.0.tar.gz", url="https://example.org/six-1.17.0.tar.gz", index="x", sha256="5" * 64)
-    text = render(lock_of(with_file(cpu_stack(), "six", source)), FILE_NAME)
+    text = render(lock_of(with_file(cpu_stack(), "six", SOURCE)), FILE_NAME)
     _, _, _, installer, builder, runtime = re.split(r"^FROM ", text, flags=re.MULTILINE)
     assert "--sources six --" in installer
     assert f"install.py build \\\n      'six @ https://example.org/six-1.17.0.tar.gz --hash=sha256:{'5' * 64}'\n" in builder
@@ -254,6 +263,29 @@ def test_the_helper_file_gives_each_layer_the_packages_whose_digest_the_dockerfi
         for layer, names in sorted(layers(text, dockerfile).items(), key=lambda item: ORDER.index(item[0]))
     ]
     assert re.findall(r"install\.py layer \\?\s*([0-9a-f]{64})", dockerfile) == expected
+
+
+def test_what_is_built_with_compilers_is_shipped_without_them() -> None:
+    lock = LOCKS["built"]
+    text = render(lock, FILE_NAME)
+    shipped = f"nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04@sha256:{'f' * 64}"
+    assert re.findall(r"^FROM (.*)$", text, re.MULTILINE) == [
+        "scratch AS wheelhouse",
+        f"{shipped} AS base",
+        "base AS installer",
+        "nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04 AS builder",
+        "base AS runtime",
+    ]
+    assert "python3.12 python3.12-venv \\\n      libpython3.12-dev" in text
+    assert f'org.opencontainers.image.base.digest="{shipped.partition("@")[2]}"' in text
+
+
+def test_without_anything_to_build_the_image_with_compilers_is_shipped() -> None:
+    """The compilers are then for what a person builds in the image."""
+    stack = replace(cuda_stack(), image=LOCKS["built"].stacks[0].image)
+    text = render(lock_of(stack), FILE_NAME)
+    assert "\nFROM nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04 AS base\n" in text
+    assert "cudnn-runtime" not in text
 
 
 def test_a_layer_has_the_digest_of_its_files_alone() -> None:
