@@ -184,8 +184,8 @@ layers*: how many above the base have equal digests in both builds.
 | --- | --: | --: | --: | --: | --: | --: |
 {table}
 
-The base image has no `/etc/hosts`, so Docker 20.10 gives `/etc` the time of the build in each layer that a step adds,
-and digests differ; on a base with that file all of the first are equal (`tests/container/test_layers.py`).
+The base image has no `/etc/hosts`, so Docker 20.10 gives `/etc` the time of the build in each layer that a step adds, unless
+an earlier layer has that file: the first gives its images one (`tests/container/test_layers.py`).
 
 The first compiles bytecode, which the second leaves to every start of a container (`import torch`: 3.6 s of CPU with, 7.9 s
 without), and adds a user, labels and tools of the image. The third is one layer, as in the Dockerfiles that cog generates and

@@ -6,11 +6,13 @@ import re
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from provisioner.render.chosen_files import is_source
 from provisioner.render.header import UnrenderableError
 
 if TYPE_CHECKING:
-    from provisioner.lock.format.model import LockedStack
+    from provisioner.lock.format.model import Lock, LockedStack
 
 PYTHON = "/opt/python"
 """The path of a Python that is unpacked in the image."""
@@ -23,8 +25,9 @@ class Base(Struct, frozen=True, kw_only=True):
     """A base image; `python` is the command that starts the locked Python series in it (`python3.12`).
 
     `packages` are the distribution packages that install this command, `builder_packages` those that create virtual
-    environments; both are empty if the image contains Python. If neither the image nor its distribution has the locked series,
-    `archive` is the address of a Python with the hash `sha256`, to be unpacked in `PYTHON`; else both are "".
+    environments, `header_packages` those with Python's headers; all are empty if the image contains Python.
+    If neither the image nor its distribution has the locked series, `archive` is the address of a Python with the hash
+    `sha256`, to be unpacked in `PYTHON`; else both are "".
     """
 
     reference: str
@@ -32,6 +35,7 @@ class Base(Struct, frozen=True, kw_only=True):
     python: str
     packages: tuple[str, ...] = ()
     builder_packages: tuple[str, ...] = ()
+    header_packages: tuple[str, ...] = ()
     archive: str = ""
     sha256: str = ""
 
@@ -69,6 +73,7 @@ def base_of(stack: LockedStack) -> Base:
             python=command,
             packages=(command,),
             builder_packages=(f"{command}-venv",),
+            header_packages=(f"lib{command}-dev",),
         )
     managed = image.managed_python
     if managed is not None and locked == _series(managed.version):
@@ -84,6 +89,18 @@ def base_of(stack: LockedStack) -> Base:
         f"base image `{image.reference}` has Python {offered}, and the lock is for {python}",
         hints=("choose another `image: base:`, or `python` in `requires:`, and solve again",),
     )
+
+
+def shipped_base(lock: Lock, stack: LockedStack) -> Base:
+    """Return the base image that is shipped: that of a stack, or the one without compilers once something was built with them.
+
+    Without source distributions in the lock nothing is built here, and the compilers are for what a person builds in the image.
+    """
+    base = base_of(stack)
+    runtime = stack.image.runtime if stack.image is not None else None
+    if runtime is None or not any(is_source(package, (stack.platform,)) for package in lock.packages):
+        return base
+    return replace(base, reference=runtime.reference, digest=runtime.digest)
 
 
 def _series(version: str) -> str:

@@ -18,6 +18,7 @@ from packaging.licenses import InvalidLicenseExpression, canonicalize_license_ex
 
 from provisioner.components import COMPONENTS, Supplier
 from provisioner.lock.format.file import lock_digest
+from provisioner.render.base_image import shipped_base
 from provisioner.render.container import tag
 from provisioner.render.header import origin
 
@@ -138,16 +139,17 @@ def _images(lock: Lock) -> Iterator[Part]:
     for stack in lock.stacks:
         if stack.image is None or stack.runs != "container":
             continue
-        repository, tag = _repository_and_tag(stack.image.reference.partition("@")[0])
+        base = shipped_base(lock, stack)
+        repository, tag = _repository_and_tag(base.reference.partition("@")[0])
         name = repository.rpartition("/")[2]
-        version = f"@{quote(stack.image.digest, safe=':')}" if stack.image.digest else ""
+        version = f"@{quote(base.digest, safe=':')}" if base.digest else ""
         yield Part(
             kind="image",
-            name=stack.image.reference,
-            version=stack.image.digest or tag,
+            name=base.reference,
+            version=base.digest or tag,
             purl=f"pkg:oci/{quote(name.lower())}{version}?repository_url={quote(repository, safe='/:')}&tag={quote(tag)}",
             platforms=(stack.platform,),
-            digest=stack.image.digest,
+            digest=base.digest,
         )
 
 

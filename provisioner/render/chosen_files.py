@@ -30,6 +30,12 @@ def condition(fitting: tuple[str, ...], platforms: tuple[str, ...]) -> str:
     return f" ; {marker}" if marker else ""
 
 
+def is_source(package: LockedPackage, platforms: tuple[str, ...]) -> bool:
+    """Return whether a package is built from its source distribution on one of the platforms."""
+    chosen = chosen_files(package)
+    return any(not file.filename.endswith(".whl") for file, fitting in chosen.items() if set(fitting) & set(platforms))
+
+
 def chosen_files(package: LockedPackage) -> dict[LockedFile, tuple[str, ...]]:
     """Return the files of a package with the platforms to use each on.
 

@@ -51,7 +51,7 @@ class Arg(Struct, frozen=True):
     names: tuple[str, ...]
 
     def __str__(self) -> str:
-        return "\n".join(f'ARG {name}=""' for name in self.names)
+        return "ARG " + " ".join(f'{name}=""' for name in self.names)
 
 
 class Env(Struct, frozen=True):
@@ -129,6 +129,20 @@ class CopyContext(Struct, frozen=True):
         return f"COPY {' '.join(self.sources)} {self.target}"
 
 
+class CopyStage(Struct, frozen=True):
+    """A copy of what is in the folder `source` of an earlier stage into the folder `target` of the current one.
+
+    Owners, modes and times are those of the earlier stage, also of folders that were there.
+    """
+
+    stage: str
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"COPY --from={self.stage} {self.source} {self.target}"
+
+
 class User(Struct, frozen=True):
     """The user of the instructions that follow: `root`, or numeric ids, which an orchestrator can check without the image."""
 
@@ -165,7 +179,7 @@ class Entrypoint(Struct, frozen=True):
         return f"ENTRYPOINT {json.dumps(list(self.arguments))}"
 
 
-Instruction = Arg | Cmd | Comment | CopyContext | Entrypoint | Env | From | Label | Run | User | Workdir
+Instruction = Arg | Cmd | Comment | CopyContext | CopyStage | Entrypoint | Env | From | Label | Run | User | Workdir
 
 
 def _assignments(pairs: tuple[tuple[str, str], ...], *, expands: bool = False) -> str:

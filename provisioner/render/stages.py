@@ -22,14 +22,30 @@ from msgspec.structs import replace
 from provisioner.accelerators import ACCELERATORS
 from provisioner.components import COMPONENTS
 from provisioner.lock.format.file import lock_digest
-from provisioner.render.base_image import PYTHON, base_of
-from provisioner.render.chosen_files import chosen_files, lines_by_file
+from provisioner.render.base_image import PYTHON, base_of, shipped_base
+from provisioner.render.chosen_files import is_source, lines_by_file
 from provisioner.render.container import HOME, USER_ID, container_stacks, installer_requirement, tag
 from provisioner.render.entry_guard import GUARD, entrypoint, has_guard
 from provisioner.render.helper import helper_path
-from provisioner.render.instruction import Arg, Cmd, Comment, CopyContext, Env, From, Label, Mount, Run, User, Workdir, fill
+from provisioner.render.instruction import (
+    Arg,
+    Cmd,
+    Comment,
+    CopyContext,
+    CopyStage,
+    Env,
+    From,
+    Label,
+    Mount,
+    Run,
+    User,
+    Workdir,
+    fill,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provisioner.lock.format.model import Lock, LockedPackage, LockedStack
     from provisioner.render.base_image import Base
     from provisioner.render.instruction import Instruction
@@ -50,28 +66,30 @@ _HOUSED_FILES = ("whl", "gz", "zip")
 _ARCHIVE = f"{_SCRATCH}/python.tar.gz"
 _LAYERS = "/opt/layers"
 _BUILT = "/opt/built"
+_ROOT = "/opt/root"
+_UV = "/opt/uv"
+_SOURCES = "sources"
 _LAST_LAYER = "packages"
-_HUGE = 32 * 2**20
-"""The size in bytes from which a wheel is in the layer of the frameworks: a second and more to ship."""
+_HUGE = 32
+"""The size in MiB from which a wheel is in the layer of the frameworks: a second and more to ship."""
 
-_LARGE = 2 * 2**20
-"""The size in bytes from which a wheel is in a layer before the last one: most of the bytes are in few of the packages."""
+_LARGE = 2
+"""The size in MiB from which a wheel is in a layer before the last one: most of the bytes are in few of the packages."""
 
 _TIME = 315532800
 """The time of every file in a layer, as in the helper file: 1980-01-01, the first day that a zip archive can express."""
-
-_MOUNTED = ("/dev", "/proc", "/sys", "/etc/hosts", "/etc/hostname", "/etc/resolv.conf")
-"""What an engine mounts in every step: it is in no layer, and `/sys` cannot be written."""
-
 
 _SECRETS = tuple(Mount("secret", (("id", name), ("target", f"{_SCRATCH}/{name}"))) for name in ("ca", "netrc"))
 """Certificates and logins that a build may be given; no secret is stored in a layer."""
 
 _CACHE = Mount("cache", (("target", f"{_SCRATCH}/cache"),))
 _HOUSED = Mount("bind", (("from", WHEELHOUSE), ("target", _HOUSE)))
+_HOUSED_HELPER = f"{_HOUSE}/install.py"
 _HELPER_MOUNT = Mount("bind", (("source", _HELPER), ("target", _HERE)))
 _WHEELS = Mount("bind", (("source", "wheels"), ("target", f"{_SCRATCH}/wheels")))
 _NOTHING_ELSE = Mount("tmpfs", (("target", _SCRATCH),))
+
+_REMOVE_LISTS = "rm -rf /var/lib/apt/lists/*"
 
 _CURL = "--fail --silent --show-error --location --retry 3"
 
@@ -85,24 +103,22 @@ def all_stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
     Raises `UnrenderableError` when no platform of the lock runs in a container, or when one lacks a base image or an installer.
     """
     stacks = container_stacks(lock, "a Dockerfile")
-    if len({(base_of(stack), _variables(stack), _apt(stack)) for stack in stacks}) == 1:
-        return (_wheelhouse(), *_stages(_Plan(lock, lock_file_name, stacks)))
+    if len({(base_of(stack), shipped_base(lock, stack), _variables(stack), _apt(stack)) for stack in stacks}) == 1:
+        return (_wheelhouse(stacks), *_stages(_Plan(lock, lock_file_name, stacks)))
     # No `ARG TARGETARCH` above: FROM has it without, and BuildKit of a 20.10 engine would set it to an empty value.
     separate = [
         stage
         for stack in stacks
         for stage in _stages(_Plan(lock, lock_file_name, (stack,), f"-{stack.platform.removeprefix('linux/')}"))
     ]
-    return (_wheelhouse(), *separate, (_hadolint_ignore("DL3006"), From("runtime-${TARGETARCH}", "runtime")))
+    return (_wheelhouse(stacks), *separate, (_hadolint_ignore("DL3006"), From("runtime-${TARGETARCH}", "runtime")))
 
 
-def _wheelhouse() -> Stage:
-    """Return the stage with the files in the folder `wheelhouse` of the build context, which may be missing.
-
-    An empty stage cannot be mounted, so the stage contains the helper file, too.
-    """
+def _wheelhouse(stacks: tuple[LockedStack, ...]) -> Stage:
+    """Return the stage with the helper files, and those in the folder `wheelhouse` of the build context, if it is there."""
+    helpers = (*((_GUARD,) if any(map(has_guard, stacks)) else ()), _HELPER)
     files = tuple(f"{WHEELHOUSE}*/*.{ending}" for ending in _HOUSED_FILES)
-    return From("scratch", WHEELHOUSE), CopyContext((_HELPER, *files), "/")
+    return From("scratch", WHEELHOUSE), CopyContext((*helpers, *files), "/")
 
 
 class _Plan(Struct, frozen=True, dict=True):
@@ -118,7 +134,8 @@ class _Plan(Struct, frozen=True, dict=True):
 
     @property
     def base(self) -> Base:
-        return base_of(self.stacks[0])
+        """The base image that is shipped."""
+        return shipped_base(self.lock, self.stacks[0])
 
     @cached_property
     def platforms(self) -> tuple[str, ...]:
@@ -131,34 +148,44 @@ class _Plan(Struct, frozen=True, dict=True):
     @cached_property
     def sources(self) -> tuple[LockedPackage, ...]:
         """The packages that are built from their source distributions on some platform."""
-        return tuple(package for package in self.packages if _is_source(package, self.platforms))
+        return tuple(package for package in self.packages if is_source(package, self.platforms))
 
     @cached_property
-    def layers(self) -> dict[str, tuple[str, ...]]:
-        """The names of the packages in each layer of the image but the last; empty layers are left out.
+    def rules(self) -> dict[str, tuple[str, ...]]:
+        """The members of each layer of the image but the last, as the helper file reads them, by the name of the layer.
 
+        A member is the name of a package, the beginning of one (`nvidia-*`, for compiled wheels) or the least size of a wheel.
         Compiled libraries of the accelerator's vendor come first, then frameworks and every other huge wheel, then large ones.
         """
-        prefixes = tuple(prefix for stack in self.stacks for prefix in ACCELERATORS[stack.accelerator].wheel_prefixes)
-        frameworks = {component.distribution for component in COMPONENTS.values()}
-        layers: dict[str, list[str]] = {"libraries": [], "frameworks": [], "large": []}
-        for package in self.packages:
-            if package in self.sources:
-                continue
-            if package.name.startswith(prefixes) and not any(file.filename.endswith("-any.whl") for file in package.files):
-                layers["libraries"].append(package.name)
-                continue
-            size = max((file.size or 0 for file in package.wheels), default=0)
-            if package.name in frameworks or size >= _HUGE:
-                layers["frameworks"].append(package.name)
-            elif size >= _LARGE:
-                layers["large"].append(package.name)
-        return {name: tuple(dict.fromkeys(packages)) for name, packages in layers.items() if packages}
+        prefixes = {prefix for stack in self.stacks for prefix in ACCELERATORS[stack.accelerator].wheel_prefixes}
+        frameworks = {component.distribution for component in COMPONENTS.values()} & {one.name for one in self.lock.packages}
+        return {
+            _SOURCES: tuple(package.name for package in self.sources),
+            "libraries": tuple(f"{prefix}*" for prefix in sorted(prefixes)),
+            "frameworks": (*sorted(frameworks), f"{_HUGE}MiB"),
+            "large": (f"{_LARGE}MiB",),
+        }
+
+    @cached_property
+    def layers(self) -> dict[str, tuple[LockedPackage, ...]]:
+        """The packages in each layer of the image, in the order of the layers; those of `sources` are in the last one."""
+        layers: dict[str, list[LockedPackage]] = {name: [] for name in (*self.rules, _LAST_LAYER)}
+        for package in self.lock.packages:
+            layers[_layer_of(package, self.rules)].append(package)
+        return {name: tuple(packages) for name, packages in layers.items()}
 
 
-def _is_source(package: LockedPackage, platforms: tuple[str, ...]) -> bool:
-    chosen = chosen_files(package)
-    return any(not file.filename.endswith(".whl") for file, fitting in chosen.items() if set(fitting) & set(platforms))
+def _layer_of(package: LockedPackage, rules: Mapping[str, tuple[str, ...]]) -> str:
+    """Return the name of a package's layer, as the helper file determines it from the text of the lock."""
+    size = max((file.size or 0 for file in package.wheels), default=0)
+    is_compiled = not any(file.filename.endswith("-any.whl") for file in package.files)
+
+    def has(member: str) -> bool:
+        if member.endswith("*"):
+            return is_compiled and package.name.startswith(member[:-1])
+        return size >= int(member[:-3]) * 2**20 if member.endswith("MiB") else package.name == member
+
+    return next((layer for layer, members in rules.items() if any(map(has, members))), _LAST_LAYER)
 
 
 def _digest(packages: tuple[LockedPackage, ...]) -> str:
@@ -173,16 +200,10 @@ def _stages(plan: _Plan) -> tuple[Stage, ...]:
     return (
         *(((From(base.reference, python, base.digest), *_python(base)),) if base.archive else ()),
         (From(base.reference, f"base{suffix}", base.digest), *_base(base, python)),
-        *(((From(f"base{suffix}", f"installer{suffix}"), *_installer(plan)),) if plan.packages else ()),
-        *(((From(f"base{suffix}", f"builder{suffix}"), _build_wheels(plan)),) if plan.sources else ()),
-        (From(f"base{suffix}", f"runtime{suffix}"), *_system_packages(plan), *_runtime(plan)),
+        (From(f"base{suffix}", f"installer{suffix}"), *_installer(plan)),
+        *((_builder(plan, python),) if plan.sources else ()),
+        (From(f"base{suffix}", f"runtime{suffix}"), *_runtime(plan)),
     )
-
-
-def _system_packages(plan: _Plan) -> Stage:
-    """Return the instruction that installs the packages of the base image's distribution, in the stage that is shipped."""
-    names = _apt(plan.stacks[0])
-    return _install_packages(names) if names else ()
 
 
 def _apt(stack: LockedStack) -> tuple[str, ...]:
@@ -191,18 +212,21 @@ def _apt(stack: LockedStack) -> tuple[str, ...]:
 
 def _base(base: Base, python: str) -> Stage:
     """Return the instructions that all later stages share: they install the locked Python in the base image."""
+    root = (_hadolint_ignore("DL3002", "DL3066"), User("root"))
+    return (*root, *_install_packages(base.packages, base), *_unpacked_python(base, python))
+
+
+def _unpacked_python(base: Base, python: str) -> Stage:
+    """Return the instruction that unpacks the Python of the stage `python`; () if the base image or its packages have one."""
+    if not base.archive:
+        return ()
     archive = Mount("bind", (("from", python), ("source", _ARCHIVE), ("target", _ARCHIVE)))
-    unpack = (
+    commands = (
         f"mkdir -p {PYTHON}",
         f"tar --extract --gzip --file {_ARCHIVE} --directory {PYTHON} --strip-components 1 --no-same-owner",
         f"touch -d @{_TIME} {PYTHON} {PYTHON.rpartition('/')[0]}",
     )
-    return (
-        _hadolint_ignore("DL3002", "DL3066"),
-        User("root"),
-        *(_install_packages(base.packages) if base.packages else ()),
-        *((Run(unpack, (_NOTHING_ELSE, archive)),) if base.archive else ()),
-    )
+    return (Run(commands, (_NOTHING_ELSE, archive)),)
 
 
 def _python(base: Base) -> Stage:
@@ -220,18 +244,25 @@ def _python(base: Base) -> Stage:
         f"echo {shlex.quote(f'{base.sha256}  {_ARCHIVE}')} > {_ARCHIVE}.sha256",
         f"sha256sum --check --strict {_ARCHIVE}.sha256",
     )
-    install = " && ".join(_package_commands(("ca-certificates", "curl")))
+    install = " && ".join(_package_commands(("ca-certificates", "curl"), _REMOVE_LISTS))
     root = (_hadolint_ignore("DL3002", "DL3066"), User("root"))
     curl = (_hadolint_ignore("DL3008"), Run((f"[ -f {housed} ] || command -v curl || {{ {install}; }}",), (_HOUSED,)))
     return (*root, *curl, Run(commands, (_HOUSED, *_SECRETS)))
 
 
 def _installer(plan: _Plan) -> Stage:
-    """Return the instructions of the stage with the installer, and with a folder for each layer: what is installed in it."""
-    base = plan.base
-    packages = base.builder_packages
-    tools = (_hadolint_ignore("DL3008"), Run(_package_commands(packages))) if packages else ()
-    return (*tools, _install_installer(plan), _lay_out(plan))
+    """Return the instructions of the stage with what the image gets: a user, the guard, the packages of each layer."""
+    packages = plan.base.builder_packages
+    tools = (_hadolint_ignore("DL3008"), Run(_package_commands(packages, _REMOVE_LISTS))) if packages else ()
+    guard = (GUARD,) if has_guard(plan.stacks[0]) else ()
+    root = _help(plan, "root", str(USER_ID), HOME, *guard)
+    if not plan.packages:
+        return (*tools, Run((root,), (_HOUSED,)))
+    # The installer comes from its locked file, without an index.
+    lines = dict.fromkeys(installer_requirement(stack, plan.stacks, folder=_SCRATCH) for stack in plan.stacks)
+    has_local = any(stack.installer and stack.installer.file.path for stack in plan.stacks)
+    mounts = (_CACHE, _HOUSED, *((_WHEELS,) if has_local else ()), *_SECRETS)
+    return (*tools, Run((root, _help(plan, "installer", *lines)), mounts), _lay_out(plan))
 
 
 def _hadolint_ignore(*rules: str) -> Comment:
@@ -243,25 +274,19 @@ def _hadolint_ignore(*rules: str) -> Comment:
     return Comment(f"hadolint ignore={','.join(rules)}")
 
 
-def _install_packages(packages: tuple[str, ...]) -> Stage:
+def _install_packages(packages: tuple[str, ...], base: Base) -> Stage:
     """Return the instructions that install distribution packages in a stage that is shipped: two builds give the same files."""
-    words = ("find / -xdev -newermt @$start", *(f"! -path {path}" for path in _MOUNTED))
-    commands = (
-        "start=$(($(date +%s) - 1))",
-        *_package_commands(packages),
-        # Logs and caches have times in them, so that two builds would differ; those of the base image are emptied, because the
-        # mark of a file that is gone has the time of the build.
-        "find /var/log /var/cache/ldconfig -type f -exec truncate --size 0 {} +",
-        _wrapped((*words, f"-exec touch --no-dereference -d @{_TIME} {{}} +")),
-    )
-    return _hadolint_ignore("DL3008"), Run(commands)
+    if not packages:
+        return ()
+    first, *others = _package_commands(packages, f'{base.python} -B {_HERE} clean "$start"')
+    return _hadolint_ignore("DL3008"), Run((f"start=$(date +%s) && {first}", *others), (_NOTHING_ELSE, _HELPER_MOUNT))
 
 
-def _package_commands(packages: tuple[str, ...]) -> tuple[str, ...]:
+def _package_commands(packages: tuple[str, ...], clean: str) -> tuple[str, ...]:
     return (
         "apt-get update",
         _wrapped(("DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends", *packages)),
-        "rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin",
+        clean,
     )
 
 
@@ -269,18 +294,10 @@ def _wrapped(words: tuple[str, ...]) -> str:
     return " \\\n      ".join(fill(words, 112))
 
 
-def _install_installer(plan: _Plan) -> Run:
-    """Return the instruction that installs the installer into its own environment, from the locked file, without an index."""
-    lines = dict.fromkeys(installer_requirement(stack, plan.stacks, folder=_SCRATCH) for stack in plan.stacks)
-    has_local = any(stack.installer and stack.installer.file.path for stack in plan.stacks)
-    mounts = (_CACHE, _HOUSED, *((_WHEELS,) if has_local else ()), _HELPER_MOUNT, *_SECRETS)
-    return _help(plan, "installer", *lines, mounts=mounts)
-
-
-def _help(plan: _Plan, command: str, *arguments: str, mounts: tuple[Mount, ...], path: str = _HERE) -> Run:
-    """Return the instruction that runs a command of the helper file, which says what each of its commands does."""
+def _help(plan: _Plan, command: str, *arguments: str, path: str = _HOUSED_HELPER) -> str:
+    """Return a command of the helper file, which says what each of its commands does."""
     words = (f"{plan.base.python} -B {path} {command}", *(shlex.quote(argument) for argument in arguments))
-    return Run((_wrapped(words),), mounts)
+    return _wrapped(words)
 
 
 def _lay_out(plan: _Plan) -> Run:
@@ -288,25 +305,36 @@ def _lay_out(plan: _Plan) -> Run:
 
     A layer is built again only when that folder changes.
     """
-    layers = {**plan.layers, "sources": tuple(package.name for package in plan.sources)}
-    groups = [word for name, packages in layers.items() if packages for word in (f"--{name}", *packages)]
+    groups = [word for name, members in plan.rules.items() if members for word in (f"--{name}", *members)]
     has_local = any(file.path for package in plan.packages for file in package.files)
     target = f"{_SCRATCH}/{plan.lock_file_name}"
     lock_mount = Mount("bind", (("source", plan.lock_file_name), ("target", target)))
-    mounts = (_HOUSED, *((_WHEELS,) if has_local else ()), _HELPER_MOUNT, lock_mount)
-    return _help(plan, "layers", target, _digest(plan.lock.packages), *groups, mounts=mounts)
+    mounts = (_HOUSED, *((_WHEELS,) if has_local else ()), lock_mount)
+    return Run((_help(plan, "layers", target, _digest(plan.lock.packages), *groups),), mounts)
+
+
+def _builder(plan: _Plan, python: str) -> Stage:
+    """Return the stage that builds wheels of the source distributions, on the image with compilers, which is not shipped."""
+    base, suffix = base_of(plan.stacks[0]), plan.suffix
+    packages = (*base.builder_packages, *base.header_packages)
+    start: Stage = (From(f"base{suffix}", f"builder{suffix}"),)
+    if base != plan.base:
+        packages = (*base.packages, *packages)
+        start = (From(base.reference, f"builder{suffix}", base.digest), _hadolint_ignore("DL3002", "DL3066"), User("root"))
+        start += _unpacked_python(base, python)
+    tools = (_hadolint_ignore("DL3008"), Run(_package_commands(packages, _REMOVE_LISTS))) if packages else ()
+    return (*start, *tools, _build_wheels(plan))
 
 
 def _build_wheels(plan: _Plan) -> Run:
-    """Return the instruction that builds wheels of the source distributions, in a stage that is not shipped."""
     requirements = [
         line.replace(" \\\n   ", "")
         for package in plan.sources
         for line in lines_by_file(replace(package, platforms=_common(package, plan)), plan.platforms)
     ]
     has_local = any(file.path for package in plan.sources for file in package.files)
-    mounts = (_CACHE, _HOUSED, *((_WHEELS,) if has_local else ()), _HELPER_MOUNT, *_SECRETS)
-    return _help(plan, "build", *requirements, mounts=mounts)
+    mounts = (_CACHE, _HOUSED, *((_WHEELS,) if has_local else ()), *_SECRETS)
+    return Run((_help(plan, "build", *requirements),), mounts)
 
 
 def _common(package: LockedPackage, plan: _Plan) -> tuple[str, ...]:
@@ -316,21 +344,21 @@ def _common(package: LockedPackage, plan: _Plan) -> tuple[str, ...]:
 def _install_layers(plan: _Plan) -> Stage:
     """Return one instruction for each layer of packages; the installer compares each file with its hash in the lock."""
     if not plan.packages:
-        return (_help(plan, "environment", mounts=(_NOTHING_ELSE, _HELPER_MOUNT)),)
-    apart = {name: layer for layer, names in plan.layers.items() for name in names}
-    apart |= {package.name: "sources" for package in plan.sources}
+        return (Run((_help(plan, "environment"),), (_NOTHING_ELSE, _HOUSED)),)
+    stage = ("from", f"installer{plan.suffix}")
+    uv = Mount("bind", (stage, ("source", _UV), ("target", f"{_SCRATCH}/uv")))
+    wheels = Mount("bind", (("from", f"builder{plan.suffix}"), ("source", _BUILT), ("target", f"{_SCRATCH}/built")))
     run = []
-    for layer in (*plan.layers, _LAST_LAYER):
-        packages = tuple(package for package in plan.lock.packages if apart.get(package.name, _LAST_LAYER) == layer)
+    for layer, packages in plan.layers.items():
         built = plan.sources if layer == _LAST_LAYER else ()
-        if not packages and not built:
+        if layer == _SOURCES or not (built or set(packages) & set(plan.packages)):
             continue
-        source = f"{_LAYERS}/{layer}"
-        folder = Mount("bind", (("from", f"installer{plan.suffix}"), ("source", source), ("target", f"{_SCRATCH}/layer")))
-        wheels = Mount("bind", (("from", f"builder{plan.suffix}"), ("source", _BUILT), ("target", f"{_SCRATCH}/built")))
-        mounts = (_NOTHING_ELSE, _CACHE, folder, *((wheels,) if built else ()), *_SECRETS)
+        folder = Mount("bind", (stage, ("source", f"{_LAYERS}/{layer}"), ("target", f"{_SCRATCH}/layer")))
+        ca, netrc = _SECRETS
+        mounts = (_NOTHING_ELSE, _CACHE, ca, folder, uv, netrc, *((wheels,) if built else ()))
         versions = [f"{package.name}=={package.version}" for package in built]
-        run.append(_help(plan, "layer", _digest(packages), *versions, mounts=mounts, path=f"{_SCRATCH}/layer/install.py"))
+        command = _help(plan, "layer", _digest(packages), *versions, path=f"{_SCRATCH}/layer/install.py")
+        run.append(Run((command,), mounts))
     return tuple(run)
 
 
@@ -340,10 +368,10 @@ def _runtime(plan: _Plan) -> Stage:
     Labels and variables change with every lock, so they come after the large layers.
     """
     variables = _variables(plan.stacks[0])
-    is_guarded = has_guard(plan.stacks[0])
     return (
+        CopyStage(f"installer{plan.suffix}", f"{_ROOT}/", "/"),
+        *_install_packages(_apt(plan.stacks[0]), plan.base),
         *_install_layers(plan),
-        _finish(is_guarded=is_guarded),
         Env((("VIRTUAL_ENV", ENVIRONMENT), ("PATH", f"{ENVIRONMENT}/bin:$PATH")), expands=True),
         *((Env(variables),) if variables else ()),
         Label(_labels(plan)),
@@ -351,7 +379,7 @@ def _runtime(plan: _Plan) -> Stage:
         Label(tuple((f"org.opencontainers.image.{label}", f"${name}") for name, label in _ARGUMENTS), expands=True),
         User(f"{USER_ID}:{USER_ID}"),
         Workdir(HOME),
-        *((entrypoint(ENVIRONMENT),) if is_guarded else ()),
+        *((entrypoint(ENVIRONMENT),) if has_guard(plan.stacks[0]) else ()),
         Cmd(("python",)),
     )
 
@@ -395,23 +423,3 @@ def _stack_labels(stack: LockedStack) -> dict[str, str]:
     }
     labels |= {f"dev.provision.stack.{component}": version for component, version in stack.components.items()}
     return labels | {f"dev.provision.requires.{fact}": wanted for fact, wanted in stack.host_requirements.items()}
-
-
-def _finish(*, is_guarded: bool) -> Run:
-    """Return the instruction that adds a user with fixed ids, without useradd, which some base images lack, and the guard."""
-    group = f"provision:x:{USER_ID}:"
-    user = f"provision:x:{USER_ID}:{USER_ID}::{HOME}:/bin/sh"
-    commands = [
-        f"{{ grep -q '^[^:]*:[^:]*:{USER_ID}:' /etc/group || echo '{group}' >> /etc/group; }}",
-        f"{{ grep -q '^[^:]*:[^:]*:{USER_ID}:' /etc/passwd || echo '{user}' >> /etc/passwd; }}",
-        f"install -d -o {USER_ID} -g {USER_ID} {HOME}",
-    ]
-    written = ["/etc/group", "/etc/passwd", "/etc", HOME, HOME.rpartition("/")[0]]
-    source = f"{_SCRATCH}/guard.py"
-    if is_guarded:
-        folder = GUARD.rpartition("/")[0]
-        commands.append(f"install -D -m 0644 {source} {GUARD}")
-        written += [GUARD, folder, folder.rpartition("/")[0]]
-    commands.append(f"touch -d @{_TIME} {' '.join(written)}")
-    guard = Mount("bind", (("source", _GUARD), ("target", source)))
-    return Run(tuple(commands), (_NOTHING_ELSE, *((guard,) if is_guarded else ())))

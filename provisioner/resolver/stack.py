@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from provisioner.strict_model import StrictModel, spelled
 
@@ -56,6 +57,16 @@ class ManagedPython(StrictModel, frozen=True, kw_only=True):
     sha256: Annotated[str, spelled(r"^[0-9a-f]{64}$")]
 
 
+class RuntimeImage(StrictModel, frozen=True, kw_only=True):
+    """The image without compilers that has the same distribution and the same libraries as a base image with them.
+
+    `digest` is "" when unknown.
+    """
+
+    reference: Annotated[str, spelled(r"^[^\s\x00-\x1f@]+$")]
+    digest: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
+
+
 class SystemPackage(Struct, frozen=True, kw_only=True):
     """A package of the base image's Linux distribution that is installed in the image; `name` may end in `=VERSION`."""
 
@@ -70,6 +81,7 @@ class BaseImage(Struct, frozen=True, kw_only=True):
     unknown. The other fields describe the image's contents: `glibc`, its own `python`, the Python that its Linux distribution
     offers (`apt_python`) and NVIDIA_REQUIRE_CUDA (`require_cuda`); "" means none or unknown. `managed_python` is the Python to
     install in the image if neither the image nor its Linux distribution has the Python of the stack, otherwise None.
+    `runtime` is the image to ship in place of this one once everything is built; None when this one is shipped.
     """
 
     reference: str
@@ -79,6 +91,19 @@ class BaseImage(Struct, frozen=True, kw_only=True):
     apt_python: str = ""
     require_cuda: str = ""
     managed_python: ManagedPython | None = None
+    runtime: RuntimeImage | None = None
+
+    @property
+    def images(self) -> tuple[BaseImage | RuntimeImage, ...]:
+        """The base image and, where another one is shipped, that one."""
+        return (self, self.runtime) if self.runtime is not None else (self,)
+
+    def with_digests(self, digests: Mapping[str, str]) -> BaseImage:
+        """Return the image with those digests, by reference, that are not known yet."""
+        runtime = self.runtime
+        if runtime is not None:
+            runtime = replace(runtime, digest=runtime.digest or digests.get(runtime.reference, ""))
+        return replace(self, digest=self.digest or digests.get(self.reference, ""), runtime=runtime)
 
 
 class Stack(Struct, frozen=True, kw_only=True):

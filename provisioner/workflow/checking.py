@@ -272,8 +272,9 @@ def lock_findings(lock: Lock, inputs: Inputs, *, file: str, has_other_hosts: boo
         yield from hazard_findings(one, problem)
         yield from policy_findings(one, problem)
         image = one.stack.image
-        if image is not None and not image.digest:
-            yield (RefusedUnpinnedBase if problem.request.is_strict else UnpinnedBase)(reference=image.reference)
+        for base in image.images if image is not None else ():
+            if not base.digest:
+                yield (RefusedUnpinnedBase if problem.request.is_strict else UnpinnedBase)(reference=base.reference)
 
 
 def _is_of_these(lock: Lock, inputs: Inputs) -> bool:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
     from provisioner.lock.format.model import Lock, LockedFile
-    from provisioner.resolver.stack import BaseImage
+    from provisioner.resolver.stack import BaseImage, RuntimeImage
 
 CONNECTIONS = 8
 """The number of files that are read at once."""
@@ -65,13 +65,14 @@ def read_locks(paths: Sequence[Path]) -> list[tuple[Path, Lock]]:
     return [(path, read_lock(path)) for path in paths]
 
 
-def images_of(locks: Sequence[tuple[Path, Lock]]) -> tuple[BaseImage, ...]:
+def images_of(locks: Sequence[tuple[Path, Lock]]) -> tuple[BaseImage | RuntimeImage, ...]:
     """Return the base images of locks, each once."""
     found = {
-        (stack.image.reference, stack.image.digest): stack.image
+        (image.reference, image.digest): image
         for _, lock in locks
         for stack in lock.stacks
         if stack.image is not None
+        for image in stack.image.images
     }
     return tuple(found.values())
 

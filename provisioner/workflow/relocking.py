@@ -106,7 +106,7 @@ def _system_beside(lock: Lock, problem: Problem) -> Stack:
     known = lock.on(stack.platform).stack.image if stack.platform in lock.platforms else None
     if stack.image is None or known is None or known.reference != stack.image.reference:
         return stack
-    return replace(stack, image=replace(stack.image, digest=known.digest))
+    return replace(stack, image=stack.image.with_digests({one.reference: one.digest for one in known.images}))
 
 
 def _installer(lock: Lock, platform: str) -> Installer | None:

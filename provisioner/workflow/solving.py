@@ -327,30 +327,35 @@ def _source_notices(job: Job, stack: Stack, source: PackageIndex) -> Iterator[So
 
 
 def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
-    """Return a stack with the digest of its base image: its own, that of the earlier lock, or the registry's.
+    """Return a stack with the digests of its base images: their own, those of the earlier lock, or the registry's.
 
-    If no digest is available, the session gets a notice, and, if the request is strict, the stack gets a doubt.
+    If a digest is not available, the session gets a notice, and, if the request is strict, the stack gets a doubt.
     """
-    image = stack.image
-    if image is None:
-        return stack
-    if image.digest:
-        ImageReference.parse(f"{image.reference}@{image.digest}")
+    if stack.image is None:
         return stack
     known = job.earlier.image(stack.platform)
-    if known is not None and known.digest and known.reference == image.reference:
-        return replace(stack, image=replace(image, digest=known.digest))
+    image = stack.image.with_digests({one.reference: one.digest for one in known.images} if known is not None else {})
+    if stack.image.digest:
+        ImageReference.parse(f"{image.reference}@{image.digest}")
+    image = image.with_digests(
+        {one.reference: _registry_digest(one.reference, session) for one in image.images if not one.digest}
+    )
+    unpinned = tuple(UnpinnedImage(reference=one.reference) for one in image.images if not one.digest)
+    is_strict = job.inputs.request(stack.platform).is_strict
+    return replace(stack, image=image, doubts=(*stack.doubts, *(unpinned if is_strict else ())))
+
+
+def _registry_digest(reference: str, session: Session) -> str:
+    """Return the digest that a registry has for an image; "", with a notice, when none is available."""
     problem = ""
     if not session.settings.offline:
         try:
             # Only one retry, because the lock can be written without the digest.
-            digest = resolve_digest(image.reference, settings=replace(session.settings, retries=1))
-            return replace(stack, image=replace(image, digest=digest))
+            return resolve_digest(reference, settings=replace(session.settings, retries=1))
         except UnavailableError as error:
             problem = error.message
-    session.tell(NoDigest(image.reference, problem))
-    is_strict = job.inputs.request(stack.platform).is_strict
-    return replace(stack, doubts=(*stack.doubts, UnpinnedImage(reference=image.reference))) if is_strict else stack
+    session.tell(NoDigest(reference, problem))
+    return ""
 
 
 def _unused_names(job: Job, stacks: Sequence[Stack]) -> Iterator[Notice]:

@@ -14,6 +14,7 @@ from provisioner.document import write_text
 from provisioner.lock.format.model import LockedFile, LockedPackage
 from provisioner.render import render
 from provisioner.render.helper import helper_files
+from provisioner.resolver.stack import RuntimeImage
 from provisioner.validate.builder import docker_builder
 from provisioner.validate.engine import BuildRequest, RunRequest
 from tests.container.image_locks import LOCK_NAME, source_distribution
@@ -37,23 +38,12 @@ FRAMEWORK = {
 
 
 @pytest.fixture
-def base(engine: DockerEngine, base_image: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The base image with /etc/hosts: where that is missing, BuildKit before 0.11 leaves /etc with the time of the build."""
-    context = tmp_path_factory.mktemp("base")
-    (context / "hosts").write_text("127.0.0.1 localhost\n", encoding="utf-8")
-    (context / "Dockerfile").write_text(f"FROM {base_image}\nCOPY hosts /etc/hosts\n", encoding="utf-8")
-    tag = "provision-test/debian-hosts:1"
-    engine.build(BuildRequest(context=context, dockerfile=context / "Dockerfile", tag=tag), lambda _: None)
-    return tag
-
-
-@pytest.fixture
-def lock(wheelhouse: Wheelhouse, base: str) -> Lock:
+def lock(wheelhouse: Wheelhouse) -> Lock:
     """A framework and two other packages, of which one shares a namespace with it."""
     wheelhouse.add("torch", "2.4.1", members=FRAMEWORK)
     wheelhouse.add("shared", "1.0", members={"acme/small.py": b"size = 'small'\n"})
     wheelhouse.add("plain", "1.0")
-    return wheelhouse.lock(accelerator="cuda", require_cuda="driver>=525", base=base)
+    return wheelhouse.lock(accelerator="cuda", require_cuda="driver>=525")
 
 
 @pytest.fixture
@@ -77,6 +67,14 @@ def build(engine: DockerEngine, lock: Lock, folder: Path, tags: list[str], *opti
     return engine._client.images.get(tags[-1]).attrs["RootFS"]["Layers"], "\n".join(said)
 
 
+def compiled_from_source(content: bytes) -> LockedPackage:
+    """The source distribution as a locked package."""
+    sdist = LockedFile(
+        filename="compiled-3.0.tar.gz", sha256=hashlib.sha256(content).hexdigest(), path="wheels/compiled-3.0.tar.gz"
+    )
+    return LockedPackage(name="compiled", version="3.0", platforms=("linux/amd64",), sdist=sdist)
+
+
 def run(engine: DockerEngine, tag: str, *command: str) -> str:
     finished = engine.run(RunRequest(image=tag, command=command), lambda _: None)
     assert finished.exit_code == 0, finished.stderr
@@ -92,17 +90,18 @@ def test_two_builds_of_a_lock_have_the_same_layers(
 
 
 def test_a_changed_package_leaves_the_layer_of_the_framework(
-    engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock, base: str, tags: list[str]
+    engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock, tags: list[str]
 ) -> None:
     first, _ = build(engine, lock, wheelhouse.folder, tags)
     wheelhouse.packages = [package for package in wheelhouse.packages if package.name != "plain"]
     wheelhouse.add("plain", f"2.{time.time_ns()}")  # not in the cache of an earlier run
-    changed = wheelhouse.lock(accelerator="cuda", require_cuda="driver>=525", base=base)
+    changed = wheelhouse.lock(accelerator="cuda", require_cuda="driver>=525")
     second, said = build(engine, changed, wheelhouse.folder, tags)
     assert [index for index, (one, other) in enumerate(zip(first, second, strict=True)) if one != other] == [3]
     steps = dict(re.findall(r"^#(\d+) \[(.*?)\]", said, re.MULTILINE))
     cached = {steps[number] for number in re.findall(r"^#(\d+) CACHED$", said, re.MULTILINE) if number in steps}
-    assert {"runtime 1/4", "runtime 2/4"} & cached == {"runtime 1/4"}, said
+    own, framework, packages = "runtime 1/4", "runtime 2/4", "runtime 3/4"
+    assert {own, framework, packages} & cached == {own, framework}, said
 
 
 def test_layers_make_one_environment(engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock, tags: list[str]) -> None:
@@ -124,7 +123,7 @@ def test_a_lock_that_changed_after_its_dockerfile_does_not_build(
     engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock, tags: list[str]
 ) -> None:
     wheelhouse.add("late", "1.0")
-    wheelhouse.lock(base=lock.stacks[0].image.reference if lock.stacks[0].image else "")
+    wheelhouse.lock()
     with pytest.raises(Exception, match="does not build") as failed:
         build(engine, lock, wheelhouse.folder, tags)
     said = "\n".join(getattr(failed.value, "causes", ()))
@@ -132,15 +131,31 @@ def test_a_lock_that_changed_after_its_dockerfile_does_not_build(
 
 
 def test_a_source_distribution_is_built_apart_and_installed(
-    engine: DockerEngine, wheelhouse: Wheelhouse, base: str, tags: list[str]
+    engine: DockerEngine, wheelhouse: Wheelhouse, tags: list[str]
 ) -> None:
     content = source_distribution()
     (wheelhouse.wheels / "compiled-3.0.tar.gz").write_bytes(content)
-    sdist = LockedFile(
-        filename="compiled-3.0.tar.gz", sha256=hashlib.sha256(content).hexdigest(), path="wheels/compiled-3.0.tar.gz"
-    )
-    wheelhouse.packages.append(LockedPackage(name="compiled", version="3.0", platforms=("linux/amd64",), sdist=sdist))
+    wheelhouse.packages.append(compiled_from_source(content))
     wheelhouse.add("plain", "1.0")
-    build(engine, wheelhouse.lock(base=base), wheelhouse.folder, tags)
+    build(engine, wheelhouse.lock(), wheelhouse.folder, tags)
     assert run(engine, tags[0], "python", "-c", "import compiled, plain; print(compiled.built)") == "from source\n"
     assert run(engine, tags[0], "find", "/opt", "-name", "*.whl", "-o", "-name", "built", "-o", "-name", "installer") == ""
+
+
+def test_what_is_built_on_one_image_is_shipped_on_another(
+    engine: DockerEngine, wheelhouse: Wheelhouse, base_image: str, tags: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "compiler").write_text("gcc\n", encoding="utf-8")
+    (tmp_path / "Dockerfile").write_text(f"FROM {base_image}\nCOPY compiler /opt/compiler\n", encoding="utf-8")
+    tags.append("provision-test/debian-devel:1")
+    engine.build(BuildRequest(context=tmp_path, dockerfile=tmp_path / "Dockerfile", tag=tags[0]), lambda _: None)
+    content = source_distribution()
+    (wheelhouse.wheels / "compiled-3.0.tar.gz").write_bytes(content)
+    wheelhouse.packages.append(compiled_from_source(content))
+    lock = wheelhouse.lock(base=tags[0])
+    (stack,) = lock.stacks
+    assert stack.image is not None
+    image = replace(stack.image, runtime=RuntimeImage(reference=base_image))
+    build(engine, replace(lock, stacks=(replace(stack, image=image),)), wheelhouse.folder, tags)
+    assert run(engine, tags[1], "python", "-c", "import compiled; print(compiled.built)") == "from source\n"
+    assert run(engine, tags[1], "find", "/opt", "-name", "compiler") == ""

@@ -3,15 +3,19 @@
 
 The Dockerfile runs one of these commands in each step:
 
+    install.py root ID HOME [GUARD]             lay out what every image has: its user and, if it is guarded, the guard
     install.py installer REQUIREMENT...         install uv, from its one file, with the pip that comes with Python
-    install.py layers LOCK DIGEST --NAME A B... give each layer a folder with uv, this file and its part of the lock
+    install.py layers LOCK DIGEST --NAME A B... give each layer a folder with this file and its part of the lock
     install.py build REQUIREMENT...             build wheels of source distributions
     install.py layer DIGEST BUILT==VERSION...   install the packages of such a folder, and wheels that were built
     install.py environment                      make an environment without packages
+    install.py clean TIME                       remove what apt-get leaves of a build, since this Unix time
 
-A digest is one hash of the hashes of all files: a lock and a Dockerfile that do not belong together end the build. pip and uv
-compare each file with its hash in the lock. All files get the same time and bytecode does not depend on it, so two builds of a
-lock give layers with the same digest. Runs on Python 3.7 and newer.
+A package is in the first layer that has its name, the beginning of its name (`nvidia-*`, for compiled wheels), or a size that
+one of its wheels reaches (`32MiB`); all others are in the last one. A digest is one hash of the hashes of all files: a lock and
+a Dockerfile that do not belong together end the build. pip and uv compare each file with its hash in the lock. All files get
+the same time and bytecode does not depend on it, so two builds of a lock give layers with the same digest. Runs on Python 3.7
+and newer.
 """
 
 import hashlib
@@ -20,13 +24,15 @@ import os
 import py_compile
 import re
 import shutil
+import stat
 import subprocess
 import sys
 from pathlib import Path
 from urllib.parse import quote, unquote
 
 ENVIRONMENT = Path("/opt/venv")
-INSTALLER = Path("/opt/installer")
+INSTALLER = Path("/opt/uv")
+ROOT = Path("/opt/root")
 LAYERS = Path("/opt/layers")
 BUILT = Path("/opt/built")
 SCRATCH = Path("/tmp")  # every mount of a step is below it
@@ -34,6 +40,7 @@ CACHE = SCRATCH / "cache"
 WHEELHOUSE = SCRATCH / "wheelhouse"
 LAST = "packages"
 TIME = 315532800  # of every file in a layer: 1980-01-01, the first day that a zip archive can express
+MOUNTED = ("/etc/hosts", "/etc/hostname", "/etc/resolv.conf")  # by engines, in every step
 URL = re.compile(r"https?://[^\s\"]+")
 
 
@@ -99,10 +106,8 @@ def lay_out(lock, digest, groups):
     packages = [re.split(r"(?m)^\[+tool\b", package)[0] for package in packages]
     require(digest, "".join(packages), Path(lock).name)
     parts = {name: "" for name in [*groups, LAST]}
-    layer_of = {package: name for name, members in groups.items() for package in members}
     for package in packages:
-        name = re.search(r'(?m)^name = "([^"]+)"$', package).group(1)
-        parts[layer_of.get(name, LAST)] += package
+        parts[layer_of(package, groups)] += package
     for name, tables in parts.items():
         folder = LAYERS / name
         folder.mkdir(parents=True)
@@ -117,7 +122,20 @@ def lay_out(lock, digest, groups):
             take(Path(lock).parent / path, path)
         (folder / "pylock.toml").write_text(local(head + tables, take), encoding="utf-8")
         take(Path(__file__))
-        os.link(str(INSTALLER / "bin" / "uv"), str(folder / "uv"))
+
+
+def layer_of(package, groups):
+    """The name of the layer of a package, which is its table in the lock."""
+    name = re.search(r'(?m)^name = "([^"]+)"$', package).group(1)
+    wheels = re.findall(r"(?ms)^\[\[packages\.wheels\]\]$(.*?)(?=^\[|\Z)", package)
+    size = max([int(number) for wheel in wheels for number in re.findall(r"(?m)^size = (\d+)$", wheel)], default=0)
+
+    def has(member):
+        if member.endswith("*"):
+            return name.startswith(member[:-1]) and '-any.whl"' not in package
+        return size >= int(member[:-3]) * 2**20 if re.fullmatch(r"\d+MiB", member) else name == member
+
+    return next((layer for layer, members in groups.items() if any(map(has, members))), LAST)
 
 
 def install(folder, digest, *built):
@@ -126,7 +144,7 @@ def install(folder, digest, *built):
     text = part.read_text(encoding="utf-8")
     require(digest, text, "the lock")
     make_environment()
-    uv = (folder / "uv", "pip", "install", "--python", ENVIRONMENT / "bin" / "python", "--no-build")
+    uv = (SCRATCH / "uv" / "bin" / "uv", "pip", "install", "--python", ENVIRONMENT / "bin" / "python", "--no-build")
     if "[[packages]]" in text:
         run(*uv, "--requirement", part)
     if built:
@@ -138,6 +156,58 @@ def make_environment():
     """Make the environment, unless an earlier layer has it."""
     if not ENVIRONMENT.exists():
         run(sys.executable, "-B", "-m", "venv", "--without-pip", ENVIRONMENT)
+
+
+def make_root(identifier, home, guard=""):
+    """Lay out what an image has beside its packages, to be copied to its `/`: a user, without useradd, and the guard.
+
+    Engines mount /etc/hosts and /etc/resolv.conf in each step. Where a base image lacks them, BuildKit before 0.11 makes and
+    removes them, which leaves the time of the build in each layer; so every image gets them.
+    """
+    entries = {"group": "provision:x:{0}:\n", "passwd": "provision:x:{0}:{0}::{1}:/bin/sh\n"}
+    folder = ROOT / "etc"
+    folder.mkdir(parents=True)
+    for name, entry in entries.items():
+        text = Path("/etc", name).read_text(encoding="utf-8", errors="surrogateescape")
+        if identifier not in [line.split(":")[2] for line in text.splitlines() if line.count(":") > 2]:
+            text += entry.format(identifier, home)
+        (folder / name).write_text(text, encoding="utf-8", errors="surrogateescape")
+        shutil.copystat("/etc/" + name, str(folder / name))
+    (folder / "hosts").write_text("127.0.0.1 localhost\n::1 localhost\n", encoding="utf-8")
+    (folder / "resolv.conf").write_text("", encoding="utf-8")
+    place = Path(str(ROOT) + home)
+    place.mkdir(parents=True)
+    os.chown(str(place), int(identifier), int(identifier))
+    if guard:
+        target = Path(str(ROOT) + guard)
+        target.parent.mkdir(parents=True)
+        target.write_bytes(Path(__file__).with_name(target.name).read_bytes())
+    for path in new_files(ROOT):
+        known = "/" + os.path.relpath(path, str(ROOT))
+        if os.path.isdir(path) and os.path.isdir(known):
+            shutil.copystat(known, path)
+        os.utime(path, (TIME, TIME))
+
+
+def clean(start):
+    """Remove the lists, caches and logs of apt-get, and give what it wrote the one time, so that two builds give the same.
+
+    Logs of the base image are emptied, because the mark of a file that is gone has the time of the build.
+    """
+    for path in [*Path("/var/lib/apt/lists").glob("*"), *Path("/var/cache/apt").glob("*.bin")]:
+        shutil.rmtree(str(path)) if path.is_dir() else path.unlink()
+    device = os.lstat("/").st_dev
+    for top, folders, files in os.walk("/"):
+        folders[:] = [name for name in folders if os.lstat(os.path.join(top, name)).st_dev == device]  # no mount points
+        for path in [top, *(os.path.join(top, name) for name in files)]:
+            state = os.lstat(path)
+            if path in MOUNTED:
+                continue
+            if path.startswith(("/var/log/", "/var/cache/ldconfig/")) and stat.S_ISREG(state.st_mode) and state.st_size:
+                os.truncate(path, 0)
+                state = os.lstat(path)
+            if state.st_mtime >= int(start) - 1:  # the clock of files is some milliseconds behind
+                os.utime(path, (TIME, TIME), follow_symlinks=False)
 
 
 def new_files(folder):
@@ -186,7 +256,9 @@ def compile_modules(paths):
 
 def main(command, *arguments):
     """Run one command."""
-    if command == "installer":
+    if command == "root":
+        make_root(*arguments)
+    elif command == "installer":
         pip("install", arguments, "--only-binary", ":all:", "--no-compile", "--target", INSTALLER)
     elif command == "layers":
         lock, digest, *words = arguments
@@ -199,6 +271,8 @@ def main(command, *arguments):
     elif command == "environment":
         make_environment()
         finish()
+    elif command == "clean":
+        clean(*arguments)
     elif command == "compile":
         compile_modules(line.rstrip("\n") for line in sys.stdin)
     else:

@@ -28,6 +28,7 @@ from provisioner.lock.create import locked_stack
 from provisioner.lock.format.artifact import fits
 from provisioner.resolver.attempts import Attempt, environment_of, known_glibc
 from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.stack import ManagedPython, RuntimeImage
 from provisioner.versions import dotted
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate, Key
     from provisioner.resolver.search.instance import ProblemInstance
-    from provisioner.resolver.stack import ManagedPython
 
 
 def stack_findings(
@@ -77,7 +77,7 @@ def _of_components(stack: LockedStack, needed: LockedStack) -> Iterator[OtherKey
     """Yield a finding for each key of a stack that follows from its components, and differs from what they come to.
 
     A component that the stack lacks was chosen again, so it differs, too. Without a digest in the spec, that of the image is
-    what a registry said, and is not compared.
+    what a registry said, and is not compared. Locks of earlier versions name no image to ship in place of the base image.
     """
     compared = [
         (f"stack.{name}", needed.components.get(name, ""), stack.components.get(name, ""))
@@ -88,15 +88,20 @@ def _of_components(stack: LockedStack, needed: LockedStack) -> Iterator[OtherKey
     compared += [
         (f"image.{name.replace('_', '-')}", _shown(wanted_image.get(name)), _shown(image.get(name)))
         for name in sorted({*wanted_image, *image})
-        if name != "digest" or wanted_image.get(name)
+        if not (name == "digest" and not wanted_image.get(name)) and not (name == "runtime" and not image.get(name))
     ]
     for key, wanted, has in compared:
         if wanted != has:
             yield OtherKey(platform=stack.platform, object=key, needed=wanted, locked=has)
 
 
-def _shown(value: str | ManagedPython | None) -> str:
-    return value if isinstance(value, str) else f"{value.version} of {value.url}, {value.sha256}" if value is not None else ""
+def _shown(value: str | ManagedPython | RuntimeImage | None) -> str:
+    match value:
+        case ManagedPython(version=version, url=url, sha256=sha256):
+            return f"{version} of {url}, {sha256}"
+        case RuntimeImage(reference=reference):
+            return reference
+    return value or ""
 
 
 def _of_hosts(

@@ -25,7 +25,7 @@ from provisioner.lock.format.model import (
     Reason,
 )
 from provisioner.platforms import PlatformName
-from provisioner.resolver.stack import BaseImage, ManagedPython
+from provisioner.resolver.stack import BaseImage, ManagedPython, RuntimeImage
 from provisioner.setups import HostSetup
 from provisioner.strict_model import StrictModel, spelled, with_tuples
 
@@ -126,6 +126,7 @@ class ImageTable(OwnTable, frozen=True, kw_only=True):
     apt_python: str = field(default="", name="apt-python")
     require_cuda: VariableValue = field(default="", name="require-cuda")
     managed_python: ManagedPython | None = field(default=None, name="managed-python")
+    runtime: RuntimeImage | None = None
 
 
 class InstallerTable(OwnTable, frozen=True, kw_only=True):

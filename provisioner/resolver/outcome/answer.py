@@ -20,7 +20,7 @@ from provisioner.resolver.outcome.installed_for_gpu import installed_for_gpu
 from provisioner.resolver.outcome.kernels import missing_kernels
 from provisioner.resolver.outcome.relaxations import relaxations, undated, undecided_metadata
 from provisioner.resolver.outcome.require_cuda import require_cuda
-from provisioner.resolver.outcome.system_packages import system_packages
+from provisioner.resolver.outcome.system_packages import compiles_with, system_packages
 from provisioner.resolver.outcome.unverified import Weighed, doubts, weighed
 from provisioner.resolver.python.bundled import is_reported_for_component
 from provisioner.resolver.requirement import (
@@ -38,7 +38,7 @@ from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.facts import FACTS, is_settled_by_driver, is_stated_as, shown
 from provisioner.resolver.rules.policy import POLICY
 from provisioner.resolver.search.least_change import moves
-from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, Pin, Stack
+from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, Pin, RuntimeImage, Stack
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def answer(
     problem = instance.problem
     is_whole, beside = instance.finder is not None or beside is not None, beside or {}
     pins = _in_order(problem, pins)
-    image = _image(problem, pins)
+    image = _image(problem, pins, beside)
     unknown = {"glibc"} if image is not None and not image.glibc else set()
     required = problem.request.spec.requires
     hosts = problem.request.host_by_label
@@ -313,7 +313,7 @@ def _driver_range(requirement: Requirement) -> str:
     return f">={test.floor}" if test.floor is not None else ""
 
 
-def _image(problem: Problem, pins: Mapping[Key, Candidate]) -> BaseImage | None:
+def _image(problem: Problem, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> BaseImage | None:
     candidate = next((one for key, one in pins.items() if key.name == "image"), None)
     if not isinstance(candidate, ImageCandidate):
         return None
@@ -327,6 +327,29 @@ def _image(problem: Problem, pins: Mapping[Key, Candidate]) -> BaseImage | None:
         apt_python=facts.apt_python,
         require_cuda=facts.require_cuda,
         managed_python=_managed_python(problem, pins, facts),
+        runtime=_runtime_image(problem, {**pins, **beside}, facts),
+    )
+
+
+def _runtime_image(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -> RuntimeImage | None:
+    """Return the image to ship in place of one with compilers, which `build` in the spec is for.
+
+    None when the spec asks for the compilers by the name of the image or by `nvcc`, when a chosen distribution compiles CUDA
+    code when it runs, and when the matrix has no image with the same distribution and libraries, and without compilers.
+    """
+    spec = problem.request.spec
+    is_for_build = spec.build is not None and spec.image.base == "auto" and "nvcc" not in spec.requires
+    if image.kind != "cuda-devel" or not is_for_build or compiles_with(problem, pins, image.kind):
+        return None
+    found = (one for one in problem.matrix.images if one.kind == "cuda-runtime" and _contents(one) == _contents(image))
+    sibling = next((one for one in found if problem.request.platform in (one.platforms or (problem.request.platform,))), None)
+    return None if sibling is None else RuntimeImage(reference=sibling.reference)
+
+
+def _contents(image: ImageFacts) -> tuple[str, ...]:
+    return (
+        *(image.distribution, image.glibc, image.python, image.apt_python),
+        *(image.cuda, image.cudnn, image.require_cuda),
     )
 
 

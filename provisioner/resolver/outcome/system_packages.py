@@ -100,6 +100,23 @@ def system_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> I
         yield UnreadWheels(distributions=unread)
 
 
+def compiles_with(problem: Problem, pins: Mapping[Key, Candidate], kind: str) -> bool:
+    """Return whether a chosen distribution compiles, when it runs, with a tool that base images of a kind contain."""
+    tools, stated = {str(one.name): one for one in problem.matrix.system_tools}, _stated(problem.matrix)
+    return any(
+        kind in tools[tool].kinds
+        for name, candidate in _distributions(pins)
+        for need in stated.get(name, ())
+        if _applies(need, candidate, problem.request.accelerator)
+        for tool in need.tools
+    )
+
+
+def _applies(need: SystemNeed, candidate: Candidate, accelerator: str) -> bool:
+    is_version = _specifier(need.versions).contains(candidate.pep440, prereleases=True)
+    return is_version and (not need.accelerators or accelerator in need.accelerators)
+
+
 def _image(pins: Mapping[Key, Candidate]) -> ImageFacts | None:
     return next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
 
@@ -129,11 +146,8 @@ def _needs(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -
                     packages=_with_library(libraries[soname], image),
                 )
         for need in stated.get(name, ()):
-            if not _specifier(need.versions).contains(candidate.pep440, prereleases=True):
-                continue
-            if need.accelerators and accelerator not in need.accelerators:
-                continue
-            yield from _stated_needs(matrix, need, candidate, image, tools=tools, python=python)
+            if _applies(need, candidate, accelerator):
+                yield from _stated_needs(matrix, need, candidate, image, tools=tools, python=python)
 
 
 def _stated_needs(

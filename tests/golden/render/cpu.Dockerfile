@@ -11,26 +11,21 @@ USER root
 
 FROM base AS installer
 RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
-    --mount=type=bind,source=provision/install.py,target=/tmp/install.py --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=secret,id=netrc,target=/tmp/netrc \
-    python3.12 -B /tmp/install.py installer \
+    --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
+    python3.12 -B /tmp/wheelhouse/install.py root 10001 /home/provision \
+    && python3.12 -B /tmp/wheelhouse/install.py installer \
       'uv @ https://files.pythonhosted.org/packages/73/da/2597becbc0fcbb59608d38fda5db79969e76dedf5b072f0e8564c8f0628b/uv-0.9.11-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl --hash=sha256:e97906ca1b90dac91c23af20e282e2e37c8eb80c3721898733928a295f2defda'
 RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
-    --mount=type=bind,source=provision/install.py,target=/tmp/install.py \
     --mount=type=bind,source=pylock.cpu.toml,target=/tmp/pylock.cpu.toml \
-    python3.12 -B /tmp/install.py layers /tmp/pylock.cpu.toml \
-      7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
+    python3.12 -B /tmp/wheelhouse/install.py layers /tmp/pylock.cpu.toml \
+      7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000 --frameworks 32MiB --large 2MiB
 
 FROM base AS runtime
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache \
+COPY --from=installer /opt/root/ /
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
     --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
-RUN --mount=type=tmpfs,target=/tmp \
-    { grep -q '^[^:]*:[^:]*:10001:' /etc/group || echo 'provision:x:10001:' >> /etc/group; } \
-    && { grep -q '^[^:]*:[^:]*:10001:' /etc/passwd || echo 'provision:x:10001:10001::/home/provision:/bin/sh' >> /etc/passwd; } \
-    && install -d -o 10001 -g 10001 /home/provision \
-    && touch -d @315532800 /etc/group /etc/passwd /etc /home/provision /home
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:ba98d9f7a9ba758893fd841e43f0e38d74f82b9825b9a6b88686bf02f8074345" \
@@ -40,9 +35,7 @@ LABEL dev.provision.accelerator="cpu" \
     org.opencontainers.image.base.digest="sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd" \
     org.opencontainers.image.base.name="python:3.12-slim" org.opencontainers.image.title="cpu" \
     org.opencontainers.image.version="ba98d9f7a9ba"
-ARG LICENSES=""
-ARG REVISION=""
-ARG SOURCE=""
+ARG LICENSES="" REVISION="" SOURCE=""
 LABEL org.opencontainers.image.licenses="$LICENSES" org.opencontainers.image.revision="$REVISION" \
     org.opencontainers.image.source="$SOURCE"
 USER 10001:10001

@@ -3,51 +3,43 @@
 # Proxy, CA, logins: docker build --build-arg HTTP_PROXY --build-arg HTTPS_PROXY --secret id=ca,src=ca.pem --secret id=netrc,src=$HOME/.netrc .
 
 FROM scratch AS wheelhouse
-COPY provision/install.py wheelhouse*/*.whl wheelhouse*/*.gz wheelhouse*/*.zip /
+COPY provision/guard.py provision/install.py wheelhouse*/*.whl wheelhouse*/*.gz wheelhouse*/*.zip /
 
 FROM nvidia/cuda:12.6.3-base-ubuntu24.04 AS base
 # hadolint ignore=DL3002,DL3066
 USER root
 # hadolint ignore=DL3008
-RUN start=$(($(date +%s) - 1)) \
-    && apt-get update \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/install.py,target=/tmp/install.py \
+    start=$(date +%s) && apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends python3.12 \
-    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin \
-    && find /var/log /var/cache/ldconfig -type f -exec truncate --size 0 {} + \
-    && find / -xdev -newermt @$start ! -path /dev ! -path /proc ! -path /sys ! -path /etc/hosts ! -path /etc/hostname \
-      ! -path /etc/resolv.conf -exec touch --no-dereference -d @315532800 {} +
+    && python3.12 -B /tmp/install.py clean "$start"
 
 FROM base AS installer
 # hadolint ignore=DL3008
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends python3.12-venv \
-    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin
+    && rm -rf /var/lib/apt/lists/*
 RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
-    --mount=type=bind,source=provision/install.py,target=/tmp/install.py --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=secret,id=netrc,target=/tmp/netrc \
-    python3.12 -B /tmp/install.py installer \
+    --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
+    python3.12 -B /tmp/wheelhouse/install.py root 10001 /home/provision /opt/provision/guard.py \
+    && python3.12 -B /tmp/wheelhouse/install.py installer \
       'uv @ https://files.pythonhosted.org/packages/73/da/2597becbc0fcbb59608d38fda5db79969e76dedf5b072f0e8564c8f0628b/uv-0.9.11-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl --hash=sha256:e97906ca1b90dac91c23af20e282e2e37c8eb80c3721898733928a295f2defda'
 RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
-    --mount=type=bind,source=provision/install.py,target=/tmp/install.py \
     --mount=type=bind,source=pylock.cuda.toml,target=/tmp/pylock.cuda.toml \
-    python3.12 -B /tmp/install.py layers /tmp/pylock.cuda.toml \
-      be2c9bcb4fcdb22bf4e79a8166958faf8a1e3bfb82b3160685c23b35e29fed83 --frameworks torch
+    python3.12 -B /tmp/wheelhouse/install.py layers /tmp/pylock.cuda.toml \
+      be2c9bcb4fcdb22bf4e79a8166958faf8a1e3bfb82b3160685c23b35e29fed83 --libraries 'cuda-*' 'nvidia-*' --frameworks \
+      torch 32MiB --large 2MiB
 
 FROM base AS runtime
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache \
+COPY --from=installer /opt/root/ /
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
     --mount=type=bind,from=installer,source=/opt/layers/frameworks,target=/tmp/layer \
-    --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
     python3.12 -B /tmp/layer/install.py layer 3138bb9bc78df27c473ecfd1410f7bd45ebac1f59cf3ff9cfe4db77aab7aedd3
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
     --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
-RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/guard.py,target=/tmp/guard.py \
-    { grep -q '^[^:]*:[^:]*:10001:' /etc/group || echo 'provision:x:10001:' >> /etc/group; } \
-    && { grep -q '^[^:]*:[^:]*:10001:' /etc/passwd || echo 'provision:x:10001:10001::/home/provision:/bin/sh' >> /etc/passwd; } \
-    && install -d -o 10001 -g 10001 /home/provision \
-    && install -D -m 0644 /tmp/guard.py /opt/provision/guard.py \
-    && touch -d @315532800 /etc/group /etc/passwd /etc /home/provision /home /opt/provision/guard.py /opt/provision /opt
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" NVIDIA_REQUIRE_CUDA="driver>=525.60.13" NVIDIA_VISIBLE_DEVICES="all" \
     PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
@@ -59,9 +51,7 @@ LABEL dev.provision.accelerator="cuda" dev.provision.basis="minor-version" \
     dev.provision.stack.pytorch="2.7.1" dev.provision.stack.pytorch_build="cu126" dev.provision.verdict="yes" \
     org.opencontainers.image.base.name="nvidia/cuda:12.6.3-base-ubuntu24.04" org.opencontainers.image.title="cuda" \
     org.opencontainers.image.version="511b3a9e27e9"
-ARG LICENSES=""
-ARG REVISION=""
-ARG SOURCE=""
+ARG LICENSES="" REVISION="" SOURCE=""
 LABEL org.opencontainers.image.licenses="$LICENSES" org.opencontainers.image.revision="$REVISION" \
     org.opencontainers.image.source="$SOURCE"
 USER 10001:10001

@@ -11,34 +11,26 @@ USER root
 
 FROM base AS installer
 RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
-    --mount=type=bind,source=provision/install.py,target=/tmp/install.py --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=secret,id=netrc,target=/tmp/netrc \
-    python3.12 -B /tmp/install.py installer \
+    --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
+    python3.12 -B /tmp/wheelhouse/install.py root 10001 /home/provision \
+    && python3.12 -B /tmp/wheelhouse/install.py installer \
       'uv @ https://files.pythonhosted.org/packages/73/da/2597becbc0fcbb59608d38fda5db79969e76dedf5b072f0e8564c8f0628b/uv-0.9.11-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl --hash=sha256:e97906ca1b90dac91c23af20e282e2e37c8eb80c3721898733928a295f2defda'
 RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
-    --mount=type=bind,source=provision/install.py,target=/tmp/install.py \
     --mount=type=bind,source=pylock.system-packages.toml,target=/tmp/pylock.system-packages.toml \
-    python3.12 -B /tmp/install.py layers /tmp/pylock.system-packages.toml \
-      7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
+    python3.12 -B /tmp/wheelhouse/install.py layers /tmp/pylock.system-packages.toml \
+      7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000 --frameworks 32MiB --large 2MiB
 
 FROM base AS runtime
+COPY --from=installer /opt/root/ /
 # hadolint ignore=DL3008
-RUN start=$(($(date +%s) - 1)) \
-    && apt-get update \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/install.py,target=/tmp/install.py \
+    start=$(date +%s) && apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends gcc git=1:2.47.3-0 \
-    && rm -rf /var/lib/apt/lists/* /var/cache/apt/*.bin \
-    && find /var/log /var/cache/ldconfig -type f -exec truncate --size 0 {} + \
-    && find / -xdev -newermt @$start ! -path /dev ! -path /proc ! -path /sys ! -path /etc/hosts ! -path /etc/hostname \
-      ! -path /etc/resolv.conf -exec touch --no-dereference -d @315532800 {} +
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache \
+    && python3.12 -B /tmp/install.py clean "$start"
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
     --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
-RUN --mount=type=tmpfs,target=/tmp \
-    { grep -q '^[^:]*:[^:]*:10001:' /etc/group || echo 'provision:x:10001:' >> /etc/group; } \
-    && { grep -q '^[^:]*:[^:]*:10001:' /etc/passwd || echo 'provision:x:10001:10001::/home/provision:/bin/sh' >> /etc/passwd; } \
-    && install -d -o 10001 -g 10001 /home/provision \
-    && touch -d @315532800 /etc/group /etc/passwd /etc /home/provision /home
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:302e128f0c7927732931950a9f7f2d049e2f06b30d8c365dc37d3671ff2be9d8" \
@@ -48,9 +40,7 @@ LABEL dev.provision.accelerator="cpu" \
     org.opencontainers.image.base.digest="sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd" \
     org.opencontainers.image.base.name="python:3.12-slim" org.opencontainers.image.title="system-packages" \
     org.opencontainers.image.version="302e128f0c79"
-ARG LICENSES=""
-ARG REVISION=""
-ARG SOURCE=""
+ARG LICENSES="" REVISION="" SOURCE=""
 LABEL org.opencontainers.image.licenses="$LICENSES" org.opencontainers.image.revision="$REVISION" \
     org.opencontainers.image.source="$SOURCE"
 USER 10001:10001

@@ -25,7 +25,12 @@ def test_an_image_with_the_locked_series_needs_nothing(python: str) -> None:
 
 def test_a_distribution_that_has_the_locked_series_installs_it() -> None:
     assert base_of(stack(apt_python="3.12")) == Base(
-        reference="debian:13", digest="", python="python3.12", packages=("python3.12",), builder_packages=("python3.12-venv",)
+        reference="debian:13",
+        digest="",
+        python="python3.12",
+        packages=("python3.12",),
+        builder_packages=("python3.12-venv",),
+        header_packages=("libpython3.12-dev",),
     )
 
 

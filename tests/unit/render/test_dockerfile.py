@@ -1,8 +1,9 @@
 from __future__ import annotations
 
+import hashlib
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
@@ -10,12 +11,12 @@ from msgspec.structs import replace
 from provisioner.errors import UsageError
 from provisioner.grounds.doubt import Unstated
 from provisioner.index.model import IndexFile
-from provisioner.lock.format.file import lock_digest, parse_lock, write_lock
+from provisioner.lock.format.file import lock_digest, parse_lock, read_lock, write_lock
 from provisioner.render.dockerfile import render
 from provisioner.render.header import UnrenderableError
-from provisioner.render.helper import helper_files
+from provisioner.render.helper import helper_files, helper_text
 from provisioner.render.instruction import UnwritableValueError
-from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, SystemPackage
+from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, RuntimeImage, SystemPackage
 from tests.lock_examples import IMAGE_DIGEST, UV_AMD64, cpu_stack, cuda_stack, lock_of, with_file
 
 if TYPE_CHECKING:
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "render"
+ENVIRONMENTS = Path(__file__).parents[3] / "dockerfiles"
 FILE_NAME = "pylock.trainer.toml"
+ORDER = ("libraries", "frameworks", "large", "packages")
 
 
 def apart() -> Lock:
@@ -50,6 +53,15 @@ def with_system_packages() -> Lock:
     return lock_of(replace(cpu_stack(), system_packages=(SystemPackage(name="gcc"), SystemPackage(name="git=1:2.47.3-0"))))
 
 
+def built_with_compilers() -> Lock:
+    """A source distribution that is built on an image with compilers, of which another image is shipped."""
+    runtime = RuntimeImage(reference="nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04", digest=f"sha256:{'f' * 64}")
+    devel = BaseImage(reference="nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04", apt_python="3.12", runtime=runtime)
+    return lock_of(with_file(replace(cuda_stack(), image=devel), "six", SOURCE))
+
+
+SOURCE = IndexFile(filename="six-1.17.0.tar.gz", url="https://example.org/six-1.17.0.tar.gz", index="x", sha256="5" * 64)
+
 LOCKS: dict[str, Lock] = {
     "cpu": lock_of(cpu_stack(), name="cpu"),
     "cuda": lock_of(cuda_stack(), name="cuda"),
@@ -57,11 +69,12 @@ LOCKS: dict[str, Lock] = {
     "apart": replace(apart(), name="apart"),
     "another-python": replace(another_python(), name="another-python"),
     "system-packages": replace(with_system_packages(), name="system-packages"),
+    "built": replace(built_with_compilers(), name="built"),
 }
 
 
 @pytest.mark.parametrize(
-    "name", ["cpu", "cuda", "apart", "another-python", "system-packages"]
+    "name", ["cpu", "cuda", "apart", "another-python", "system-packages", "built"]
 )  # that of `platforms` is one of test_outputs.py
 def test_the_dockerfile_is_the_golden_one(name: str, golden: Callable[[Path, str], None]) -> None:
     golden(GOLDEN / f"{name}.Dockerfile", render(LOCKS[name], f"pylock.{name}.toml"))
@@ -184,23 +197,33 @@ def test_a_local_installer_is_mounted_too(tmp_path: Path) -> None:
 
 
 def test_source_distributions_are_built_in_a_stage_that_is_not_shipped() -> None:
-    source = IndexFile(filename="six-1.17.0.tar.gz", url="https://example.org/six-1.17.0.tar.gz", index="x", sha256="5" * 64)
-    text = render(lock_of(with_file(cpu_stack(), "six", source)), FILE_NAME)
+    text = render(lock_of(with_file(cpu_stack(), "six", SOURCE)), FILE_NAME)
     _, _, _, installer, builder, runtime = re.split(r"^FROM ", text, flags=re.MULTILINE)
-    assert "--sources six\n" in installer
+    assert "--sources six --" in installer
     assert f"install.py build \\\n      'six @ https://example.org/six-1.17.0.tar.gz --hash=sha256:{'5' * 64}'\n" in builder
     assert "--mount=type=bind,from=builder,source=/opt/built,target=/tmp/built" in runtime
     assert re.search(r"install\.py layer [0-9a-f]{64} \\\n      six==1\.17\.0\n", runtime)
     assert "AS builder" not in render(LOCKS["cpu"], FILE_NAME)
 
 
-def layers(*packages: PackagePin, accelerator: str = "cuda") -> dict[str, tuple[str, ...]]:
-    """The packages that the Dockerfile of a lock names for each layer but the last."""
-    stack = replace(cuda_stack(), packages=packages, accelerator=accelerator)
-    words = re.search(r"install\.py layers \S+ +\\?\s*[0-9a-f]{64}([^|]*?)\n\nFROM", render(lock_of(stack), FILE_NAME))
+def helper() -> dict[str, Any]:
+    """The names that the helper file defines, which lies beside a lock and is no part of this package."""
+    names: dict[str, Any] = {"__name__": "install", "__file__": "install.py"}
+    exec(compile(helper_text("install.py"), "install.py", "exec"), names)
+    return names
+
+
+def layers(lock_text: str, dockerfile: str) -> dict[str, tuple[str, ...]]:
+    """The names of the packages that the helper file puts in each layer, by the rules in a Dockerfile."""
+    words = re.search(r"install\.py layers \S+\s+\\?\s*[0-9a-f]{64} ([^|]*?)\n\nFROM", dockerfile)
     assert words is not None
-    groups = words[1].replace("\\\n", "").split("--")[1:]
-    return {name: tuple(members) for name, *members in map(str.split, groups)}
+    groups = words[1].replace("\\\n", " ").replace("'", "").split("--")[1:]
+    rules = {name: members for name, *members in map(str.split, groups)}
+    layer_of, found = helper()["layer_of"], dict[str, tuple[str, ...]]()
+    for package in re.split(r"(?m)^(?=\[\[packages\]\]$)", lock_text)[1:]:
+        name, layer = package.split('"')[1], layer_of(package, rules)
+        found[layer] = (*found.get(layer, ()), name)
+    return found
 
 
 def pin(name: str, tag: str, size: int | None = None) -> PackagePin:
@@ -220,10 +243,49 @@ def test_libraries_of_the_vendor_frameworks_and_large_wheels_have_layers_of_thei
         pin("pyyaml", compiled, 2**20),
         pin("unknown", compiled),
     )
-    others = {"frameworks": ("opencv-python", "torch"), "large": ("numpy",)}
-    assert layers(*packages) == {"libraries": ("nvidia-nvtx",), **others}
-    assert layers(*packages, accelerator="cpu") == others
-    assert layers(packages[5]) == {}
+    big = {"frameworks": ("opencv-python", "torch"), "large": ("numpy",)}
+    rest = ("nvidia-ml-py", "pyyaml", "unknown")
+    for accelerator, expected in (
+        ("cuda", {"libraries": ("nvidia-nvtx",), **big, "packages": rest}),
+        ("cpu", {**big, "packages": ("nvidia-ml-py", "nvidia-nvtx", "pyyaml", "unknown")}),
+    ):
+        lock = lock_of(replace(cuda_stack(), packages=packages, accelerator=accelerator))
+        assert layers(write_lock(lock), render(lock, FILE_NAME)) == expected
+
+
+@pytest.mark.parametrize("path", sorted(ENVIRONMENTS.glob("*/pylock.*.toml")), ids=lambda path: path.parent.name)
+def test_the_helper_file_gives_each_layer_the_packages_whose_digest_the_dockerfile_has(path: Path) -> None:
+    lock, text = read_lock(path), path.read_text(encoding="utf-8")
+    dockerfile = render(lock, path.name)
+    files = {one.name: {file.sha256 for file in one.files} for one in lock.packages}
+    expected = [
+        hashlib.sha256("".join(sorted(set().union(*(files[name] for name in names)))).encode()).hexdigest()
+        for layer, names in sorted(layers(text, dockerfile).items(), key=lambda item: ORDER.index(item[0]))
+    ]
+    assert re.findall(r"install\.py layer \\?\s*([0-9a-f]{64})", dockerfile) == expected
+
+
+def test_what_is_built_with_compilers_is_shipped_without_them() -> None:
+    lock = LOCKS["built"]
+    text = render(lock, FILE_NAME)
+    shipped = f"nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04@sha256:{'f' * 64}"
+    assert re.findall(r"^FROM (.*)$", text, re.MULTILINE) == [
+        "scratch AS wheelhouse",
+        f"{shipped} AS base",
+        "base AS installer",
+        "nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04 AS builder",
+        "base AS runtime",
+    ]
+    assert "python3.12 python3.12-venv \\\n      libpython3.12-dev" in text
+    assert f'org.opencontainers.image.base.digest="{shipped.partition("@")[2]}"' in text
+
+
+def test_without_anything_to_build_the_image_with_compilers_is_shipped() -> None:
+    """The compilers are then for what a person builds in the image."""
+    stack = replace(cuda_stack(), image=LOCKS["built"].stacks[0].image)
+    text = render(lock_of(stack), FILE_NAME)
+    assert "\nFROM nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04 AS base\n" in text
+    assert "cudnn-runtime" not in text
 
 
 def test_a_layer_has_the_digest_of_its_files_alone() -> None:
@@ -241,20 +303,21 @@ def test_a_layer_has_the_digest_of_its_files_alone() -> None:
 
 def test_an_image_of_a_cuda_stack_gets_the_guard_from_the_folder_of_the_helper_files() -> None:
     text = render(LOCKS["cuda"], FILE_NAME)
-    assert "--mount=type=bind,source=provision/guard.py,target=/tmp/guard.py" in text
+    assert "install.py root 10001 /home/provision /opt/provision/guard.py" in text
+    assert "guard" not in render(LOCKS["cpu"], FILE_NAME)
     assert list(helper_files("dockerfile", text)) == ["provision/guard.py", "provision/install.py"]
     assert list(helper_files("dockerfile", render(LOCKS["cpu"], FILE_NAME))) == ["provision/install.py"]
 
 
 def test_a_dockerfile_is_short() -> None:
-    assert max(len(render(LOCKS[name], FILE_NAME).splitlines()) for name in ("cpu", "cuda")) <= 72
+    assert max(len(render(LOCKS[name], FILE_NAME).splitlines()) for name in ("cpu", "cuda")) <= 60
 
 
 def test_a_lock_without_packages_makes_an_empty_environment_and_downloads_nothing() -> None:
     text = render(lock_of(replace(cpu_stack(), packages=()), installers={}), FILE_NAME)
-    assert "    python3.12 -B /tmp/install.py environment\n" in text
+    assert "    python3.12 -B /tmp/wheelhouse/install.py environment\n" in text
     assert "type=secret" not in text
-    assert "AS installer" not in text
+    assert "install.py installer" not in text
 
 
 def test_a_lock_without_an_installer_is_refused() -> None:

@@ -5,16 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
+from packaging.utils import canonicalize_name
+from packaging.version import Version as PackageVersion
 
-from provisioner.matrix.model import ImageFacts
+from provisioner.index.model import PackageRelease
+from provisioner.matrix.model import ImageFacts, SystemNeed, SystemTool
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
+from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key
+from provisioner.versions import Version
 from provisioner.words.conflict import member_words
 from tests import small
 from tests.told import changes, unverified
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provisioner.grounds.conflict import Conflict
+    from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.stack import Stack
 
 
@@ -122,3 +131,39 @@ def test_every_architecture_must_be_one_the_compiler_knows() -> None:
 def test_left_out_the_architectures_are_those_of_the_targets_gpus() -> None:
     conflict = refused({"gpus": [{"compute_capability": "9.0"}, {"compute_capability": "12.0"}]})
     assert any(member.kind == "fact" and "12.0" in member_words(member) for member in conflict.members)
+
+
+RUNTIME = ImageFacts(
+    reference="nvidia/cuda:12.4.1-runtime", kind="cuda-runtime", glibc="2.39", apt_python="3.12", cuda="12.4.1"
+)
+NVCC = SystemTool(name="cuda-compiler", title="nvcc", kinds=("cuda-devel",))
+COMPILES = SystemNeed(distribution="jitter", tools=("cuda-compiler",), optional=True, because="it compiles kernels")
+
+
+def shipped(*images: ImageFacts, beside: Mapping[Key, Candidate] | None = None, **spec: Any) -> str:  # noqa: ANN401 - any key
+    """The image that is shipped in place of the one with compilers; "" when that one is shipped."""
+    matrix = replace(MATRIX, images=(*MATRIX.images, *images), system_tools=(NVCC,), system_needs=(COMPILES,))
+    request = small.request({"pytorch": ">=2", **spec.pop("requires", {})}, HOST, **{"build": EXTENSION, **spec})
+    image = solve_system(join(matrix, request), beside=beside).image
+    assert image is not None
+    assert image.reference == "nvidia/cuda:12.4.1-devel"
+    return image.runtime.reference if image.runtime is not None else ""
+
+
+def test_for_a_build_the_image_with_the_same_libraries_and_without_compilers_is_known() -> None:
+    assert shipped(RUNTIME) == RUNTIME.reference
+    assert shipped() == ""
+    for other in ({"cuda": "12.4.0"}, {"cudnn": "9.1.0"}, {"glibc": "2.35"}, {"platforms": ("linux/arm64",)}):
+        assert shipped(replace(RUNTIME, **other)) == "", other
+
+
+def test_compilers_that_the_spec_asks_for_are_shipped() -> None:
+    assert shipped(RUNTIME, image={"base": "cuda-devel"}) == ""
+    assert shipped(RUNTIME, image={"base": "nvidia/cuda:12.4.1-devel"}) == ""
+    assert shipped(RUNTIME, requires={"nvcc": ">=12"}) == ""
+
+
+def test_compilers_are_shipped_to_what_compiles_when_it_runs() -> None:
+    release = PackageRelease(name=canonicalize_name("jitter"), version=PackageVersion("1.0"), file=None)
+    key = Key("jitter", PACKAGE)
+    assert shipped(RUNTIME, beside={key: FileCandidate(key, Version.parse("1.0"), "1.0", release)}) == ""
