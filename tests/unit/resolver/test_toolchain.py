@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
-from packaging.version import Version as PackageVersion
 
 from provisioner.index.model import PackageRelease
 from provisioner.matrix.model import ImageFacts, SystemNeed, SystemTool
@@ -164,6 +163,6 @@ def test_compilers_that_the_spec_asks_for_are_shipped() -> None:
 
 
 def test_compilers_are_shipped_to_what_compiles_when_it_runs() -> None:
-    release = PackageRelease(name=canonicalize_name("jitter"), version=PackageVersion("1.0"), file=None)
+    release = PackageRelease(name=canonicalize_name("jitter"), version_text="1.0", file=None)
     key = Key("jitter", PACKAGE)
     assert shipped(RUNTIME, beside={key: FileCandidate(key, Version.parse("1.0"), "1.0", release)}) == ""
