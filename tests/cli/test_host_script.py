@@ -67,6 +67,14 @@ def test_a_gpu_before_turing_gets_the_proprietary_modules(project: Project) -> N
     assert packages(found)["driver"][0] == "linux-modules-nvidia-580-generic-6.8"
 
 
+def test_a_rule_on_one_branch_leaves_the_range_of_drivers_a_range(project: Project) -> None:
+    """CUDA 10.2 needs 440.33 of branch 440; the text of that rule, with its condition, was no range that a script could check."""
+    k80 = 'os: {id: ubuntu, version: "22.04"}, gpus: [{name: Tesla K80, compute_capability: "3.7"}]'
+    setup(project, k80, 'pytorch: "1.12.*", python: "3.9", driver: "470.*"')
+    stack = read_lock(project.folder / "pylock.trainer.toml").stack
+    assert stack.host_requirements["driver"] == ">=440.33"
+
+
 def test_containers_need_the_toolkit_that_hands_them_gpus(project: Project) -> None:
     found = setup(project, f"{UBUNTU}, {H100}", PYTORCH, runs="container")
     assert packages(found)["container_toolkit"] == ("nvidia-container-toolkit",)

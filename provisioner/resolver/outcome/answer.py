@@ -31,6 +31,7 @@ from provisioner.resolver.requirement import (
     OfSystem,
     OneOf,
     ReleaseCandidate,
+    Unless,
     Within,
     build_of,
 )
@@ -307,7 +308,11 @@ def _tightest(texts: list[str]) -> str:
 
 
 def _driver_range(requirement: Requirement) -> str:
-    test = requirement.test
+    """Return the range of drivers that a requirement allows; of a rule on some drivers, such as a branch, that of the rule.
+
+    The text of a requirement is read by others: a range has no words in it, so drivers of other branches are held to it, too.
+    """
+    test = requirement.test.test if isinstance(requirement.test, Unless) else requirement.test
     if not isinstance(test, RunsCuda | NativeDriver):
         return str(test)
     return f">={test.floor}" if test.floor is not None else ""
