@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from provisioner.document import STDIN, Document, KeyPath, Position, dotted, parse_document, read_printed, told
+from provisioner.document import STDIN, Document, FileError, KeyPath, Position, dotted, parse_document, read_printed, told
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
 from provisioner.host.ansible import KIND as KIND_OF_ANSIBLE
 from provisioner.host.ansible import AnsibleReader, ansible_document, is_ansible, is_ansible_text
@@ -21,7 +21,7 @@ from provisioner.host.catalogue import Catalogue
 from provisioner.host.inventory_csv import KIND as KIND_OF_TABLE
 from provisioner.host.inventory_csv import read_table
 from provisioner.host.kubernetes import NodeReader, is_kubernetes
-from provisioner.host.profile import KIND, host_from_document
+from provisioner.host.profile import KIND, host_from_document, profile_names
 from provisioner.host.remark import VariablesElsewhere
 from provisioner.host.slurm import SlurmReader, is_slurm, is_slurm_text, slurm_document
 from provisioner.places import Place
@@ -354,8 +354,18 @@ def _is_inventory(data: object) -> bool:
 
 def _form_and_text(path: Path) -> tuple[str, str]:
     """Return the format of a file and its text."""
-    text = read_printed(path, kind=KIND_OF_TABLE if path.suffix.lower() == ".csv" else KIND)
+    kind = KIND_OF_TABLE if path.suffix.lower() == ".csv" else KIND
+    if kind == KIND and path != STDIN and not _exists(path):
+        raise FileError(f"{kind} `{told(path)}` does not exist", hints=(_instead_of(path.name),))
+    text = read_printed(path, kind=kind)
     return _form(path, text), text
+
+
+def _instead_of(name: str) -> str:
+    """Return what to do about a profile that is not there: the name of a kind of machine is no file."""
+    if name.lower() in profile_names():
+        return f"`provision init --profile {name.lower()}` writes a spec for machines of this kind"
+    return "`provision inspect` prints the profile of the machine that it runs on"
 
 
 def _form(path: Path, text: str) -> str:

@@ -13,7 +13,13 @@ if TYPE_CHECKING:
     from tests.project import Project
 
 REFUSED = {
-    "not there": (None, "error: host profile `host.yaml` does not exist  [file]\n"),
+    "not there": (
+        None,
+        (
+            "error: host profile `host.yaml` does not exist  [file]\n"
+            "\nhint: `provision inspect` prints the profile of the machine that it runs on\n"
+        ),
+    ),
     "not a mapping": (
         "hello\n",
         (
@@ -118,7 +124,25 @@ def test_a_profile_that_may_not_be_read_is_named(project: Project) -> None:
 def test_a_profile_named_by_the_spec_is_named_relative_to_it(project: Project) -> None:
     project.write(changed("target: {host: hosts/a100.yaml}"), name="environments/provision.yaml")
     outcome = project.run("solve", "--stack-only", "environments/provision.yaml")
-    assert (outcome.code, outcome.err) == (2, "error: host profile `environments/hosts/a100.yaml` does not exist  [file]\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        (
+            "error: host profile `environments/hosts/a100.yaml` does not exist  [file]\n"
+            "\nhint: `provision inspect` prints the profile of the machine that it runs on\n"
+        ),
+    )
+
+
+def test_the_name_of_a_kind_of_machine_is_no_file_and_is_told_as_such(project: Project) -> None:
+    project.write(changed("target: {host: l40s}"))
+    outcome = project.run("solve", "--stack-only")
+    assert (outcome.code, outcome.err) == (
+        2,
+        (
+            "error: host profile `l40s` does not exist  [file]\n"
+            "\nhint: `provision init --profile l40s` writes a spec for machines of this kind\n"
+        ),
+    )
 
 
 def test_a_gpu_no_build_was_compiled_for_is_no_stack_and_never_cpu(project: Project) -> None:

@@ -392,6 +392,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
         f"    a/{LOCK}:1:2: invalid initial character for a key part at the end of the file\n"
         f"b/{LOCK}: error\n"
         "  error: host profile `b/none.yaml` does not exist  [file]\n"
+        "    hint: `provision inspect` prints the profile of the machine that it runs on\n"
         f"  warning: the name trainer is that of c/{LOCK} and {LOCK}, too  [shared-name]\n"
         "    hint: give each spec a `name:` of its own: images and reports are called by it\n"
         f"c/{LOCK}: no\n"

@@ -68,7 +68,7 @@ def test_a_gpu_before_turing_gets_the_proprietary_modules(project: Project) -> N
 
 
 def test_a_rule_on_one_branch_leaves_the_range_of_drivers_a_range(project: Project) -> None:
-    """CUDA 10.2 needs 440.33 of branch 440; the text of that rule, with its condition, was no range that a script could check."""
+    """CUDA 10.2 needs 440.33 of branch 440; the text of that rule was no range that a script could check."""
     k80 = 'os: {id: ubuntu, version: "22.04"}, gpus: [{name: Tesla K80, compute_capability: "3.7"}]'
     setup(project, k80, 'pytorch: "1.12.*", python: "3.9", driver: "470.*"')
     stack = read_lock(project.folder / "pylock.trainer.toml").stack
