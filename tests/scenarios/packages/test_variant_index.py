@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -35,10 +35,16 @@ def index() -> Iterator[LoopbackIndex]:
         yield served
 
 
-def solve(index: LoopbackIndex, folder: Path, *packages: str) -> Stack:
+NEW_T4 = {"driver": {"version": "580.65.06"}, "gpus": [{"compute_capability": "7.5"}]}
+"""Driver 580 runs the CUDA 12 of the main index's wheels, too."""
+
+
+def solve(
+    index: LoopbackIndex, folder: Path, *packages: str, pytorch: str = "==2.1.2", host: Mapping[str, Any] = OLD_T4
+) -> Stack:
     locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
     settings = IndexSettings(indexes=locations, cache_directory=folder / "cache", fresh_seconds=0)
-    request = small.request({"python": "==3.11", "pytorch": "==2.1.2"}, OLD_T4, packages=packages)
+    request = small.request({"python": "==3.11", "pytorch": pytorch}, host, packages=packages)
     return solve_joint(join(shipped(), request), lambda environment: PackageIndex(settings, environment))
 
 
@@ -53,7 +59,7 @@ def test_torchvision_beside_a_cu118_build_is_the_one_of_cu118(index: LoopbackInd
 
 def test_torchvision_of_the_default_index_does_not_go_with_a_cu118_build(index: LoopbackIndex, tmp_path: Path) -> None:
     with pytest.raises(NoStackError) as caught:
-        solve(index, tmp_path, "torchvision")
+        solve(index, tmp_path, "torchvision", pytorch="==2.1.2+cu118", host=NEW_T4)
     said = [member_words(member) for member in caught.value.conflict.members if member.component == "torchvision"]
     assert said == [
         "you require torchvision",
