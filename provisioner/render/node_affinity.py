@@ -62,7 +62,8 @@ def unlabelled(stacks: Iterable[LockedStack]) -> tuple[str, ...]:
 
 
 def _terms(stack: LockedStack) -> Iterator[Term]:
-    kernels = [tuple(box) for box in _boxes_of(Range.parse(stack.host_requirements.get("kernel", "")), KERNEL)]
+    ranges = _ranges(stack.host_requirements.get("kernel", ""))
+    kernels = [tuple(box) for one in ranges for box in _boxes_of(one, KERNEL)]
     served_by = drivers_of(stack)
     if not served_by:
         yield from kernels
@@ -103,6 +104,17 @@ def _gpus(capabilities: frozenset[tuple[int, int]]) -> Iterator[Term]:
             Expression(key=key, operator="In", values=tuple(map(str, numbers)))
             for key, numbers in zip(COMPUTE, (those, minors), strict=True)
         )
+
+
+def _ranges(text: str) -> list[Range]:
+    """Return the ranges in a requirement of a lock, which is one, or single versions (`6.8 or 6.11`).
+
+    Raises `UnrenderableError` for single versions in a range.
+    """
+    try:
+        return [Range.parse(one if " or " not in text else f"=={one}") for one in text.split(" or ")]
+    except ValueError:
+        raise UnrenderableError(f"labels of nodes cannot express the requirement `{text}`") from None
 
 
 def _boxes_of(wanted: Range, keys: tuple[str, ...]) -> Iterator[Term]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import pty
+import re
+import select
 import shutil
 import subprocess
 import sys
@@ -56,21 +58,24 @@ def pressed(keys: str, home: Path) -> str:
     variables = {"HOME": str(home), "PATH": os.environ["PATH"], "TERM": "dumb"}
     with subprocess.Popen(command, stdin=shells, stdout=shells, stderr=shells, env=variables, start_new_session=True) as shell:
         os.close(shells)
-        _until(ours, b"ready")
-        os.write(ours, keys.encode())
-        os.write(ours, b"\n")
-        shown = _until(ours, b"called:")
-        shown += _until(ours, b"ready")
-        os.write(ours, b"exit\n")
-        shell.wait(timeout=20)
+        try:
+            _until(ours, rb"ready")
+            os.write(ours, keys.encode())
+            os.write(ours, b"\n")
+            shown = _until(ours, rb"(?s)called:.*ready")
+            os.write(ours, b"exit\n")
+            shell.wait(timeout=20)
+        finally:
+            shell.kill()
     os.close(ours)
     return shown.decode()
 
 
-def _until(descriptor: int, text: bytes) -> bytes:
-    """Read what a terminal shows until a text is there."""
-    shown, end = b"", time.monotonic() + 30
-    while text not in shown:
-        assert time.monotonic() < end, shown
+def _until(descriptor: int, pattern: bytes) -> bytes:
+    """Read what a terminal shows until it has a pattern; one read may bring more than that."""
+    shown, end = b"", time.monotonic() + 60
+    while re.search(pattern, shown) is None:
+        readable, _, _ = select.select([descriptor], [], [], max(0.0, end - time.monotonic()))
+        assert readable, shown
         shown += os.read(descriptor, 1024)
     return shown

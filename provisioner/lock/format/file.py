@@ -243,10 +243,12 @@ def _of_components(components: Mapping[str, str], path: KeyPath) -> Iterator[tup
 
 def _of_ranges(requirements: Mapping[str, str], path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
     for name in sorted(requirements.keys() & RANGED):
-        try:
-            Range.parse(requirements[name])
-        except ValueError as error:
-            yield (*path, name), str(error)
+        for part in requirements[name].split(","):
+            try:
+                Range.parse(part)
+            except ValueError as error:
+                if not all(map(_is_version, part.split(" or "))):  # a rule may name single versions
+                    yield (*path, name), str(error)
 
 
 def _of_setups(setups: Sequence[HostSetup], path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
