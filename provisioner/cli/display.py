@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-from provisioner.errors import CONTROLS
+from provisioner.errors import escaped_in_json, visible, without_userinfo
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -104,17 +104,13 @@ def shown(text: str) -> str:
 def _masked(text: str) -> str:
     if "@" not in text:
         return text
-    from provisioner.errors import without_userinfo  # imported here because few texts need it
-
     return without_userinfo(text)
 
 
 def _printable(text: str) -> str:
     if text.replace("\n", "").replace("\t", "").isprintable():
         return text
-    import re  # imported here because few texts need it
-
-    return re.sub(CONTROLS, lambda match: ascii(match[0])[1:-1], text)
+    return visible(text)
 
 
 def _no_command(row: str) -> str:
@@ -132,8 +128,6 @@ def json_data(value: object) -> None:
     Characters that stdout cannot encode, or that control a terminal, are escaped as JSON does. Logins are masked.
     """
     import json
-
-    from provisioner.errors import escaped_in_json
 
     text = escaped_in_json(_masked(json.dumps(value, indent=2, ensure_ascii=False)))
     try:

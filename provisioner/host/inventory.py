@@ -355,9 +355,12 @@ def _is_inventory(data: object) -> bool:
 def _form_and_text(path: Path) -> tuple[str, str]:
     """Return the format of a file and its text."""
     kind = KIND_OF_TABLE if path.suffix.lower() == ".csv" else KIND
-    if kind == KIND and path != STDIN and not _exists(path):
-        raise FileError(f"{kind} `{told(path)}` does not exist", hints=(_instead_of(path.name),))
-    text = read_printed(path, kind=kind)
+    try:
+        text = read_printed(path, kind=kind)
+    except FileError as error:
+        if kind != KIND or path == STDIN or _exists(path):
+            raise
+        raise FileError(error.message, hints=(_instead_of(path.name),)) from None
     return _form(path, text), text
 
 

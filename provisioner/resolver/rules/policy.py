@@ -30,7 +30,7 @@ from provisioner.resolver.requirement import (
     build_of,
 )
 from provisioner.resolver.rules.facts import FACTS, is_stated_as
-from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus, day_of, is_prerelease
+from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus, is_prerelease
 from provisioner.resolver.rules.shared_files import shared_file_needs
 from provisioner.versions import Range, Version, without_local
 
@@ -330,8 +330,3 @@ def uploads_until(matrix: Matrix, policy: Policy) -> str | None:
         return policy.exclude_newer
     day = SupportStatus(matrix, policy.exclude_newer).day
     return None if day is None else str(day - WEEK)
-
-
-def is_by(released: str, until: str) -> bool:
-    """Return whether a release came out by the day `until`; True for a release without a date."""
-    return released <= str(day_of(until))
