@@ -80,7 +80,7 @@ def test_a_spec_may_say_almost_nothing() -> None:
 
 def test_a_key_at_the_wrong_place_is_told_its_place() -> None:
     assert mistakes(
-        "hosts: [h100]\nplatform: linux/amd64\nexclude-newer: 2026-01-01\nspeed: 1\ntarget:\n  allow: [sdist]\n"
+        "hosts: [h100]\nplatform: linux/amd64\nexclude-newer: 2026-01-01\nspeed: 1\ntarget:\n  allow: [sdist]\n  runs: host\n"
     ) == [
         "provision.yaml:1:1: hosts: unknown key `hosts`; did you mean `target.host`?",
         "provision.yaml:2:1: platform: unknown key `platform`; did you mean `target.platform`?",
@@ -90,6 +90,7 @@ def test_a_key_at_the_wrong_place_is_told_its_place() -> None:
             "name, outputs, overrides, packages, packages-from, policy, requires, runs, target, targets"
         ),
         "provision.yaml:6:3: target.allow: unknown key `allow`; did you mean `policy.allow`?",
+        "provision.yaml:7:3: target.runs: unknown key `runs`; it belongs at the top level, not indented",
     ]
 
 
