@@ -64,10 +64,9 @@ _HOUSE = f"{_SCRATCH}/{WHEELHOUSE}"
 _HOUSED_FILES = ("whl", "gz", "zip")
 
 _ARCHIVE = f"{_SCRATCH}/python.tar.gz"
-_LAYERS = "/opt/layers"
+_LAYERS = "/layers"
 _BUILT = "/opt/built"
 _ROOT = "/opt/root"
-_UV = "/opt/uv"
 _SOURCES = "sources"
 _LAST_LAYER = "packages"
 _HUGE = 32
@@ -289,7 +288,7 @@ def _package_commands(packages: tuple[str, ...], base: Base, folder: str) -> tup
 
 
 def _wrapped(words: tuple[str, ...]) -> str:
-    return " \\\n      ".join(fill(words, 112))
+    return " \\\n      ".join(fill(words, 120))
 
 
 def _help(plan: _Plan, command: str, *arguments: str, path: str = _HOUSED_HELPER) -> str:
@@ -299,7 +298,7 @@ def _help(plan: _Plan, command: str, *arguments: str, path: str = _HOUSED_HELPER
 
 
 def _lay_out(plan: _Plan) -> Run:
-    """Return the instruction that gives each layer a folder with its part of the lock.
+    """Return the instruction that gives each layer a folder with the installer and its part of the lock.
 
     A layer is built again only when that folder changes.
     """
@@ -342,7 +341,6 @@ def _install_layers(plan: _Plan) -> Stage:
     if not plan.packages:
         return (Run((_help(plan, "environment"),), (_NOTHING_ELSE, _HOUSED)),)
     stage = ("from", f"installer{plan.suffix}")
-    uv = Mount("bind", (stage, ("source", _UV), ("target", f"{_SCRATCH}/uv")))
     wheels = Mount("bind", (("from", f"builder{plan.suffix}"), ("source", _BUILT), ("target", f"{_SCRATCH}/built")))
     run = []
     for layer, packages in plan.layers.items():
@@ -351,7 +349,7 @@ def _install_layers(plan: _Plan) -> Stage:
             continue
         folder = Mount("bind", (stage, ("source", f"{_LAYERS}/{layer}"), ("target", f"{_SCRATCH}/layer")))
         ca, netrc = _SECRETS
-        mounts = (_NOTHING_ELSE, _CACHE, ca, folder, uv, netrc, *((wheels,) if built else ()))
+        mounts = (_NOTHING_ELSE, _CACHE, netrc, folder, ca, *((wheels,) if built else ()))
         versions = [f"{package.name}=={package.version}" for package in built]
         command = _help(plan, "layer", _digest(packages), *versions, path=f"{_SCRATCH}/layer/install.py")
         run.append(Run((command,), mounts))

@@ -38,17 +38,16 @@ RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
 
 FROM base AS runtime
 COPY --from=installer /opt/root/ /
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     /opt/python/bin/python3.12 -B /tmp/layer/install.py layer \
       7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:5a64fb47ed68b8f742c784ed3ff9a29a5e51edbf5d485e0cc1ce92aef2b8957b" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
-    dev.provision.platform="linux/amd64" dev.provision.stack.image="python:3.12-slim" \
-    dev.provision.stack.python="3.12" dev.provision.verdict="yes" \
+    dev.provision.platform="linux/amd64" dev.provision.stack.image="python:3.12-slim" dev.provision.stack.python="3.12" \
+    dev.provision.verdict="yes" \
     org.opencontainers.image.base.digest="sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd" \
     org.opencontainers.image.base.name="python:3.12-slim" org.opencontainers.image.title="another-python" \
     org.opencontainers.image.version="5a64fb47ed68"

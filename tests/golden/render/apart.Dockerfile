@@ -22,17 +22,15 @@ RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
 
 FROM base-amd64 AS runtime-amd64
 COPY --from=installer-amd64 /opt/root/ /
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer-amd64,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=bind,from=installer-amd64,source=/opt/uv,target=/tmp/uv \
-    --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer-amd64,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:047417b5f22eab2ea0db8745a02a6f0a205b08b08cf2516cd723e78a93b36954" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
-    dev.provision.platform="linux/amd64" dev.provision.stack.image="python:3.12-slim" \
-    dev.provision.stack.python="3.12" dev.provision.verdict="yes" \
+    dev.provision.platform="linux/amd64" dev.provision.stack.image="python:3.12-slim" dev.provision.stack.python="3.12" \
+    dev.provision.verdict="yes" \
     org.opencontainers.image.base.digest="sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd" \
     org.opencontainers.image.base.name="python:3.12-slim" org.opencontainers.image.title="apart" \
     org.opencontainers.image.version="047417b5f22e"
@@ -59,17 +57,15 @@ RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
 
 FROM base-arm64 AS runtime-arm64
 COPY --from=installer-arm64 /opt/root/ /
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer-arm64,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=bind,from=installer-arm64,source=/opt/uv,target=/tmp/uv \
-    --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer-arm64,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:047417b5f22eab2ea0db8745a02a6f0a205b08b08cf2516cd723e78a93b36954" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
-    dev.provision.platform="linux/arm64" dev.provision.stack.image="python:3.12-slim" \
-    dev.provision.stack.python="3.12" dev.provision.verdict="yes" \
+    dev.provision.platform="linux/arm64" dev.provision.stack.image="python:3.12-slim" dev.provision.stack.python="3.12" \
+    dev.provision.verdict="yes" \
     org.opencontainers.image.base.digest="sha256:eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee" \
     org.opencontainers.image.base.name="python:3.12-slim" org.opencontainers.image.title="apart" \
     org.opencontainers.image.version="047417b5f22e"

@@ -41,16 +41,13 @@ RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,targe
 
 FROM base AS runtime
 COPY --from=installer /opt/root/ /
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/frameworks,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/frameworks,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 3138bb9bc78df27c473ecfd1410f7bd45ebac1f59cf3ff9cfe4db77aab7aedd3
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     --mount=type=bind,from=builder,source=/opt/built,target=/tmp/built \
-    python3.12 -B /tmp/layer/install.py layer c64b98532de608fe5c99c67ff0f19570a3db80980d4f70738571a53e688d431b \
-      six==1.17.0
+    python3.12 -B /tmp/layer/install.py layer c64b98532de608fe5c99c67ff0f19570a3db80980d4f70738571a53e688d431b six==1.17.0
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" NVIDIA_REQUIRE_CUDA="driver>=525.60.13" NVIDIA_VISIBLE_DEVICES="all" \
     PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
@@ -61,8 +58,8 @@ LABEL dev.provision.accelerator="cuda" dev.provision.basis="minor-version" \
     dev.provision.requires.gpu="7.5, 8.0, 9.0" dev.provision.stack.cuda="12.6.3" dev.provision.stack.python="3.12" \
     dev.provision.stack.pytorch="2.7.1" dev.provision.stack.pytorch_build="cu126" dev.provision.verdict="yes" \
     org.opencontainers.image.base.digest="sha256:ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff" \
-    org.opencontainers.image.base.name="nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04" \
-    org.opencontainers.image.title="built" org.opencontainers.image.version="a5bdefdd58a4"
+    org.opencontainers.image.base.name="nvidia/cuda:12.6.3-cudnn-runtime-ubuntu24.04" org.opencontainers.image.title="built" \
+    org.opencontainers.image.version="a5bdefdd58a4"
 ARG LICENSES="" REVISION="" SOURCE=""
 LABEL org.opencontainers.image.licenses="$LICENSES" org.opencontainers.image.revision="$REVISION" \
     org.opencontainers.image.source="$SOURCE"

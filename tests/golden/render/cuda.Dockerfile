@@ -25,18 +25,16 @@ RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,targe
 RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
     --mount=type=bind,source=pylock.cuda.toml,target=/tmp/pylock.cuda.toml \
     python3.12 -B /tmp/wheelhouse/install.py layers /tmp/pylock.cuda.toml \
-      be2c9bcb4fcdb22bf4e79a8166958faf8a1e3bfb82b3160685c23b35e29fed83 --libraries 'cuda-*' 'nvidia-*' --frameworks \
-      torch 32MiB --large 2MiB
+      be2c9bcb4fcdb22bf4e79a8166958faf8a1e3bfb82b3160685c23b35e29fed83 --libraries 'cuda-*' 'nvidia-*' --frameworks torch \
+      32MiB --large 2MiB
 
 FROM base AS runtime
 COPY --from=installer /opt/root/ /
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/frameworks,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/frameworks,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 3138bb9bc78df27c473ecfd1410f7bd45ebac1f59cf3ff9cfe4db77aab7aedd3
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" NVIDIA_REQUIRE_CUDA="driver>=525.60.13" NVIDIA_VISIBLE_DEVICES="all" \

@@ -26,18 +26,16 @@ RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,targe
 RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
     --mount=type=bind,source=pylock.platforms.toml,target=/tmp/pylock.platforms.toml \
     python3.12 -B /tmp/wheelhouse/install.py layers /tmp/pylock.platforms.toml \
-      a23ec95bc83072630ebe8043838a1ca980096f60ebbb8a92191a2b613f20fd7d --libraries 'cuda-*' 'nvidia-*' --frameworks \
-      torch 32MiB --large 2MiB
+      a23ec95bc83072630ebe8043838a1ca980096f60ebbb8a92191a2b613f20fd7d --libraries 'cuda-*' 'nvidia-*' --frameworks torch \
+      32MiB --large 2MiB
 
 FROM base AS runtime
 COPY --from=installer /opt/root/ /
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/frameworks,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/frameworks,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer ca9034371c79ec26ec0496b53420a1117d4f765800dfdce138138b139d591f13
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" NVIDIA_REQUIRE_CUDA="driver>=525.60.13" NVIDIA_VISIBLE_DEVICES="all" \
@@ -45,10 +43,9 @@ ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" NVIDIA_REQUIRE_CUDA="driver>=52
 LABEL dev.provision.accelerator="cuda" dev.provision.basis="minor-version" \
     dev.provision.lock.digest="sha256:f63815f3e72f392318dbb2c01a8cab123372af963711216b7e35ed5f2a432a17" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
-    dev.provision.requires.driver=">=525.60.13" dev.provision.requires.gpu="7.5, 8.0, 9.0" \
-    dev.provision.stack.cuda="12.6.3" dev.provision.stack.python="3.12" dev.provision.stack.pytorch="2.7.1" \
-    dev.provision.stack.pytorch_build="cu126" dev.provision.verdict="yes" \
-    org.opencontainers.image.base.name="nvidia/cuda:12.6.3-base-ubuntu24.04" \
+    dev.provision.requires.driver=">=525.60.13" dev.provision.requires.gpu="7.5, 8.0, 9.0" dev.provision.stack.cuda="12.6.3" \
+    dev.provision.stack.python="3.12" dev.provision.stack.pytorch="2.7.1" dev.provision.stack.pytorch_build="cu126" \
+    dev.provision.verdict="yes" org.opencontainers.image.base.name="nvidia/cuda:12.6.3-base-ubuntu24.04" \
     org.opencontainers.image.title="platforms" org.opencontainers.image.version="f63815f3e72f"
 ARG LICENSES="" REVISION="" SOURCE=""
 LABEL org.opencontainers.image.licenses="$LICENSES" org.opencontainers.image.revision="$REVISION" \

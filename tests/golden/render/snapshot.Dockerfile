@@ -44,16 +44,13 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/install.py
     --mount=type=bind,source=provision/snapshot.sh,target=/tmp/snapshot.sh \
     start=$(date +%s) && sh /tmp/snapshot.sh 20260901T000000Z gcc \
     && python3.12 -B /tmp/install.py clean "$start"
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/frameworks,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/frameworks,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 3138bb9bc78df27c473ecfd1410f7bd45ebac1f59cf3ff9cfe4db77aab7aedd3
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     --mount=type=bind,from=builder,source=/opt/built,target=/tmp/built \
-    python3.12 -B /tmp/layer/install.py layer c64b98532de608fe5c99c67ff0f19570a3db80980d4f70738571a53e688d431b \
-      six==1.17.0
+    python3.12 -B /tmp/layer/install.py layer c64b98532de608fe5c99c67ff0f19570a3db80980d4f70738571a53e688d431b six==1.17.0
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" NVIDIA_REQUIRE_CUDA="driver>=525.60.13" NVIDIA_VISIBLE_DEVICES="all" \
     PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"

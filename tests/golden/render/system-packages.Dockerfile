@@ -26,16 +26,15 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/install.py
     start=$(date +%s) && apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends gcc git=1:2.47.3-0 \
     && python3.12 -B /tmp/install.py clean "$start"
-RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=ca,target=/tmp/ca \
-    --mount=type=bind,from=installer,source=/opt/layers/packages,target=/tmp/layer \
-    --mount=type=bind,from=installer,source=/opt/uv,target=/tmp/uv --mount=type=secret,id=netrc,target=/tmp/netrc \
+RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
+    --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
 ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:302e128f0c7927732931950a9f7f2d049e2f06b30d8c365dc37d3671ff2be9d8" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \
-    dev.provision.platform="linux/amd64" dev.provision.stack.image="python:3.12-slim" \
-    dev.provision.stack.python="3.12" dev.provision.verdict="yes" \
+    dev.provision.platform="linux/amd64" dev.provision.stack.image="python:3.12-slim" dev.provision.stack.python="3.12" \
+    dev.provision.verdict="yes" \
     org.opencontainers.image.base.digest="sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd" \
     org.opencontainers.image.base.name="python:3.12-slim" org.opencontainers.image.title="system-packages" \
     org.opencontainers.image.version="302e128f0c79"
