@@ -127,6 +127,7 @@ class ImageTable(OwnTable, frozen=True, kw_only=True):
     require_cuda: VariableValue = field(default="", name="require-cuda")
     managed_python: ManagedPython | None = field(default=None, name="managed-python")
     runtime: RuntimeImage | None = None
+    snapshot: Annotated[str, spelled(r"^([0-9]{8}T[0-9]{6}Z)?$")] = ""
 
 
 class InstallerTable(OwnTable, frozen=True, kw_only=True):
