@@ -140,6 +140,11 @@ def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
         )
 
 
+def lacks_toolkit(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
+    """Return whether a container would lack the CUDA or cuDNN that the spec requires, which some base images have."""
+    return any(one.subject.name in {"cuda", CUDNN} for one in unrealised(instance, pins))
+
+
 def _with_runtime(rows: Iterable[GpuWheel]) -> tuple[str, ...]:
     """Return the distributions whose wheels provide the CUDA runtime library."""
     return tuple(dict.fromkeys(row.distribution for row in rows if any(library_of(one) == "libcudart" for one in row.provides)))
