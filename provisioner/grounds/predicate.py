@@ -303,7 +303,10 @@ class NoFile(Struct, frozen=True):
 
 
 class LacksExtra(Struct, frozen=True):
-    """An extra that the spec requests and that the candidate lacks, while the newer version `since` has it."""
+    """An extra that the spec requests and that the candidate lacks, while the newer version `since` has it.
+
+    `since` is "" if the newer versions are for other Pythons, where their extras cannot be read.
+    """
 
     extra: str
     since: str

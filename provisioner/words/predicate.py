@@ -104,7 +104,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NoFile(problem=problem):
             return f": {problem}"
         case of.LacksExtra(extra=extra, since=since):
-            return f"{'have' if plural else 'has'} no extra `{extra}`, which {since} has"
+            newer = f"which {since} has" if since else "and newer versions are for other Pythons"
+            return f"{'have' if plural else 'has'} no extra `{extra}`, {newer}"
         case of.NoWheel(problem=problem):
             return f"cannot be installed: {problem}"
         case of.Unpublished():
