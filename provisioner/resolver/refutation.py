@@ -1,7 +1,8 @@
 """Decide a problem: its most preferred answer, or the refutation, which can be explained.
 
 A problem may have several conflicts that have no request in common. Who removes the first finds the next one, so all are looked
-for: the requests of those found are dropped, and what remains is decided again.
+for: the requests of those found are dropped, and what remains is decided again. Where the spec asks for something that nobody
+can have, nothing else is asked of an index: that is told at once, with all else that is known from the same pages.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, Relation, Row
 from provisioner.index.model import Environment
@@ -44,8 +46,13 @@ MOST_FIXES_OF_ONE = 2
 class Refutation:
     """The proof that a problem has no answer.
 
-    `unlisted` maps a component to the releases that an index has, the matrix lacks and the conflict asks for.
+    `unlisted` maps a component to the releases that an index has, the matrix lacks and the conflict asks for. `beside` are
+    refutations of the same problem that were found with this one and have no request in common with it.
     """
+
+    beside: tuple[Refutation, ...] = ()
+    is_beyond_help = False
+    """Whether the spec asks for something of which no version can be had, so that nothing is tried."""
 
     def __init__(self, problem: Problem, unlisted: Mapping[str, tuple[str, ...]]) -> None:
         self.problem = problem
@@ -62,7 +69,14 @@ class Refutation:
 
     def explained(self) -> Conflict:
         """Return the conflict with its fixes."""
-        return replace(self.conflict, fixes=self.fixes())
+        return self.untried() if self.is_beyond_help else replace(self.conflict, fixes=self.fixes())
+
+    def untried(self) -> Conflict:
+        """Return the conflict without fixes, as one beside which nothing else of the spec was solved, if there is anything."""
+        told = {ground for one in (self, *self.beside) for ground in one.requests}
+        rest = _without(self.problem, told).request.spec
+        is_all = not rest.packages and not any(name in rest.requires for name in FRAMEWORKS)
+        return replace(self.conflict, is_rest_unsolved=not is_all)
 
     def close(self) -> None:
         """Free what the searches hold."""
@@ -118,19 +132,24 @@ class _OfAttempts(Refutation):
         problem: Problem,
         unlisted: Mapping[str, tuple[str, ...]],
         searches: ExitStack,
+        *,
+        is_beyond_help: bool = False,
     ) -> None:
         super().__init__(problem, unlisted)
         self._joint, self._solve_again, self._searches = joint, solve_again, searches
+        self.is_beyond_help = is_beyond_help
 
     @cached_property
     def conflict(self) -> Conflict:
-        return self._joint.conflict
+        return replace(self._joint.conflict, is_beyond_help=self.is_beyond_help)
 
     def fixes(self) -> tuple[Fix, ...]:
         return self._joint.fixes(self._solve_again)
 
     def close(self) -> None:
         self._searches.close()
+        for other in self.beside:
+            other.close()
 
 
 def decided(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
@@ -142,7 +161,38 @@ def decided(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
     attempts = attempts_of(problem) if read is not None else []
     if read is None or not attempts:
         return _of_components(problem, read)
-    return _of_attempts(problem, attempts, read)
+    indexes = Indexes(read, ReadBudget())
+    return _of_pages(problem, attempts, indexes) or _of_attempts(problem, attempts, indexes)
+
+
+def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -> Refutation | None:
+    """Return the refutation by the pages of the named projects alone; None where more has to be read.
+
+    What cannot be had at all comes first, then the rest in the order of the spec. None for a problem with requirements of a
+    caller, such as a question, which has to be in what is told.
+    """
+    from provisioner.resolver.unobtainable import is_beyond_help, unobtainable
+
+    found = unobtainable(attempts, indexes) if not problem.extra else []
+    if any(_unreached(failed) is not None for failed in found):
+        _close([one for failed in found for one in failed])
+        return None
+    refutations = []
+    for failed in found:
+        from provisioner.resolver.explain.joined import JointConflict  # loaded only when there is no answer
+
+        with ExitStack() as searches:
+            searches.callback(_close, failed)
+            joint = JointConflict(problem, failed, indexes)
+            searches.callback(joint.close)
+            again = partial(_outcome_or_none, problem, indexes)
+            lost = is_beyond_help(failed, joint.groups)
+            refutations.append(_OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost))
+    if not refutations:
+        return None
+    first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)
+    first.beside = tuple(others)
+    return first
 
 
 def _of_components(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
@@ -158,8 +208,7 @@ def _of_components(problem: Problem, read: SourceFor | None) -> Chosen | Refutat
     return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted)
 
 
-def _of_attempts(problem: Problem, attempts: list[Attempt], read: SourceFor) -> Chosen | Refutation:
-    indexes = Indexes(read, ReadBudget())
+def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Chosen | Refutation:
     whole: list[Failure] = []
     failed = whole
     with ExitStack() as searches:
@@ -168,7 +217,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], read: SourceFor) -> 
         if chosen is not None:
             return chosen
         if any(any(map(_is_expectation, one.core)) and any(map(_is_expectation, one.groups)) for one in whole):
-            return decided(problem.lenient(), read)
+            return decided(problem.lenient(), indexes.open)
         from provisioner.resolver.explain.joined import JointConflict, most_telling  # loaded only when there is no answer
 
         error = _unreached(whole)
@@ -180,7 +229,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], read: SourceFor) -> 
             if first_answer(attempts, indexes, failed) is not None or _unreached(failed) is not None:
                 raise _with_conflict(error, JointConflict(problem, whole).conflict)
         told = most_telling(failed)
-        unlisted = _unlisted(told.instance, told.search, told.groups, read)
+        unlisted = _unlisted(told.instance, told.search, told.groups, indexes.open)
         joint = JointConflict(problem, failed, indexes)
         searches.callback(joint.close)
         again = partial(_outcome_or_none, problem, indexes)
@@ -196,15 +245,13 @@ def independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
     """Return the refutations, beside `found`, that have no request in common with it or with each other; `alone` closes them.
 
     Each is that of the problem without the requests of those before it. [] for a problem with requirements of a caller, such as
-    a question, and when an index that would tell cannot be reached.
+    a question, and when an index that would tell cannot be reached. Beside what cannot be had at all nothing is solved: only
+    what is known from the pages of the named projects is told.
     """
-    refutations = [found]
-    dropped: tuple[Ground, ...] = ()
-    while not found.problem.extra and len(refutations) < MOST_CONFLICTS:
-        requests = refutations[-1].requests
-        dropped = (*dropped, *requests)
-        rest = _without(found.problem, dropped)
-        if not requests or not (rest.request.spec.requires or rest.request.spec.packages):
+    refutations = [found, *found.beside]
+    while not found.problem.extra and not found.is_beyond_help and len(refutations) < MOST_CONFLICTS:
+        rest = _without(found.problem, [ground for one in refutations for ground in one.requests])
+        if not refutations[-1].requests or not (rest.request.spec.requires or rest.request.spec.packages):
             break
         with suppress(ProvisionError):
             again = decided(rest, read)
@@ -225,6 +272,8 @@ def alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | Non
         for other in others:
             searches.callback(other.close)
         every = [found, *others]
+        if found.is_beyond_help:
+            return [found.untried(), *(other.conflict for other in others)]
         fixes = _fixes_of_each(every, read)
         first = [some[0] for some in fixes if some]
         if len(first) < len(every) or not _work(found.problem, first, read):
