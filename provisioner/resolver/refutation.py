@@ -8,7 +8,7 @@ can have, nothing else is asked of an index: that is told at once, with all else
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.words.conflict import conflict_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict, Fix
     from provisioner.grounds.requirement import Group
@@ -41,6 +41,10 @@ MOST_CONFLICTS = 5
 
 MOST_FIXES_OF_ONE = 2
 """The number of fixes that each of several conflicts has."""
+
+
+def _never() -> bool:
+    return False
 
 
 class Refutation:
@@ -63,13 +67,13 @@ class Refutation:
         """The conflict, without fixes."""
         raise NotImplementedError
 
-    def fixes(self) -> tuple[Fix, ...]:
-        """Return the fixes of the conflict, the cheapest first."""
+    def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
+        """Return the fixes of the conflict, the cheapest first; `unless` ends the search for them (see `explain.fixes`)."""
         raise NotImplementedError
 
-    def explained(self) -> Conflict:
+    def explained(self, unless: Callable[[], bool] = _never) -> Conflict:
         """Return the conflict with its fixes."""
-        return self.untried() if self.is_beyond_help else replace(self.conflict, fixes=self.fixes())
+        return self.untried() if self.is_beyond_help else replace(self.conflict, fixes=self.fixes(unless))
 
     def untried(self) -> Conflict:
         """Return the conflict without fixes, as one beside which nothing else of the spec was solved, if there is anything."""
@@ -113,10 +117,10 @@ class _OfComponents(Refutation):
 
         return described(self._instance, self._search, self._groups)
 
-    def fixes(self) -> tuple[Fix, ...]:
+    def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         from provisioner.resolver.explain.fixes import fixes
 
-        return fixes(self._instance, self._search, self._groups)
+        return fixes(self._instance, self._search, self._groups, unless=unless)
 
     def close(self) -> None:
         self._search.close()
@@ -143,8 +147,8 @@ class _OfAttempts(Refutation):
     def conflict(self) -> Conflict:
         return replace(self._joint.conflict, is_beyond_help=self.is_beyond_help)
 
-    def fixes(self) -> tuple[Fix, ...]:
-        return self._joint.fixes(self._solve_again)
+    def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
+        return self._joint.fixes(self._solve_again, unless)
 
     def close(self) -> None:
         self._searches.close()
@@ -241,8 +245,37 @@ def _close(failed: Sequence[Failure]) -> None:
         one.search.close()
 
 
-def independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
-    """Return the refutations, beside `found`, that have no request in common with it or with each other; `alone` closes them.
+def every_conflict(found: Refutation, read: SourceFor | None) -> list[Conflict]:
+    """Return the conflict of a refutation with its fixes, and all others that have no request in common with it.
+
+    A fix that changes no more than requests of the conflict leaves nothing else in the way. So the fixes come first, and others
+    are looked for where none of them is such a one: the problem without the requests is then solved once less.
+    """
+    with ExitStack() as searches:
+
+        @cache
+        def others() -> list[Refutation]:
+            refutations = _independent(found, read)
+            for other in refutations[len(found.beside) :]:
+                searches.callback(other.close)
+            return refutations
+
+        if not found.beside:
+            conflict = found.explained(lambda: bool(others()))
+            is_all = found.is_beyond_help or any(_is_among(fix, found.requests) for fix in conflict.fixes)
+            if is_all or not others():
+                return [conflict]
+        return _alone(found, others(), read)
+
+
+def _is_among(fix: Fix, requests: Sequence[Ground]) -> bool:
+    """Return whether a fix changes nothing but some of `requests`."""
+    lines = (getattr(edit, "requests", None) for edit in fix.edits)
+    return all(some and set(some) <= set(requests) for some in lines)
+
+
+def _independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
+    """Return the refutations, beside `found`, that have no request in common with it or with each other.
 
     Each is that of the problem without the requests of those before it. [] for a problem with requirements of a caller, such as
     a question, and when an index that would tell cannot be reached. Beside what cannot be had at all nothing is solved: only
@@ -262,28 +295,25 @@ def independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
     return refutations[1:]
 
 
-def alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | None) -> list[Conflict]:
+def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | None) -> list[Conflict]:
     """Return the conflict of each refutation with the fixes that it needs where the requests of the others are dropped.
 
     The first fixes of all conflicts work together, and so does each further one with the first of the others. If there are no
     such fixes, the first conflict has those of the whole problem instead, and the others have none.
     """
-    with ExitStack() as searches:
-        for other in others:
-            searches.callback(other.close)
-        every = [found, *others]
-        if found.is_beyond_help:
-            return [found.untried(), *(other.conflict for other in others)]
-        fixes = _fixes_of_each(every, read)
-        first = [some[0] for some in fixes if some]
-        if len(first) < len(every) or not _work(found.problem, first, read):
-            return [found.explained(), *(other.conflict for other in others)]
-        conflicts = []
-        for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
-            beside = [*first[:number], *first[number + 1 :]]
-            further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found.problem, [fix, *beside], read)]
-            conflicts.append(replace(one.conflict, fixes=(some[0], *further)))
-        return conflicts
+    if found.is_beyond_help:
+        return [found.untried(), *(other.conflict for other in others)]
+    every = [found, *others]
+    fixes = _fixes_of_each(every, read)
+    first = [some[0] for some in fixes if some]
+    if len(first) < len(every) or not _work(found.problem, first, read):
+        return [found.explained(), *(other.conflict for other in others)]
+    conflicts = []
+    for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
+        beside = [*first[:number], *first[number + 1 :]]
+        further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found.problem, [fix, *beside], read)]
+        conflicts.append(replace(one.conflict, fixes=(some[0], *further)))
+    return conflicts
 
 
 def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
@@ -297,7 +327,7 @@ def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[
         _fixes(_without(problem, [request for other in every if other is not one for request in other.requests]), read)
         for one in every[:-1]
     ]
-    found.append(every[-1].fixes())
+    found.append(every[-1].fixes(_never))
     if found.count(()) == 1:
         found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read)
     return found
@@ -309,7 +339,7 @@ def _fixes(problem: Problem, read: SourceFor | None) -> tuple[Fix, ...]:
         found = decided(problem, read)
         if isinstance(found, Refutation):
             try:
-                return found.fixes()
+                return found.fixes(_never)
             finally:
                 found.close()
     return ()

@@ -429,7 +429,7 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:
-    """Return all hints on a conflict: advice, fixes, words of `policy.allow` that were not tried, wheels from elsewhere, an assumed glibc."""
+    """Return all hints on a conflict: advice, fixes, what `policy.allow` permits, wheels from elsewhere, an assumed glibc."""
     return (
         *advice(conflict),
         *map(fix_line, conflict.fixes),
