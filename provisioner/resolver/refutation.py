@@ -181,10 +181,12 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
     if any(_unreached(failed) is not None for failed in found):
         _close([one for failed in found for one in failed])
         return None
+    if not found:
+        return None
+    from provisioner.resolver.explain.joined import JointConflict  # loaded only when there is no answer
+
     refutations = []
     for failed in found:
-        from provisioner.resolver.explain.joined import JointConflict  # loaded only when there is no answer
-
         with ExitStack() as searches:
             searches.callback(_close, failed)
             joint = JointConflict(problem, failed, indexes)
@@ -192,8 +194,6 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             again = partial(_outcome_or_none, problem, indexes)
             lost = is_beyond_help(failed, joint.groups)
             refutations.append(_OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost))
-    if not refutations:
-        return None
     first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)
     first.beside = tuple(others)
     return first

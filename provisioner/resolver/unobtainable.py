@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Key
     from provisioner.resolver.search.instance import ProblemInstance
 
-_NO_EDIT_HELPS = frozenset({"", "platform", "python"})
-"""What keeps files of a version out that no change of a host's facts mends; a Python is one only if no other has files."""
-
 
 def unobtainable(attempts: Sequence[Attempt], indexes: Indexes) -> list[tuple[Failure, ...]]:
     """Return, for each distribution that the spec names and that no attempt can have, the failure of each attempt by it.
@@ -102,13 +99,11 @@ def _groups(instance: ProblemInstance, key: Key) -> tuple[Group, ...]:
 def is_beyond_help(failures: Sequence[Failure], groups: Collection[Group]) -> bool:
     """Return whether nothing but another name or another kind of file helps against an `unobtainable` distribution.
 
-    This is so if no version of it has a file that can be used, whatever is asked for, and if neither a fact of a host nor the
-    Python that the spec asks for keeps them out. `groups` are those of the conflict of `failures` with every Python.
+    This is so if no version of it has a file that can be used, whatever is asked for, and if no Python, platform or fact of a
+    host keeps them out, which could be another one. `groups` are those of the conflict of `failures` with every Python.
     """
     kept_out = {root.key for failure in failures for root in failure.instance.roots if root.ground.group in groups}
     if any(not key.is_package for key in kept_out):
         return False
     listed = [one for failure in failures for key in kept_out for one in failure.instance.candidates(key)]
-    return all(
-        isinstance(one, FileCandidate) and one.has_no_file and one.release.blocked_by in _NO_EDIT_HELPS for one in listed
-    )
+    return all(isinstance(one, FileCandidate) and one.has_no_file and not one.release.blocked_by for one in listed)
