@@ -85,8 +85,8 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
     ),
     "resolver": (
         *("requirement", "stack"),
-        *("rules", "choices", "problem", "python", "search", "outcome", "attempts", "explain", "series", "refutation"),
-        *("joint", "why"),
+        *("rules", "choices", "problem", "python", "search", "outcome", "attempts", "explain", "series", "unobtainable"),
+        *("refutation", "joint", "why"),
     ),
 }
 """The modules and packages inside a large part, in the order the data flows: each imports what stands before it."""
