@@ -303,10 +303,7 @@ class NoFile(Struct, frozen=True):
 
 
 class LacksExtra(Struct, frozen=True):
-    """An extra that the spec requests and that the candidate lacks, while the newer version `since` has it.
-
-    `since` is "" if the newer versions are for other Pythons, where their extras cannot be read.
-    """
+    """An extra that the spec requests and that the candidate lacks, while the newer version `since` has it."""
 
     extra: str
     since: str

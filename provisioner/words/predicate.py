@@ -104,8 +104,7 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NoFile(problem=problem):
             return f": {problem}"
         case of.LacksExtra(extra=extra, since=since):
-            newer = f"which {since} has" if since else "and newer versions are for other Pythons"
-            return f"{'have' if plural else 'has'} no extra `{extra}`, {newer}"
+            return f"{'have' if plural else 'has'} no extra `{extra}`, which {since} has"
         case of.NoWheel(problem=problem):
             return f"cannot be installed: {problem}"
         case of.Unpublished():

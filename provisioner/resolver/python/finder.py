@@ -325,26 +325,25 @@ class PackageFinder:
         """Return a requirement that cannot be met, if a version lacks an extra of the spec that a newer version has; else None.
 
         An installer would install the version without what the extra was requested for. An extra that even the newest version
-        that the spec admits lacks is a mistake of the spec, of which the answer warns. A newer version for other Pythons alone
-        is taken to have the extra: its metadata cannot be read here.
+        that the spec admits lacks is a mistake of the spec, of which the answer warns.
         """
         specifiers = self._requested_extras.get((candidate.key.project, extra))
         if specifiers is None or self.extras_without(candidate.release, extra) is None:
             return None
         plain = (one for one in self.candidates(Key(candidate.key.project, PACKAGE)) if isinstance(one, FileCandidate))
-        admitted = [one for one in plain if all(each.contains(one.pep440, prereleases=True) for each in specifiers)]
-        fitting = (one for one in admitted if one.release.file is not None and not one.is_withheld)
-        newest = max(fitting, key=lambda one: one.pep440, default=candidate)
-        for_others = (one for one in admitted if one.release.file is None and one.release.blocked_by == "python")
-        is_elsewhere = any(one.pep440 > newest.pep440 for one in for_others)
-        is_here = newest.pep440 > candidate.pep440 and self.extras_without(newest.release, extra) is None
-        if not is_here and not is_elsewhere:
+        admitted = (one for one in plain if one.release.file is not None and not one.is_withheld)
+        newest = max(
+            (one for one in admitted if all(each.contains(one.pep440, prereleases=True) for each in specifiers)),
+            key=lambda one: one.pep440,
+            default=candidate,
+        )
+        if newest.pep440 <= candidate.pep440 or self.extras_without(newest.release, extra) is not None:
             return None
         name = candidate.release.name
         ground = Entails(
             name=name,
             subject=Subject(name, candidate.label),
-            predicate=LacksExtra(extra, newest.label if is_here else ""),
+            predicate=LacksExtra(extra, newest.label),
             relation=Relation(name, f"the extra {extra}"),
             cited=Metadata(name, candidate.label),
         )
