@@ -149,6 +149,11 @@ def catalogue_of(matrix: Matrix) -> Catalogue:
     return Catalogue(GpuNames(matrix.gpus, matrix.chips), systems=systems, boards=boards)
 
 
+def gpu_names_of(matrix: Matrix) -> dict[str, tuple[str, str]]:
+    """Return product and compute capability by PCI device id, and by name for GPUs without one, for `inspect_host`."""
+    return {identity: (gpu.name, gpu.compute_capability) for gpu in matrix.gpus for identity in (*gpu.pci_device_ids, gpu.name)}
+
+
 def platform_of(inputs: Inputs, wanted: str | None) -> str:
     """Return the platform `wanted`, by default the first of the spec; raises `UsageError` when it is not one of the spec's."""
     if wanted is None:
