@@ -45,8 +45,9 @@ _SHARED = (
 # White space and control characters in a name, a version or a URL could add lines to rendered files.
 Name = Annotated[str, spelled(r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
 Version = Annotated[str, spelled(r"^[A-Za-z0-9.!+_-]*$")]
-Url = Annotated[str, spelled(r"^([^\x00-\x20\x7f-][^\x00-\x20\x7f]*)?$")]
-WheelPath = Annotated[str, spelled(r"^wheels/[^/\\\x00-\x1f\x7f]+$")]
+# pip reads what follows a blank as options, and expands `${NAME}`, which would send a variable to whoever wrote the address.
+Url = Annotated[str, spelled(r"^([^\x00-\x20\x7f\"<>\\^`{|}-][^\x00-\x20\x7f\"<>\\^`{|}]*)?$")]
+WheelPath = Annotated[str, spelled(r"^wheels/[^./\\\s\x00-\x1f\x7f;#\"'$`{}-][^/\\\s\x00-\x1f\x7f;#\"'$`{}]*$")]
 Sha256 = Annotated[str, spelled(r"^[0-9a-f]{64}$")]
 ComponentName = Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
 VariableName = Annotated[str, spelled(r"^[A-Za-z_][A-Za-z0-9_]*$")]
