@@ -128,6 +128,7 @@ def _fill_image(document: dict[str, Any]) -> None:
     """Add the keys of a lock for an image that the examples lack."""
     (platform,) = document["tool"]["provision"]["platforms"]
     platform["image"]["python"] = "3.12"
+    platform["image"]["snapshot"] = "20261101T000000Z"
     platform["image"]["runtime"] = {"reference": "nvidia/cuda:12.6.3-runtime-ubuntu24.04", "digest": f"sha256:{'e' * 64}"}
     platform["installer"]["file"]["path"] = f"wheels/{platform['installer']['file']['name']}"
     platform["pins"][0]["reasons"] = [json.loads(json.dumps(to_builtins(REASON)))]
