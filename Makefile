@@ -36,6 +36,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	$(BIN)/hadolint --failure-threshold style dockerfiles/*/Dockerfile tests/golden/render/*.Dockerfile tests/container/*.Dockerfile
 
 fuzz: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.fuzz $(FUZZ_FLAGS)

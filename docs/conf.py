@@ -1,15 +1,17 @@
 """How Sphinx builds the documentation site, `make docs`, and the manual pages, `make man`.
 
 The sources are the pages of the repository as they stand, so that a link works on both sides. What is in the site, and in which
-order, is said in `docs/index.md` alone. Nothing is fetched: theme, scripts and fonts are those of the installed packages.
+order, is said in `docs/index.md` alone. Nothing is fetched: theme, scripts and fonts are those of the installed packages, and
+flowcharts are drawn here.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import flowchart
 import reference
-from pygments.lexers.special import TextLexer
+from docutils import nodes
 
 from provisioner import __version__
 from provisioner.cli.commands import PROGRAM_ENTRY
@@ -50,6 +52,13 @@ man_make_section_directory = False
 
 
 def setup(app: Sphinx) -> None:
-    """Have the reference written before the pages are looked for, and show the source of diagrams that GitHub draws."""
+    """Have the reference written before the pages are looked for, and draw the flowcharts, which GitHub draws, too."""
     app.connect("config-inited", lambda *_: reference.write())
-    app.add_lexer("mermaid", TextLexer)
+    app.connect("doctree-read", draw_flowcharts)
+
+
+def draw_flowcharts(_app: Sphinx, page: nodes.document) -> None:
+    """Put a picture in the place of each block of Mermaid."""
+    blocks = [block for block in page.findall(nodes.literal_block) if block.get("language") == "mermaid"]
+    for number, block in enumerate(blocks, start=1):
+        block.replace_self(nodes.raw("", flowchart.svg(block.astext(), number=number), format="html"))

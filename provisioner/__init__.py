@@ -13,6 +13,8 @@ from __future__ import annotations
 TYPE_CHECKING = False  # importing `typing` takes a tenth of the time of `provision --version`
 if TYPE_CHECKING:
     from provisioner.api import (
+        Diagnosis,
+        Examination,
         Lock,
         NoStackError,
         ProvisionError,
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
         UnavailableError,
         check,
         compare_locks,
+        diagnose_log,
+        examine_machine,
         explain,
         read_lock,
         render_lock,
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Diagnosis",
+    "Examination",
     "Lock",
     "NoStackError",
     "ProvisionError",
@@ -41,6 +47,8 @@ __all__ = [
     "UnavailableError",
     "check",
     "compare_locks",
+    "diagnose_log",
+    "examine_machine",
     "explain",
     "read_lock",
     "render_lock",

@@ -1,4 +1,4 @@
-"""The public Python API: solve, check, explain and compare as functions that return values and print nothing.
+"""The public Python API: the jobs of the command line as functions that return values and print nothing.
 
 `provisioner` exports every name of `__all__`. The command line calls the same functions of `provisioner.workflow`. Every
 expected failure is raised as a `ProvisionError`.
@@ -7,10 +7,13 @@ expected failure is raised as a `ProvisionError`.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.diagnose.diagnosis import Diagnosis
+from provisioner.diagnose.log import LAST_BYTES
+from provisioner.doctor.model import Examination
 from provisioner.document import read_text
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.lock.diff.compare import compare_texts
@@ -19,6 +22,7 @@ from provisioner.lock.format.model import Lock
 from provisioner.render import render
 from provisioner.resolver.joint import NoStackError
 from provisioner.resolver.stack import Stack
+from provisioner.workflow import diagnosing, examining
 from provisioner.workflow.checking import Question, Report
 from provisioner.workflow.earlier import Upgrades, read_upgrades
 from provisioner.workflow.explaining import explain_joint_component
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
     from provisioner.resolver.why import Why
 
 __all__ = [
+    "Diagnosis",
+    "Examination",
     "Lock",
     "NoStackError",
     "ProvisionError",
@@ -44,6 +50,8 @@ __all__ = [
     "UnavailableError",
     "check",
     "compare_locks",
+    "diagnose_log",
+    "examine_machine",
     "explain",
     "read_lock",
     "render_lock",
@@ -162,6 +170,57 @@ def explain(
     job = job_of(inputs, Path(spec).parent / inputs.target, is_offline=is_offline)
     with Session(inputs, job.settings) as session:
         return explain_joint_component(job, wanted, component, session=session)
+
+
+def examine_machine(
+    wanted: Path | str | None = None,
+    *,
+    host: Path | str | None = None,
+    root: Path | str | None = None,
+    python: Path | str | None = None,
+    matrix: Path | str | None = None,
+    is_strict: bool = False,
+) -> Examination:
+    """Examine a machine layer by layer, from GPU and kernel to packages, as `provision doctor` does; no network is used.
+
+    `wanted` is what shall run: a lock, a folder with one lock, or a spec; None asks whether what is installed goes together.
+    The machine is this one, a saved tree of its files below `root`, or the one with the profile `host` (`FILE#NAME` for one of
+    an inventory). `python` is the interpreter of the environment to look at, by default the active one. With `is_strict`
+    nothing is assumed.
+    Commands of remedies are text, and none is run.
+
+    Raises `UsageError` for `host` together with `root` or `python` and for a folder without, or with several, locks,
+    `RefusedError` for a lock that is not for the platform of the machine, and other `ProvisionError`s for mistakes in files.
+    """
+    return examining.examine_machine(
+        _path(wanted), host=_path(host), root=_path(root), python=_path(python), matrix=_path(matrix), is_strict=is_strict
+    ).examination
+
+
+def diagnose_log(
+    log: Path | str | IO[bytes],
+    *,
+    host: Path | str | None = None,
+    lock: Path | str | None = None,
+    spec: Path | str | None = None,
+    target: str | None = None,
+    matrix: Path | str | None = None,
+    last_bytes: int = LAST_BYTES,
+) -> Diagnosis:
+    """Diagnose an error log, as `provision diagnose` does: its root causes first, what follows, and remedies as values.
+
+    `log` is the path of a file, gzip too, or a binary stream; of a long log the last `last_bytes` bytes are read. `host` is the
+    profile of the log's machine, `FILE#NAME` for one of an inventory, or `auto` for this machine. `lock` or `spec` is what is
+    to run on it, so that remedies fit it, and `target` one of the targets of the spec. No network is used.
+
+    Raises `UsageError` for `lock` together with `spec` and for `target` without `spec`, `UnreadableLogError` for a damaged
+    archive or a log without end, and other `ProvisionError`s for mistakes in the files.
+    """
+    question = diagnosing.Question(
+        host=str(host) if host is not None else "", lock=_path(lock), spec=_path(spec), target=target
+    )
+    text = Path(log) if isinstance(log, str) else log
+    return diagnosing.diagnose_log(text, question, matrix=_path(matrix), last=last_bytes).diagnosis
 
 
 def read_lock(path: Path | str) -> Lock:

@@ -18,26 +18,40 @@ def without_logins(text: str) -> str:
 
 
 CONTROLS = (
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    r"\ud800-\udfff\U000e0000-\U000e007f]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    r"\u3164\ud800-\udfff\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 """A pattern of the characters that nobody sees and a terminal, editor or browser obeys, except tabs and line breaks.
 
-They are controls, marks that reverse the direction of writing or take no width, so that a text looks different from its
-content, and halves of characters, which nothing can be written with.
+They are controls, halves of characters, which nothing can be written with, and the characters that Unicode lets a reader ignore
+(`Default_Ignorable_Code_Point` of DerivedCoreProperties.txt), such as marks that reverse the direction of writing or take no
+width: a text with them looks different from its content.
 """
+
+_COMMAND = r"(?<=#)#(?=\[)"
+"""A sign of `##[`, with which a line has a command of GitHub Actions anywhere in it, such as `##[error]` or `##[add-mask]`.
+
+Source: `ActionCommand.TryParse` of github.com/actions/runner, which each line is given to that `TryParseV2` finds nothing in.
+"""
+
+_OBEYED = f"{CONTROLS}|{_COMMAND}"
 
 
 def visible(text: str) -> str:
-    r"""Return a text with each character of `CONTROLS` spelled out, such as `\u202e`."""
-    return re.sub(CONTROLS, lambda match: ascii(match[0])[1:-1], text)
+    r"""Return a text with each character of `CONTROLS` spelled out, such as `\u202e`, and `##[` as `#\x23[`."""
+    return re.sub(_OBEYED, lambda match: r"\x23" if match[0] == "#" else ascii(match[0])[1:-1], text)
+
+
+def obeyed(text: str) -> re.Match[str] | None:
+    """Return the first place of a text that `visible` spells out; None if there is none."""
+    return re.search(_OBEYED, text)
 
 
 def escaped_in_json(text: str) -> str:
-    r"""Return the text of a JSON document with each character of `CONTROLS` in its strings escaped, such as `\u202e`."""
+    r"""Return the text of a JSON document with all that `visible` spells out escaped in its strings, such as `\u202e`."""
     import json
 
-    return re.sub(CONTROLS, lambda match: json.dumps(match[0])[1:-1], text)
+    return re.sub(_OBEYED, lambda match: r"\u0023" if match[0] == "#" else json.dumps(match[0])[1:-1], text)
 
 
 def without_userinfo(text: str) -> str:

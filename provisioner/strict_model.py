@@ -224,6 +224,8 @@ class _Walk:
         """Return what to do about a key that a model does not have: the similar one that may be meant, here or elsewhere."""
         known, others = _keys(model), _places_of_keys(self._root)
         near = nearest(key, known) or others.get(nearest(key, others, similarity=_SAME_WORD) or "")
+        if near == key:
+            return "it belongs at the top level, not indented"
         if near:
             return f"did you mean `{near}`?"
         return f"known keys: {', '.join(sorted(known))}" if known else "remove it"

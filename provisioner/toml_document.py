@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import tomllib
 from bisect import bisect_right
+from contextlib import suppress
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from provisioner.document import LARGEST_DOCUMENT, TOO_LARGE, Document, KeyPath,
 from provisioner.errors import InvalidDocumentError, Mistake
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator
 
 _LONGEST = 100
 """The most parts of a dotted key: the parsers of TOML take the square of their number, and nobody writes ten of them."""
@@ -35,7 +36,7 @@ _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _BLANK = re.compile(r"(?:[ \t\r\n]+|#[^\n]*)*")
 _SPACES = re.compile(r"[ \t]*")
 _SCALAR = re.compile(r"[^,\]}#\r\n]*")
-_MULTILINE = ('"""', "'''")
+MULTILINE = ('"""', "'''")
 _QUOTED = (
     re.compile(r'"""(?:[^\\]|\\.)*?"{3,5}', re.DOTALL),
     re.compile(r"'''.*?'{3,5}", re.DOTALL),
@@ -60,13 +61,23 @@ def loads_compiled(text: str) -> dict[str, Any]:
     return tomli.loads(text)
 
 
+def is_toml(text: str) -> bool:
+    """Return whether a text is TOML, and no larger than documents of people are."""
+    try:
+        loads_compiled(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def require_bounded(text: str) -> None:
     """Raise `ValueError` for a text that is too large for a document, or has a key of very many parts."""
     if len(text) > LARGEST_DOCUMENT:
         raise ValueError(TOO_LARGE)
-    if (key := _LONG_KEY.search(text)) is not None:
-        line, column = text.count("\n", 0, key.start()) + 1, key.start() - text.rfind("\n", 0, key.start())
-        raise ValueError(f"A key has more than {_LONGEST} parts (at line {line}, column {column})")
+    for number, line in enumerate(text.split("\n"), start=1):
+        # No part of a key goes over the end of a line, and counting dots is quick.
+        if line.count(".") >= _LONGEST and (key := _LONG_KEY.search(line)) is not None:
+            raise ValueError(f"A key has more than {_LONGEST} parts (at line {number}, column {key.start() + 1})")
 
 
 def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) -> Document:
@@ -79,7 +90,8 @@ def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) 
     try:
         data = loads(text)
         places = _Places(text)
-        places.find()
+        for _ in places.scan():
+            pass
         frozen = _frozen(data, dates_as_text=dates_as_text)
     except RecursionError:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", "the file is nested too deeply to be read"),)) from None
@@ -89,17 +101,27 @@ def parse_toml(text: str, *, file: str, kind: str, dates_as_text: bool = False) 
     return Document(file, frozen, places.keys, places.texts)
 
 
-def key_positions(text: str) -> Mapping[KeyPath, Position]:
-    """Return the position of each key and item of TOML text; raises `ValueError` and `RecursionError` for what is not TOML."""
-    loads_compiled(text)
-    places = _Places(text)
-    places.find()
-    return places.keys
+class KeyPositions:
+    """Finds keys and items in TOML text, which is scanned no further than to the last one that was asked for.
+
+    `text` must be valid: of other text any position may be told.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._places = _Places(text)
+        self._scan = self._places.scan()
+
+    def get(self, path: KeyPath) -> Position | None:
+        """Return the position of a key or item; None for one that the text has not."""
+        with suppress(IndexError, RecursionError):  # the text is not valid
+            while path not in self._places.keys and next(self._scan, None) is not None:
+                pass
+        return self._places.keys.get(path)
 
 
 def _value_of(spelled: str) -> str:
     """Return the value of a valid string of TOML, from its opening quotes to its closing ones."""
-    is_plain = "\\" not in spelled and not spelled.startswith(_MULTILINE)
+    is_plain = "\\" not in spelled and not spelled.startswith(MULTILINE)
     return spelled[1:-1] if is_plain else str(tomllib.loads(f"x = {spelled}")["x"])
 
 
@@ -124,7 +146,7 @@ def _frozen(value: Any, *, dates_as_text: bool) -> Any:  # noqa: ANN401 - TOML h
 
 
 class _Places:
-    """Scans valid TOML: `find` fills `keys` with the position of each key and item, and `texts` with each scalar's spelling."""
+    """Scans valid TOML: `scan` fills `keys` with the position of each key and item, and `texts` with each scalar's spelling."""
 
     def __init__(self, text: str) -> None:
         self.keys: dict[KeyPath, Position] = {}
@@ -135,8 +157,8 @@ class _Places:
         self._tables: dict[KeyPath, int] = {}
         """The number of tables that have been read of each array of tables, by its key path."""
 
-    def find(self) -> None:
-        """Scan the whole text."""
+    def scan(self) -> Iterator[KeyPath]:
+        """Scan the text, and yield the table that the scan is in after each header and each pair of a key and a value."""
         table: KeyPath = ()
         self._skip(_BLANK)
         while self._at < len(self._text):
@@ -145,6 +167,7 @@ class _Places:
             else:
                 self._pair(table)
             self._skip(_BLANK)
+            yield table
 
     def _header(self) -> KeyPath:
         """Read `[a.b]` or `[[a.b]]` and return its path; the key of an array of tables means the last table of the array."""

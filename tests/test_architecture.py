@@ -66,13 +66,13 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "plan": DOWN_TO_RENDER,
     "doctor": DOWN_TO_RENDER | {"plan"},
     "diagnose": DOWN_TO_RENDER | {"plan"},
-    "workflow": DOWN_TO_RENDER | {"curate", "evidence"},
+    "workflow": DOWN_TO_RENDER | {"curate", "evidence", "plan", "doctor", "diagnose"},
     "importers": BASE | {"gate", "grounds", "matrix", "resolver", "spec"},
     "schemas": BASE | {"host", "matrix", "spec", "evidence"},
     "cli": DOWN_TO_RENDER
     | {"importers", "schemas", "evidence", "validate", "fleet", "plan", "doctor", "diagnose"}
     | {"measure", "curate", "compare", "browse", "workflow"},
-    "api": DOWN_TO_RENDER | {"workflow"},
+    "api": DOWN_TO_RENDER | {"doctor", "diagnose", "workflow"},
     "__main__": frozenset({"cli"}),
 }
 """What each part of the package may import besides itself: the table of ARCHITECTURE.md."""
@@ -85,8 +85,8 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
     ),
     "resolver": (
         *("requirement", "stack"),
-        *("rules", "choices", "problem", "python", "search", "outcome", "attempts", "explain", "series", "refutation"),
-        *("joint", "why"),
+        *("rules", "choices", "problem", "python", "search", "outcome", "attempts", "explain", "series", "unobtainable"),
+        *("refutation", "joint", "why"),
     ),
 }
 """The modules and packages inside a large part, in the order the data flows: each imports what stands before it."""

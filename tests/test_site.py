@@ -86,6 +86,8 @@ def test_the_site_builds_without_a_warning_and_fetches_nothing(site: Path) -> No
 def test_the_site_has_the_schemas_and_the_pictures(site: Path) -> None:
     assert {f"{name}.schema.json" for name in SCHEMAS} <= {path.name for path in site.iterdir()}
     assert {"stack.svg", "terminal.svg"} <= {path.name for path in (site / "_images").iterdir()}
+    architecture = (site / "ARCHITECTURE.html").read_text(encoding="utf-8")
+    assert (architecture.count('<svg class="flowchart"'), "flowchart BT" in architecture) == (2, False)
     assert 'href="docs/index.html"' in (site / "index.html").read_text(encoding="utf-8")
 
 

@@ -131,7 +131,7 @@ def check(
 ) -> int:
     """Say whether locks and rendered files still hold; works offline, unless --changes asks what solving again would change."""
     from provisioner.cli.check_formats.asked import reports_asked, write_reports
-    from provisioner.cli.display import data, json_data, step, talk, warn
+    from provisioner.cli.display import commands, data, json_data, step, talk, warn
     from provisioner.processes import processors
     from provisioner.words.notice import notice_words
     from provisioner.workflow.checking import Question, worst
@@ -179,7 +179,7 @@ def check(
     else:
         from provisioner.cli.check_formats.asked import report_text
 
-        data(report_text(format, reports))
+        (commands if format is CheckFormat.GITHUB else data)(report_text(format, reports))
     errors = [report.error.exit_code for report in reports if report.error is not None]
     return max(errors, key=SEVERITY.index) if errors else EXIT_CODES[overall]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from contextlib import contextmanager
 from enum import StrEnum
@@ -27,6 +28,7 @@ _NARROWEST = 20
 _LONGEST_HANGING = 12
 """The longest label beside which the text of its paragraph is aligned; below a longer one the text is indented by two cells."""
 
+_ROW_COMMAND = re.compile(r"(?m)^([^\S\n]*):(?=:)")
 _OPERATORS = ("<", ">", "==", "!=", "~=")
 
 _PLAINER = str.maketrans({"✓": "+", "✗": "x", "·": "|", "…": "..."})
@@ -83,12 +85,25 @@ def verdict_line(verdict: str, text: str) -> Line:
 
 def data(text: str) -> None:
     """Print a result to stdout, with a newline at its end; a document that is printed so is as it is in its file."""
-    _write(_printable(text))
+    _write(_printable(_ended(text)), sys.stdout)
 
 
-def _write(text: str) -> None:
-    """Print a text to stdout that was made printable part by part, with a newline at its end."""
-    sys.stdout.write(text if text.endswith("\n") else f"{text}\n")
+def commands(text: str) -> None:
+    """Print commands that a job of GitHub Actions shall obey to stdout; what they say must be escaped already."""
+    sys.stdout.write(_ended(text))
+
+
+def _ended(text: str) -> str:
+    return text if text.endswith("\n") else f"{text}\n"
+
+
+def _write(text: str, stream: TextIO) -> None:
+    """Print rows that were made printable part by part, and none that is a command.
+
+    A job of GitHub Actions takes a row that begins with `::` for a command of its own. Source: `ActionCommand.TryParseV2` of
+    github.com/actions/runner, which skips white space before the sign.
+    """
+    stream.write(_ROW_COMMAND.sub(r"\1\\x3a", text) if "::" in text else text)
 
 
 def shown(text: str) -> str:
@@ -108,18 +123,9 @@ def _masked(text: str) -> str:
 
 
 def _printable(text: str) -> str:
-    if text.replace("\n", "").replace("\t", "").isprintable():
+    if text.isascii() and "##[" not in text and text.replace("\n", "").replace("\t", "").isprintable():
         return text
     return visible(text)
-
-
-def _no_command(row: str) -> str:
-    """Return a row that a job of GitHub Actions does not obey: it takes a row that begins with `::` for a command of its own.
-
-    Source: `ActionCommand.TryParseV2` of github.com/actions/runner, which skips white space before the sign.
-    """
-    text = row.lstrip()
-    return f"{row[: len(row) - len(text)]}\\x3a{text[1:]}" if text.startswith("::") else row
 
 
 def json_data(value: object) -> None:
@@ -127,14 +133,19 @@ def json_data(value: object) -> None:
 
     Characters that stdout cannot encode, or that control a terminal, are escaped as JSON does. Logins are masked.
     """
-    import json
-
-    text = escaped_in_json(_masked(json.dumps(value, indent=2, ensure_ascii=False)))
+    text = json_text(value)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:
-        text = _masked(json.dumps(value, indent=2))
+        text = json_text(value, is_ascii=True)
     data(text)
+
+
+def json_text(value: object, *, is_ascii: bool = False) -> str:
+    """Return a JSON document as `json_data` prints it, also without any character that is not ASCII."""
+    import json
+
+    return escaped_in_json(_masked(json.dumps(value, indent=2, ensure_ascii=is_ascii)))
 
 
 def report(lines: Iterable[Line]) -> None:
@@ -173,7 +184,7 @@ def failure(error: ProvisionError) -> None:
 def _print(lines: Iterable[Line], stream: TextIO) -> None:
     width = _terminal_width() if stream.isatty() else None
     text = "".join(f"{row}\n" for line in lines for row in _rows(line, width, stream))
-    stream.write(_spelled(text, stream))
+    _write(_spelled(text, stream), stream)
 
 
 def _rows(line: Line, width: int | None, stream: TextIO) -> Iterator[str]:
@@ -185,9 +196,9 @@ def _rows(line: Line, width: int | None, stream: TextIO) -> Iterator[str]:
     width = max(width, hanging + _NARROWEST) if width is not None else None
     for text in shown(line.text).splitlines() or [""]:
         inner = hanging + len(text) - len(text.lstrip(" "))
-        first, *rest = _wrapped(text if lead.strip() else _no_command(text), width, first=taken, hanging=inner)
+        first, *rest = _wrapped(text, width, first=taken, hanging=inner)
         yield f"{lead}{_paint(first, line.text_paint, stream)}".rstrip()
-        yield from (f"{' ' * inner}{_paint(_no_command(row), line.text_paint, stream)}" for row in rest)
+        yield from (f"{' ' * inner}{_paint(row, line.text_paint, stream)}" for row in rest)
         taken, lead = hanging, " " * hanging
 
 
@@ -218,7 +229,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """
     width = _terminal_width() if sys.stdout.isatty() else None
     first, *rest = table_lines(columns, rows, width=width)
-    _write(_spelled("\n".join([_paint(first, Paint.STRONG, sys.stdout), *map(_no_command, rest)]), sys.stdout))
+    _write(_spelled("\n".join([_paint(first, Paint.STRONG, sys.stdout), *rest, ""]), sys.stdout), sys.stdout)
 
 
 def table_lines(columns: Sequence[str], rows: Iterable[Sequence[str]], *, width: int | None = None) -> list[str]:
@@ -265,7 +276,7 @@ def marked_table(columns: Sequence[str], rows: Sequence[MarkedRow]) -> None:
             shown_mark = _paint(mark, paint, stream) if mark and not index else " "
             printed.append(f"{_GAP}{shown_mark} {_paint(line, Paint.STRONG, stream) if not printed else line}".rstrip())
         printed.extend(row for line in below for row in _rows(line, width, stream))
-    _write(_spelled("\n".join(printed), stream))
+    _write(_spelled("\n".join([*printed, ""]), stream), stream)
 
 
 def _column_widths(by_column: Sequence[Sequence[str]], width: int | None) -> list[int]:

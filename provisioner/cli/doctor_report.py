@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from provisioner.doctor.model import Examination, Layer, Patient, Question
     from provisioner.grounds.fault import Fault, Part, Remedy
     from provisioner.matrix.model import Failure, Matrix
+    from provisioner.workflow.examining import Examined
 
 _MARKS = {
     "yes": ("✓", Paint.GOOD),
@@ -45,15 +46,17 @@ _MOST_TARGETS = 4
 _MOST_PARTS = 5
 
 
-def tell(examination: Examination, question: Question, patient: Patient, *, matrix: Matrix) -> None:
+def tell(examined: Examined) -> None:
     """Print an examination: the answer, a row for each layer, and the command to run first."""
+    examination, question = examined.examination, examined.question
     first = examination.first
     subject = subject_words(question.lock_file, question.spec.name if question.spec is not None else "")
     title = layer_title(first.name, examination.accelerator) if first is not None else ""
-    answer = answer_words(examination.verdict, patient.target.label, subject, first=title, has_judged=examination.has_judged)
+    label = examined.patient.target.label
+    answer = answer_words(examination.verdict, label, subject, first=title, has_judged=examination.has_judged)
     report([verdict_line(examination.verdict, answer)])
-    marked_table(_COLUMNS, [_row(layer, examination, matrix) for layer in examination.layers])
-    report(_ending(examination, question, patient))
+    marked_table(_COLUMNS, [_row(layer, examination, examined.matrix) for layer in examination.layers])
+    report(_ending(examination, question, examined.patient))
 
 
 def _row(layer: Layer, examination: Examination, matrix: Matrix) -> MarkedRow:
@@ -122,22 +125,23 @@ def _ending(examination: Examination, question: Question, patient: Patient) -> I
         yield Line(command, "next:", Paint.NEXT)
 
 
-def examination_data(examination: Examination, question: Question, patient: Patient, *, matrix: Matrix) -> dict[str, object]:
+def examination_data(examined: Examined) -> dict[str, object]:
     """Return an examination as JSON; its keys are a stable interface for programs."""
+    examination = examined.examination
     first = examination.first
-    environment = patient.environment
+    environment = examined.patient.environment
     return {
         "status": "examined",
         "verdict": examination.verdict,
-        "host": patient.target.label,
-        "lock": question.lock_file,
+        "host": examined.patient.target.label,
+        "lock": examined.question.lock_file,
         "runs": examination.runs,
         "accelerator": examination.accelerator,
         "environment": {"name": environment.name, "found_by": environment.found_by, "libraries": list(environment.libraries)}
         if environment is not None
         else None,
         "mend_first": first.name if first is not None else "",
-        "layers": [_layer_data(layer, examination, matrix) for layer in examination.layers],
+        "layers": [_layer_data(layer, examination, examined.matrix) for layer in examination.layers],
         "assumes": [assumption_words(one) for one in examination.assumes],
     }
 

@@ -13,7 +13,6 @@ from provisioner.errors import UsageError
 if TYPE_CHECKING:
     from provisioner.host.captured import Captured
     from provisioner.host.inspect import Inspection
-    from provisioner.matrix.model import Matrix
 
 
 class ProfileFormat(StrEnum):
@@ -87,20 +86,20 @@ def inspected() -> Inspection:
     The GPUs get the product names of the matrix.
     """
     found = _inspected(Path("/")).inspection
-    _tell(found)
+    tell_remarks(found)
     return found
 
 
 def _inspected(root: Path) -> Captured:
     from provisioner.host.captured import inspected_files
     from provisioner.matrix.cache import cached_matrix
-    from provisioner.workflow.inputs import catalogue_of
+    from provisioner.workflow.inputs import catalogue_of, gpu_names_of
 
     matrix = cached_matrix(None)
     return inspected_files(root, gpu_names=gpu_names_of(matrix), catalogue=catalogue_of(matrix))
 
 
-def _tell(inspection: Inspection, name: str = "") -> None:
+def tell_remarks(inspection: Inspection, name: str = "") -> None:
     """Print the remarks on an inspection to stderr, those on what no rule reads with `-v` alone."""
     from provisioner.cli.display import talk, wants_details, warn
     from provisioner.words.remark import remark_words
@@ -112,11 +111,6 @@ def _tell(inspection: Inspection, name: str = "") -> None:
         talk(f"{before}{remark_words(remark)}")
 
 
-def gpu_names_of(matrix: Matrix) -> dict[str, tuple[str, str]]:
-    """Return product and compute capability by PCI device id, and by name for GPUs without one, for `inspect_host`."""
-    return {identity: (gpu.name, gpu.compute_capability) for gpu in matrix.gpus for identity in (*gpu.pci_device_ids, gpu.name)}
-
-
 def _chosen(path: Path, name: str | None, *, is_inventory: bool) -> tuple[Captured, ...]:
     """Return the machines that were captured in `path`, or the one of this name.
 
@@ -125,7 +119,7 @@ def _chosen(path: Path, name: str | None, *, is_inventory: bool) -> tuple[Captur
     from provisioner.host.captured import read_captured, read_nodes
     from provisioner.host.inventory import host_named
     from provisioner.matrix.cache import cached_matrix
-    from provisioner.workflow.inputs import catalogue_of
+    from provisioner.workflow.inputs import catalogue_of, gpu_names_of
 
     matrix = cached_matrix(None)
     catalogue = catalogue_of(matrix)
@@ -146,7 +140,7 @@ def _print_captured(listed: tuple[Captured, ...], output_format: ProfileFormat, 
             hints=("add --node NAME for one of them", "add --format json for all of them"),
         )
     for one in listed:
-        _tell(one.inspection, one.name)
+        tell_remarks(one.inspection, one.name)
     if output_format is ProfileFormat.YAML:
         data(f"{host_document(listed[0].inspection.host)}{_comments(listed[0])}")
         return

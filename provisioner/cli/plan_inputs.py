@@ -253,7 +253,8 @@ def _today(inputs: Inputs, lock: tuple[Lock | None, Path], platform: str, accele
     found, path = lock
     if found is None or platform not in found.platforms:
         return _stack_spec(inputs, spec, platform, accelerator)
-    return fixed(_stack_spec(inputs, spec, platform, found.on(platform).stack.accelerator), found.on(platform), path)
+    one = found.on(platform)
+    return _stack_spec(inputs, spec, platform, one.stack.accelerator).fixed(one, file=path.name)
 
 
 def _wanted(going: Going, platform: str, accelerator: str) -> StackSpec:
@@ -266,18 +267,7 @@ def _wanted(going: Going, platform: str, accelerator: str) -> StackSpec:
     names = {"pytorch_build", *lock.stack.components}
     requires = {name: text for name, text in inputs.spec.requires.items() if name not in names}
     spec = replace(inputs.spec, requires=requires, packages=())
-    return fixed(replace(stack_spec, spec=spec, accelerator=lock.stack.accelerator), lock, going.lock_path)
-
-
-def fixed(stack_spec: StackSpec, lock: Lock, path: Path) -> StackSpec:
-    """Return a stack spec that requires every version in `lock`, a lock of one platform in the file `path`."""
-    labels = {name: value for name, value in lock.stack.components.items() if name not in {"pytorch_build", "platform"}}
-    if "pytorch" in labels:
-        labels["pytorch"] = f"{labels['pytorch']}+{lock.stack.components['pytorch_build']}"
-    update: dict[str, object] = {"runs": lock.stack.runs}
-    if lock.stack.image is not None:
-        update["image"] = replace(stack_spec.spec.image, base=lock.stack.image.reference)
-    return replace(stack_spec, spec=replace(stack_spec.spec, **update), locked=labels, locked_in=Place(path.name))
+    return replace(stack_spec, spec=spec, accelerator=lock.stack.accelerator).fixed(lock, file=going.lock_path.name)
 
 
 def with_changes(question: PlanRequest, *, keep: Sequence[str] | None, may_change: Sequence[str] | None) -> PlanRequest:

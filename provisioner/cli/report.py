@@ -147,11 +147,12 @@ def no_stack(conflicts: Sequence[Conflict]) -> dict[str, object]:
 
 
 def conflict_data(conflict: Conflict) -> dict[str, object]:
-    """Return a conflict as JSON: its members, its conclusion, and the fixes as hints."""
+    """Return a conflict as JSON: its members, its conclusion, the fixes as hints, and whether the rest was not solved."""
     members = [_member(member) for member in conflict.members]
     hints = [_fix(fix) for fix in conflict.fixes]
     conclusion = conclusion_words(conflict.conclusion) if conflict.conclusion is not None else ""
-    return {"members": members, "conclusion": conclusion, "hints": hints}
+    rest = {"is_rest_unsolved": True} if conflict.is_rest_unsolved else {}
+    return {"members": members, "conclusion": conclusion, "hints": hints, **rest}
 
 
 def ground_data(ground: Ground) -> dict[str, object]:

@@ -33,7 +33,8 @@ _WAYS = {"minor-version": "minor-version compatibility", "forward-compat": "the 
 def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
     """Return a line on the machines that the stack runs on and how CUDA runs there, and one on the versions of main components.
 
-    Further lines tell what is added to what the spec names: packages of the image's distribution, and extras for GPUs.
+    Further lines tell what is added to what the spec names: packages of the image's distribution, the image that is shipped in
+    place of the one with compilers, and extras for GPUs.
     `heading` is the target or platform, to distinguish several answers; "" for none.
     """
     verb = "runs on" if stack.verdict == "yes" else "should run on"
@@ -42,8 +43,7 @@ def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
     way = f"  (CUDA{f' {cuda}' if cuda else ''} through {_WAYS[stack.basis]})" if stack.basis in _WAYS else ""
     first = verdict_line(stack.verdict, f"{f'{heading}: ' if heading else ''}{verb} {_machines(stack)}{doubts}{way}")
     named = " · ".join(_named(stack, spec))
-    added = _system_packages(stack)
-    further = (named, added, *map(installed_for_gpu_words, stack.installed_for_gpu))
+    further = (named, _system_packages(stack), _shipped_image(stack), *map(installed_for_gpu_words, stack.installed_for_gpu))
     return [first, *(Line(text, indent=2) for text in further if text)]
 
 
@@ -54,6 +54,17 @@ def _system_packages(stack: Stack) -> str:
         whom = listed(list(dict.fromkeys(_whom(reason) for reason in package.reasons)))
         by.setdefault(whom, []).append(package.name)
     return f"image adds {'; '.join(f'{listed(names)} for {whom}' for whom, names in by.items())}" if by else ""
+
+
+def _shipped_image(stack: Stack) -> str:
+    """Return which image is shipped where another one builds; "" where the base image is.
+
+    As in `render.base_image.shipped_base`, the compilers are left behind only where the lock has something to build.
+    """
+    runtime = stack.image.runtime if stack.image is not None else None
+    if stack.image is None or runtime is None or all(one.file.filename.endswith(".whl") for one in stack.packages):
+        return ""
+    return f"image builds on {stack.image.reference} and ships {runtime.reference}"
 
 
 def _whom(reason: Ground) -> str:

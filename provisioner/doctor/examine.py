@@ -91,12 +91,13 @@ def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination
         accelerator=request.accelerator,
         runs=request.runs,
         assumes=tuple(dict.fromkeys(one for judgement in judgements if judgement.stack for one in judgement.stack.assumes)),
+        remarks=_untold(patient, layers),
     )
 
 
-def untold(patient: Patient, examination: Examination) -> tuple[Remark, ...]:
-    """Return the remarks of the inspection that are no fault of any layer, because they are about what is left out."""
-    told = [fault.remark for layer in examination.layers for fault in layer.faults if isinstance(fault, Seen | Unseen)]
+def _untold(patient: Patient, layers: Iterable[Layer]) -> tuple[Remark, ...]:
+    """Return the remarks of the inspection that are no fault of any layer."""
+    told = [fault.remark for layer in layers for fault in layer.faults if isinstance(fault, Seen | Unseen)]
     return tuple(one for one in patient.remarks if one not in told and not isinstance(one, DriverMismatch))
 
 

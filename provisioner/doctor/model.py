@@ -86,12 +86,16 @@ class Layer(Struct, frozen=True, kw_only=True):
 
 
 class Examination(Struct, frozen=True, kw_only=True):
-    """The layers of a machine, from the hardware up; `accelerator` is what is computed on."""
+    """The layers of a machine, from the hardware up; `accelerator` is what is computed on.
+
+    `remarks` are those of the inspection that are no fault of any layer, because they are about what is left out.
+    """
 
     layers: tuple[Layer, ...]
     accelerator: str
     runs: str
     assumes: tuple[Doubt, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     @property
     def verdict(self) -> Literal["yes", "no", "unverified"]:

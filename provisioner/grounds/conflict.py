@@ -67,7 +67,8 @@ class Statement(Struct, frozen=True, kw_only=True):
 class NotOffered(Struct, frozen=True, kw_only=True):
     """A requested name that no index offers, or that no row of the matrix lists for an accelerator and platform.
 
-    `until` is the last upload day that counts, "" when there is none.
+    `until` is the last upload day that counts, "" when there is none. `near` is a distribution of the matrix with a similar
+    name, "" when there is none.
     """
 
     name: str
@@ -75,6 +76,7 @@ class NotOffered(Struct, frozen=True, kw_only=True):
     accelerator: str = ""
     platform: str = ""
     until: str = ""
+    near: str = ""
 
 
 class Offered(Struct, frozen=True, kw_only=True):
@@ -183,8 +185,14 @@ class Fix(Struct, frozen=True, kw_only=True):
 
 
 class Conflict(Struct, frozen=True, kw_only=True):
-    """A minimal set of requests, rules and facts that cannot all hold, with its conclusion and fixes."""
+    """A minimal set of requests, rules and facts that cannot all hold, with its conclusion and fixes.
+
+    `is_beyond_help`: it is about a distribution that cannot be had at all, so that no fix was tried; `is_rest_unsolved`: nor
+    was anything else that the spec asks for solved.
+    """
 
     members: tuple[Member, ...]
     conclusion: Conclusion | None = None
     fixes: tuple[Fix, ...] = ()
+    is_beyond_help: bool = False
+    is_rest_unsolved: bool = False

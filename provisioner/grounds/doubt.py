@@ -276,7 +276,7 @@ class NothingAccelerated(Doubt, frozen=True, kw_only=True):
 
 
 class Unrealised(Doubt, frozen=True, kw_only=True):
-    """CUDA or a CUDA library that the spec asks for and neither the base image nor the lock is known to contain.
+    """CUDA, a CUDA library or ROCm that the spec asks for and neither the base image nor the lock is known to contain.
 
     `subject` is the chosen release of it. `distribution` is NVIDIA's Python distribution of it for the chosen CUDA, "" when
     none is known; `is_version`: the distribution's version is that of the release. `base` is a value of `image.base` for an

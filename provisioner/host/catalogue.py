@@ -1,4 +1,4 @@
-"""The names of GPU products and operating systems in a matrix, and the translation of a host profile's names to them."""
+"""The GPU products, operating systems and boards of a matrix, and the translation of a host profile's names to them."""
 
 from __future__ import annotations
 
@@ -7,31 +7,50 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.host.gpu_names import GpuNames
+from provisioner.host.model import HostGpu
+from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from provisioner.host.model import Host
 
 
 class Catalogue:
-    """Translates names in a host profile to those of a matrix; `systems` are the matrix's operating systems (`rhel 9`)."""
+    """Translates names in a host profile to those of a matrix; `systems` are the matrix's operating systems (`rhel 9`).
 
-    def __init__(self, gpus: GpuNames | None = None, *, systems: Collection[str] = ()) -> None:
+    `boards` are releases of Jetson Linux that run on boards of one compute capability alone, each with that capability.
+    """
+
+    def __init__(
+        self, gpus: GpuNames | None = None, *, systems: Collection[str] = (), boards: Sequence[tuple[Range, str]] = ()
+    ) -> None:
         self.gpus = gpus or GpuNames()
         self._systems = frozenset(systems)
+        self._boards = boards
 
     def identify(self, host: Host) -> Host:
         """Return a host with the GPU names and targets of the matrix; unknown names are left as they are.
 
-        If the matrix has the host's own operating system, `os.like`, the system that it is derived from, is dropped.
+        A Jetson that states its release and no GPUs has the one GPU that the release runs on. If the matrix has the host's own
+        operating system, `os.like`, the system that it is derived from, is dropped.
         """
-        if host.gpus:
+        if host.gpus is None:
+            host = replace(host, gpus=self._of_board(host))
+        elif host.gpus:
             host = replace(host, gpus=tuple(map(self.gpus.identify, host.gpus)))
         system = host.os
         if system is None or system.like is None or not self._knows(system.id, system.version):
             return host
         return replace(host, os=replace(system, like=None))
+
+    def _of_board(self, host: Host) -> tuple[HostGpu, ...] | None:
+        """Return the GPU that the Jetson Linux of a host shows; None if it shows none, or several are possible."""
+        if host.jetson is None or host.jetson.l4t is None:
+            return None
+        release = Version.parse(host.jetson.l4t)
+        found = next((capability for releases, capability in self._boards if releases.allows(release)), None)
+        return (HostGpu(compute_capability=found),) if found is not None else None
 
     def _knows(self, name: str, version: str | None) -> bool:
         """Return whether the matrix has the release of a system (`ubuntu 22.04`), or its series (`rhel 9` for 9.4)."""

@@ -9,6 +9,9 @@ from urllib.parse import quote, unquote, urlsplit, urlunsplit
 from provisioner.errors import ProvisionError
 
 ESCAPES = "in a login `/` is written %2F, `?` %3F and `#` %23; in a path `@` is written %40"
+NO_URL_CHARACTERS = '"<>\\^`{|}'
+"""The printable ASCII characters, beside the blank, that stand in no URL (RFC 3986, section 2)."""
+_ESCAPES = str.maketrans({character: quote(character) for character in f" {NO_URL_CHARACTERS}"})
 _END_OF_HOST = re.compile(r"[/?#]")
 
 
@@ -25,6 +28,11 @@ def public_url(url: str) -> str:
         return url
     parts = urlsplit(url)
     return urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2]))
+
+
+def escaped(link: str) -> str:
+    """Return a link with the blanks and other characters that stand in no URL percent-encoded, as installers read it."""
+    return link.translate(_ESCAPES)
 
 
 def credentials_in(url: str) -> tuple[str, str] | None:

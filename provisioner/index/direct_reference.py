@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError
-from provisioner.index.address import ESCAPES, hides_login, is_remote, public_url
+from provisioner.index.address import ESCAPES, escaped, hides_login, is_remote, public_url
 from provisioner.repositories import archive_advice, locked_archive, repository
 
 _VERSION_CONTROL = re.compile(r"(git|hg|svn|bzr)(\+|:|$)")
@@ -69,7 +69,7 @@ def direct_reference(name: str, url: str, folder: Path) -> DirectReference:
     if hides_login(url):
         raise DirectReferenceError(f"`{shown}` has an `@` that may end a login, and this file is shared", hints=(ESCAPES,))
     reference = _local(url, folder) if not is_remote(url) else DirectReference(url=urlunsplit(parts._replace(fragment="")))
-    reference = replace(reference, url=public_url(reference.url), sha256=_sha256(parts.fragment, shown))
+    reference = replace(reference, url=escaped(public_url(reference.url)), sha256=_sha256(parts.fragment, shown))
     if not reference.filename.endswith(_ENDINGS):
         raise DirectReferenceError(
             f"`{shown}` does not end in the name of a wheel (.whl) or of a source distribution ({', '.join(_ENDINGS[1:])})",

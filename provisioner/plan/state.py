@@ -23,6 +23,7 @@ from provisioner.versions import Range, Version
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.resolver.problem import Problem
     from provisioner.spec.model import Spec
@@ -46,6 +47,16 @@ class StackSpec(Struct, frozen=True, kw_only=True, eq=False):
     places: Mapping[str, Place] = field(default_factory=dict)
     locked: Mapping[str, str] = field(default_factory=dict)
     locked_in: Place = Place("")
+
+    def fixed(self, lock: Lock, *, file: str) -> StackSpec:
+        """Return a stack spec that requires every version in `lock`, a lock of one platform in `file`."""
+        labels = {name: value for name, value in lock.stack.components.items() if name not in {"pytorch_build", "platform"}}
+        if "pytorch" in labels:
+            labels["pytorch"] = f"{labels['pytorch']}+{lock.stack.components['pytorch_build']}"
+        update: dict[str, object] = {"runs": lock.stack.runs}
+        if lock.stack.image is not None:
+            update["image"] = replace(self.spec.image, base=lock.stack.image.reference)
+        return replace(self, spec=replace(self.spec, **update), locked=labels, locked_in=Place(file))
 
     def request(self, targets: Sequence[TargetHost]) -> Request:
         """Return the request for a stack on these hosts."""

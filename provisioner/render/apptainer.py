@@ -1,6 +1,8 @@
 """Render a lock as a definition file of Apptainer, which builds the environment on its base image without another engine.
 
-Source: apptainer.org/docs/user/main/definition_files.html (sections, files, environment), 2026-11-23.
+Where a source distribution is built, a stage with compilers has the environment made, and another one is shipped with it.
+
+Source: apptainer.org/docs/user/main/definition_files.html (sections, files, environment, multi-stage builds), 2026-11-24.
 """
 
 from __future__ import annotations
@@ -11,14 +13,16 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ACCELERATORS
 from provisioner.errors import UsageError
 from provisioner.lock.format.file import lock_digest
-from provisioner.render.base_image import PYTHON, base_of
+from provisioner.render.base_image import PYTHON, base_of, shipped_base
+from provisioner.render.chosen_files import is_source
 from provisioner.render.container import installer_requirement, only_workload, repository
 from provisioner.render.header import UnrenderableError, header
+from provisioner.render.helper import helper_path
 from provisioner.render.shell import quoted, variables
 from provisioner.render.stages import ENVIRONMENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from provisioner.lock.format.model import Lock
     from provisioner.render.base_image import Base
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 
 _FILE_NAME = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
 _FILES, _INSTALLER = "/opt/provision", "/opt/installer"
+_SNAPSHOT = helper_path("snapshot.sh")
+_BUILD = "build"
 
 _VARIABLES = {
     "DEBIAN_FRONTEND": "noninteractive",
@@ -58,25 +64,59 @@ def render(lock: Lock, lock_file_name: str) -> str:
     option = ACCELERATORS[workload.accelerator].apptainer_option
     run = " ".join(filter(None, ("apptainer run", option, f"{repository(lock)}.sif python train.py")))
     use = (f"To build the image: apptainer build {repository(lock)}.sif apptainer.def", f"To run a program: {run}")
-    reference = f"{base.reference}@{base.digest}" if base.digest else base.reference
-    files = _local_files(lock, workload)
-    copied = [(lock_file_name, f"{_FILES}/{lock_file_name}"), *((file, f"{_FILES}/{file}") for file in files)]
     version = f"import sys; sys.exit(sys.version_info[:2] != {base.version})"
-    sections = {
-        "files": [f"{source} {target}" for source, target in copied],
-        "post": [*_post(lock, lock_file_name, workload, base)],
+    closing = {
         "environment": [*_environment(workload)],
         "labels": [f"dev.provision.lock.digest {lock_digest(lock)}"],
         "runscript": [f'if [ "$#" -eq 0 ]; then set -- {ENVIRONMENT}/bin/python; fi', 'exec "$@"'],
         "test": [f"{ENVIRONMENT}/bin/python -c {quoted(version)}"],
     }
-    body = "\n".join(f"%{name}\n" + "".join(f"    {line}\n" for line in lines) for name, lines in sections.items())
-    text = f"{header(lock, lock_file_name, *use)}\n\nBootstrap: docker\nFrom: {reference}\n\n{body}"
+    stages = _stages(lock, lock_file_name, workload, base, closing)
+    text = "\n".join((f"{header(lock, lock_file_name, *use)}\n", *stages))
     if "{{" in text:  # in a comment, too
         raise UnrenderableError(
             f"a value of lock `{lock.name}` holds `{{{{`, with which a template of a definition file begins"
         )
     return text
+
+
+def _stages(
+    lock: Lock, lock_file_name: str, workload: Workload, base: Base, closing: Mapping[str, list[str]]
+) -> tuple[str, ...]:
+    """Return the texts of the stages; the last one ends with the sections `closing`."""
+    system_packages = tuple(one.name for one in workload.stacks[0].apt)
+    files = [f"{name} {_FILES}/{name}" for name in (lock_file_name, *_local_files(lock, workload))]
+    snapshot = f"{_SNAPSHOT} {_FILES}/snapshot.sh"
+    environment = [*_install_environment(lock, lock_file_name, workload, base)]
+    downloads = ("ca-certificates", "curl") if base.archive else ()
+    if not _has_sources(lock, workload):
+        packages = (*base.packages, *system_packages, *base.builder_packages, *downloads)
+        files += [snapshot] if base.snapshot and packages else []
+        post = [*_post(), *_install_packages(packages, base), *_install_python(base), *environment]
+        return (_stage(base, "", {"files": files, "post": post, **closing}),)
+    tools = (*base.packages, *base.builder_packages, *base.header_packages, *downloads)
+    files += [snapshot] if base.snapshot and tools else []
+    post = [*_post(), *_install_packages(tools, base), *_install_python(base), *environment]
+    build = _stage(base, _BUILD, {"files": files, "post": post})
+    (shipped,) = {shipped_base(lock, stack) for stack in workload.stacks}
+    kept = (*shipped.packages, *system_packages)
+    made = (ENVIRONMENT, *((PYTHON,) if base.archive else ()))
+    sections = {f"files from {_BUILD}": [f"{folder} {folder}" for folder in made]}
+    if kept:
+        sections |= {"files": [snapshot]} if shipped.snapshot else {}
+        sections["post"] = ["set -eu", "export DEBIAN_FRONTEND=noninteractive", *_install_packages(kept, shipped)]
+    return build, _stage(shipped, "final", {**sections, **closing})
+
+
+def _stage(base: Base, name: str, sections: Mapping[str, list[str]]) -> str:
+    reference = f"{base.reference}@{base.digest}" if base.digest else base.reference
+    stage = f"Stage: {name}\n" if name else ""
+    body = "\n".join(f"%{title}\n" + "".join(f"    {line}\n" for line in lines) for title, lines in sections.items())
+    return f"Bootstrap: docker\nFrom: {reference}\n{stage}\n{body}"
+
+
+def _has_sources(lock: Lock, workload: Workload) -> bool:
+    return any(is_source(package, workload.platforms) for package in lock.packages)
 
 
 def _shared_base(lock: Lock, workload: Workload) -> Base:
@@ -100,16 +140,25 @@ def _local_files(lock: Lock, workload: Workload) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _post(lock: Lock, lock_file_name: str, workload: Workload, base: Base) -> Iterator[str]:
-    """Yield the lines of the script that installs Python, if the base image has none, and the packages."""
+def _post() -> Iterator[str]:
+    """Yield the first lines of a script that installs something."""
     yield "set -eu"
     yield from (f"export {name}={value}" for name, value in _VARIABLES.items())
-    system_packages = (one.name for one in workload.stacks[0].apt)
-    wanted = (*base.packages, *system_packages, *base.builder_packages, *(("ca-certificates", "curl") if base.archive else ()))
-    if wanted:
+
+
+def _install_packages(packages: tuple[str, ...], base: Base) -> Iterator[str]:
+    """Yield the lines that install packages of the distribution."""
+    if packages and base.snapshot:
+        yield f"sh {_FILES}/snapshot.sh {base.snapshot} {' '.join(packages)}"
+        yield f"rm -rf /var/lib/apt/lists/* {_FILES}/snapshot.sh"
+    elif packages:
         yield "apt-get update"
-        yield f"apt-get install --yes --no-install-recommends {' '.join(wanted)}"
+        yield f"apt-get install --yes --no-install-recommends {' '.join(packages)}"
         yield "rm -rf /var/lib/apt/lists/*"
+
+
+def _install_python(base: Base) -> Iterator[str]:
+    """Yield the lines that unpack a Python, if the base image and its distribution have none."""
     if base.archive:
         archive = "/opt/python.tar.gz"
         yield f"curl --fail --silent --show-error --location --retry 3 --output {archive} {quoted(base.archive)}"
@@ -117,10 +166,13 @@ def _post(lock: Lock, lock_file_name: str, workload: Workload, base: Base) -> It
         yield f"mkdir -p {PYTHON}"
         yield f"tar --extract --gzip --file {archive} --directory {PYTHON} --strip-components 1 --no-same-owner"
         yield f"rm {archive}"
+
+
+def _install_environment(lock: Lock, lock_file_name: str, workload: Workload, base: Base) -> Iterator[str]:
+    """Yield the lines that install the packages of a lock, by an installer that is left out of the image."""
     lines = dict.fromkeys(installer_requirement(stack, workload.stacks, folder=_FILES) for stack in workload.stacks)
     requirements = " ".join(map(quoted, lines))
-    uses_sources = any(not file.filename.endswith(".whl") for package in lock.packages for file in package.files)
-    options = "" if uses_sources else " --no-build"
+    options = "" if _has_sources(lock, workload) else " --no-build"
     yield f"{base.python} -m venv --without-pip {ENVIRONMENT}"
     if any(set(workload.platforms) & set(package.platforms) for package in lock.packages):
         pip = f"{_INSTALLER}/bin/python -m pip install --require-hashes --no-deps --only-binary :all:"

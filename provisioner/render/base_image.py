@@ -27,7 +27,8 @@ class Base(Struct, frozen=True, kw_only=True):
     `packages` are the distribution packages that install this command, `builder_packages` those that create virtual
     environments, `header_packages` those with Python's headers; all are empty if the image contains Python.
     If neither the image nor its distribution has the locked series, `archive` is the address of a Python with the hash
-    `sha256`, to be unpacked in `PYTHON`; else both are "".
+    `sha256`, to be unpacked in `PYTHON`; else both are "". `snapshot` is the time of the distribution's packages, "" for that
+    of the build.
     """
 
     reference: str
@@ -38,6 +39,7 @@ class Base(Struct, frozen=True, kw_only=True):
     header_packages: tuple[str, ...] = ()
     archive: str = ""
     sha256: str = ""
+    snapshot: str = ""
 
     @property
     def version(self) -> tuple[int, int]:
@@ -64,26 +66,19 @@ def base_of(stack: LockedStack) -> Base:
             hints=("add `python` to `requires:` in the specification and solve again",),
         )
     command = f"python{locked}"
+    here = Base(reference=image.reference, digest=image.digest, python=command, snapshot=image.snapshot)
     if locked == _series(image.python) or not (image.python or image.apt_python):
-        return Base(reference=image.reference, digest=image.digest, python=command)
+        return here
     if locked == _series(image.apt_python):
-        return Base(
-            reference=image.reference,
-            digest=image.digest,
-            python=command,
+        return replace(
+            here,
             packages=(command,),
             builder_packages=(f"{command}-venv",),
             header_packages=(f"lib{command}-dev",),
         )
     managed = image.managed_python
     if managed is not None and locked == _series(managed.version):
-        return Base(
-            reference=image.reference,
-            digest=image.digest,
-            python=f"{PYTHON}/bin/{command}",
-            archive=managed.url,
-            sha256=managed.sha256,
-        )
+        return replace(here, python=f"{PYTHON}/bin/{command}", archive=managed.url, sha256=managed.sha256)
     offered = " and ".join(dict.fromkeys(filter(None, (image.python, image.apt_python))))
     raise UnrenderableError(
         f"base image `{image.reference}` has Python {offered}, and the lock is for {python}",

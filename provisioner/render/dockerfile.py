@@ -19,6 +19,14 @@ _OPTIONS = (
     " --secret id=ca,src=ca.pem --secret id=netrc,src=$HOME/.netrc ."
 )
 
+_LINTER = "hadolint global ignore=DL3002,DL3006,DL3008,DL3009,DL3066"
+"""What hadolint must not say of a rendered file, so that a project may lint it with its own.
+
+DL3002 and DL3066: stages that are not shipped run as root, which every image has; the shipped stage ends with a numeric user.
+DL3006: an image is an earlier stage. DL3008: distributions do not keep old versions of packages; a snapshot dates them all.
+DL3009: the helper file removes the lists.
+"""
+
 
 def render(lock: Lock, lock_file_name: str) -> str:
     """Return the Dockerfile of a lock, to be built with the lock's folder as the build context.
@@ -31,5 +39,5 @@ def render(lock: Lock, lock_file_name: str) -> str:
             hints=("give the file's own name, of letters, digits, `.`, `-` and `_`",),
         )
     how = f"To build without a network: provision fetch {lock_file_name} --to {WHEELHOUSE}"
-    parts = [(header(lock, lock_file_name, how, _OPTIONS),), *all_stages(lock, lock_file_name)]
+    parts = [(header(lock, lock_file_name, how, _OPTIONS, _LINTER),), *all_stages(lock, lock_file_name)]
     return "\n".join("".join(f"{instruction}\n" for instruction in part) for part in parts)

@@ -496,10 +496,9 @@ def _repository(one: Repository, *, has_apt: bool) -> Iterator[str]:
         case "repo-file":
             yield f"register_file {quoted(one.url)}"
         case "apt-line" | "yum":
-            address, *rest = one.line.split(" ")
-            told_by = address if one.key.startswith("http") else rest[-1]
-            words = (one.name, one.line, one.key, *((told_by, one.pin) if has_apt else ()))
-            yield f"register {_words(words)}"
+            words = one.line.split(" ")
+            told_by = words[0 if one.key.startswith("http") else -1]
+            yield f"register {_words((one.name, one.line, one.key, *((told_by, one.pin) if has_apt else ())))}"
 
 
 def _commented(text: str, sources: Iterable[str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from msgspec import Struct
 from provisioner.errors import ProvisionError
 
 _CONTINUATION = " \\\n    "
-_WIDTH = 120
+_WIDTH = 128
 """The width of a line, in characters, up to which mounts share it."""
 
 

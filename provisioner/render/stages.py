@@ -30,7 +30,6 @@ from provisioner.render.helper import helper_path
 from provisioner.render.instruction import (
     Arg,
     Cmd,
-    Comment,
     CopyContext,
     CopyStage,
     Env,
@@ -57,6 +56,7 @@ ENVIRONMENT = "/opt/venv"
 
 _HELPER = helper_path("install.py")
 _GUARD = helper_path("guard.py")
+_SNAPSHOT = helper_path("snapshot.sh")
 _SCRATCH = "/tmp"  # noqa: S108 - a path inside the image
 _HERE = f"{_SCRATCH}/install.py"
 WHEELHOUSE = "wheelhouse"
@@ -64,10 +64,9 @@ _HOUSE = f"{_SCRATCH}/{WHEELHOUSE}"
 _HOUSED_FILES = ("whl", "gz", "zip")
 
 _ARCHIVE = f"{_SCRATCH}/python.tar.gz"
-_LAYERS = "/opt/layers"
+_LAYERS = "/layers"
 _BUILT = "/opt/built"
 _ROOT = "/opt/root"
-_UV = "/opt/uv"
 _SOURCES = "sources"
 _LAST_LAYER = "packages"
 _HUGE = 32
@@ -86,6 +85,7 @@ _CACHE = Mount("cache", (("target", f"{_SCRATCH}/cache"),))
 _HOUSED = Mount("bind", (("from", WHEELHOUSE), ("target", _HOUSE)))
 _HOUSED_HELPER = f"{_HOUSE}/install.py"
 _HELPER_MOUNT = Mount("bind", (("source", _HELPER), ("target", _HERE)))
+_SNAPSHOT_MOUNT = Mount("bind", (("source", _SNAPSHOT), ("target", f"{_SCRATCH}/snapshot.sh")))
 _WHEELS = Mount("bind", (("source", "wheels"), ("target", f"{_SCRATCH}/wheels")))
 _NOTHING_ELSE = Mount("tmpfs", (("target", _SCRATCH),))
 
@@ -111,12 +111,13 @@ def all_stages(lock: Lock, lock_file_name: str) -> tuple[Stage, ...]:
         for stack in stacks
         for stage in _stages(_Plan(lock, lock_file_name, (stack,), f"-{stack.platform.removeprefix('linux/')}"))
     ]
-    return (_wheelhouse(stacks), *separate, (_hadolint_ignore("DL3006"), From("runtime-${TARGETARCH}", "runtime")))
+    return (_wheelhouse(stacks), *separate, (From("runtime-${TARGETARCH}", "runtime"),))
 
 
 def _wheelhouse(stacks: tuple[LockedStack, ...]) -> Stage:
     """Return the stage with the helper files, and those in the folder `wheelhouse` of the build context, if it is there."""
-    helpers = (*((_GUARD,) if any(map(has_guard, stacks)) else ()), _HELPER)
+    is_dated = any(stack.image is not None and stack.image.snapshot for stack in stacks)
+    helpers = (*((_GUARD,) if any(map(has_guard, stacks)) else ()), _HELPER, *((_SNAPSHOT,) if is_dated else ()))
     files = tuple(f"{WHEELHOUSE}*/*.{ending}" for ending in _HOUSED_FILES)
     return From("scratch", WHEELHOUSE), CopyContext((*helpers, *files), "/")
 
@@ -212,8 +213,7 @@ def _apt(stack: LockedStack) -> tuple[str, ...]:
 
 def _base(base: Base, python: str) -> Stage:
     """Return the instructions that all later stages share: they install the locked Python in the base image."""
-    root = (_hadolint_ignore("DL3002", "DL3066"), User("root"))
-    return (*root, *_install_packages(base.packages, base), *_unpacked_python(base, python))
+    return (User("root"), *_install_packages(base.packages, base), *_unpacked_python(base, python))
 
 
 def _unpacked_python(base: Base, python: str) -> Stage:
@@ -244,16 +244,14 @@ def _python(base: Base) -> Stage:
         f"echo {shlex.quote(f'{base.sha256}  {_ARCHIVE}')} > {_ARCHIVE}.sha256",
         f"sha256sum --check --strict {_ARCHIVE}.sha256",
     )
-    install = " && ".join(_package_commands(("ca-certificates", "curl"), _REMOVE_LISTS))
-    root = (_hadolint_ignore("DL3002", "DL3066"), User("root"))
-    curl = (_hadolint_ignore("DL3008"), Run((f"[ -f {housed} ] || command -v curl || {{ {install}; }}",), (_HOUSED,)))
-    return (*root, *curl, Run(commands, (_HOUSED, *_SECRETS)))
+    install = " && ".join((*_package_commands(("ca-certificates", "curl"), base, _HOUSE), _REMOVE_LISTS))
+    curl = Run((f"[ -f {housed} ] || command -v curl || {{ {install}; }}",), (_HOUSED,))
+    return (User("root"), curl, Run(commands, (_HOUSED, *_SECRETS)))
 
 
 def _installer(plan: _Plan) -> Stage:
     """Return the instructions of the stage with what the image gets: a user, the guard, the packages of each layer."""
-    packages = plan.base.builder_packages
-    tools = (_hadolint_ignore("DL3008"), Run(_package_commands(packages, _REMOVE_LISTS))) if packages else ()
+    tools = _install_tools(plan.base.builder_packages, plan.base)
     guard = (GUARD,) if has_guard(plan.stacks[0]) else ()
     root = _help(plan, "root", str(USER_ID), HOME, *guard)
     if not plan.packages:
@@ -265,33 +263,32 @@ def _installer(plan: _Plan) -> Stage:
     return (*tools, Run((root, _help(plan, "installer", *lines)), mounts), _lay_out(plan))
 
 
-def _hadolint_ignore(*rules: str) -> Comment:
-    """Return a comment that disables hadolint rules for the next instruction, so that a project may lint the whole file.
-
-    DL3002 and DL3066: stages that are not shipped run as root, which every image has; the shipped stage ends with a numeric
-    user. DL3006: the image is an earlier stage. DL3008: distributions do not keep old package versions.
-    """
-    return Comment(f"hadolint ignore={','.join(rules)}")
-
-
 def _install_packages(packages: tuple[str, ...], base: Base) -> Stage:
     """Return the instructions that install distribution packages in a stage that is shipped: two builds give the same files."""
     if not packages:
         return ()
-    first, *others = _package_commands(packages, f'{base.python} -B {_HERE} clean "$start"')
-    return _hadolint_ignore("DL3008"), Run((f"start=$(date +%s) && {first}", *others), (_NOTHING_ELSE, _HELPER_MOUNT))
+    first, *others = _package_commands(packages, base, _SCRATCH)
+    mounts = (_NOTHING_ELSE, _HELPER_MOUNT, *((_SNAPSHOT_MOUNT,) if base.snapshot else ()))
+    return (Run((f"start=$(date +%s) && {first}", *others, f'{base.python} -B {_HERE} clean "$start"'), mounts),)
 
 
-def _package_commands(packages: tuple[str, ...], clean: str) -> tuple[str, ...]:
-    return (
-        "apt-get update",
-        _wrapped(("DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends", *packages)),
-        clean,
-    )
+def _install_tools(packages: tuple[str, ...], base: Base) -> Stage:
+    """Return the instructions that install distribution packages in a stage that is not shipped."""
+    if not packages:
+        return ()
+    return (Run((*_package_commands(packages, base, _HOUSE), _REMOVE_LISTS), (_HOUSED,) if base.snapshot else ()),)
+
+
+def _package_commands(packages: tuple[str, ...], base: Base, folder: str) -> tuple[str, ...]:
+    """Return the commands that install distribution packages: of one time by the helper file in `folder`, or today's."""
+    if base.snapshot:
+        return (_wrapped((f"sh {folder}/snapshot.sh {base.snapshot}", *packages)),)
+    install = "DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends"
+    return "apt-get update", _wrapped((install, *packages))
 
 
 def _wrapped(words: tuple[str, ...]) -> str:
-    return " \\\n      ".join(fill(words, 112))
+    return " \\\n      ".join(fill(words, 120))
 
 
 def _help(plan: _Plan, command: str, *arguments: str, path: str = _HOUSED_HELPER) -> str:
@@ -301,7 +298,7 @@ def _help(plan: _Plan, command: str, *arguments: str, path: str = _HOUSED_HELPER
 
 
 def _lay_out(plan: _Plan) -> Run:
-    """Return the instruction that gives each layer a folder with its part of the lock.
+    """Return the instruction that gives each layer a folder with the installer and its part of the lock.
 
     A layer is built again only when that folder changes.
     """
@@ -320,10 +317,8 @@ def _builder(plan: _Plan, python: str) -> Stage:
     start: Stage = (From(f"base{suffix}", f"builder{suffix}"),)
     if base != plan.base:
         packages = (*base.packages, *packages)
-        start = (From(base.reference, f"builder{suffix}", base.digest), _hadolint_ignore("DL3002", "DL3066"), User("root"))
-        start += _unpacked_python(base, python)
-    tools = (_hadolint_ignore("DL3008"), Run(_package_commands(packages, _REMOVE_LISTS))) if packages else ()
-    return (*start, *tools, _build_wheels(plan))
+        start = (From(base.reference, f"builder{suffix}", base.digest), User("root"), *_unpacked_python(base, python))
+    return (*start, *_install_tools(packages, base), _build_wheels(plan))
 
 
 def _build_wheels(plan: _Plan) -> Run:
@@ -346,7 +341,6 @@ def _install_layers(plan: _Plan) -> Stage:
     if not plan.packages:
         return (Run((_help(plan, "environment"),), (_NOTHING_ELSE, _HOUSED)),)
     stage = ("from", f"installer{plan.suffix}")
-    uv = Mount("bind", (stage, ("source", _UV), ("target", f"{_SCRATCH}/uv")))
     wheels = Mount("bind", (("from", f"builder{plan.suffix}"), ("source", _BUILT), ("target", f"{_SCRATCH}/built")))
     run = []
     for layer, packages in plan.layers.items():
@@ -355,7 +349,7 @@ def _install_layers(plan: _Plan) -> Stage:
             continue
         folder = Mount("bind", (stage, ("source", f"{_LAYERS}/{layer}"), ("target", f"{_SCRATCH}/layer")))
         ca, netrc = _SECRETS
-        mounts = (_NOTHING_ELSE, _CACHE, ca, folder, uv, netrc, *((wheels,) if built else ()))
+        mounts = (_NOTHING_ELSE, _CACHE, netrc, folder, ca, *((wheels,) if built else ()))
         versions = [f"{package.name}=={package.version}" for package in built]
         command = _help(plan, "layer", _digest(packages), *versions, path=f"{_SCRATCH}/layer/install.py")
         run.append(Run((command,), mounts))

@@ -20,7 +20,7 @@ from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import FixesPython, Relation
 from provisioner.host.facts import stated
 from provisioner.index.model import Environment, PackageSource
-from provisioner.resolver.outcome.libraries import is_lacking, may_be_elsewhere
+from provisioner.resolver.outcome.libraries import is_lacking, lacks_toolkit, may_be_elsewhere
 from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.requirement import (
     PYTORCH,
@@ -301,20 +301,22 @@ def _is_reason(failure: Failure, attempt: Attempt) -> bool:
 def _decided_in_some_image(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
     """Return the answer of one attempt, or its failure.
 
-    If the spec leaves the base image open and there is no answer for lack of libraries, an image that has them is taken.
+    If the spec leaves the base image open, an image that has CUDA's libraries is taken where there is no answer for lack of
+    them, and where an answer would not have the CUDA or cuDNN that the spec requires.
     """
     found = _decided(attempt, indexes)
-    if not isinstance(found, Failure) or not _lacks_libraries(found):
+    if not (_lacks_libraries(found) if isinstance(found, Failure) else lacks_toolkit(*found)):
         return found
     problem = attempt.problem.in_image_with_libraries()
     system = decide(ProblemInstance(system_half(problem))) if problem is not None else None
     if problem is None or system is None:
         return found
     again = _decided(replace(attempt, problem=problem, system=system), indexes)
-    if isinstance(again, Failure) and _lacks_libraries(again):
+    if isinstance(again, Failure) and (not isinstance(found, Failure) or _lacks_libraries(again)):
         again.search.close()
         return found
-    found.search.close()
+    if isinstance(found, Failure):
+        found.search.close()
     return again
 
 

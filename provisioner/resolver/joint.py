@@ -17,7 +17,7 @@ from provisioner.errors import RefusedError, UnavailableError
 from provisioner.grounds.conflict import Offered, Unlisted
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.python.distributions import host_requirements_of
-from provisioner.resolver.refutation import Refutation, alone, decided, independent
+from provisioner.resolver.refutation import Refutation, decided, every_conflict
 from provisioner.resolver.search.bundled import align_bundled
 from provisioner.words.conflict import (
     conflict_lines,
@@ -113,8 +113,7 @@ def choose(problem: Problem, source_for: SourceFor | None, *, finds_all: bool = 
     try:
         if found.unlisted:
             raise UnlistedReleaseError(_as_unlisted(found.explained(), found.unlisted), found.unlisted)
-        others = independent(found, read) if finds_all else ()
-        raise NoStackError(*(alone(found, others, read) if others else [found.explained()]))
+        raise NoStackError(*(every_conflict(found, read) if finds_all else [found.explained()]))
     finally:
         found.close()
 

@@ -1,17 +1,19 @@
 """Decide a problem: its most preferred answer, or the refutation, which can be explained.
 
 A problem may have several conflicts that have no request in common. Who removes the first finds the next one, so all are looked
-for: the requests of those found are dropped, and what remains is decided again.
+for: the requests of those found are dropped, and what remains is decided again. Where the spec asks for something that nobody
+can have, nothing else is asked of an index: that is told at once, with all else that is known from the same pages.
 """
 
 from __future__ import annotations
 
 from contextlib import ExitStack, suppress
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, Relation, Row
 from provisioner.index.model import Environment
@@ -24,7 +26,7 @@ from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.words.conflict import conflict_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict, Fix
     from provisioner.grounds.requirement import Group
@@ -41,11 +43,20 @@ MOST_FIXES_OF_ONE = 2
 """The number of fixes that each of several conflicts has."""
 
 
+def _never() -> bool:
+    return False
+
+
 class Refutation:
     """The proof that a problem has no answer.
 
-    `unlisted` maps a component to the releases that an index has, the matrix lacks and the conflict asks for.
+    `unlisted` maps a component to the releases that an index has, the matrix lacks and the conflict asks for. `beside` are
+    refutations of the same problem that were found with this one and have no request in common with it.
     """
+
+    beside: tuple[Refutation, ...] = ()
+    is_beyond_help = False
+    """Whether the spec asks for something of which no version can be had, so that nothing is tried."""
 
     def __init__(self, problem: Problem, unlisted: Mapping[str, tuple[str, ...]]) -> None:
         self.problem = problem
@@ -56,13 +67,20 @@ class Refutation:
         """The conflict, without fixes."""
         raise NotImplementedError
 
-    def fixes(self) -> tuple[Fix, ...]:
-        """Return the fixes of the conflict, the cheapest first."""
+    def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
+        """Return the fixes of the conflict, the cheapest first; `unless` ends the search for them (see `explain.fixes`)."""
         raise NotImplementedError
 
-    def explained(self) -> Conflict:
+    def explained(self, unless: Callable[[], bool] = _never) -> Conflict:
         """Return the conflict with its fixes."""
-        return replace(self.conflict, fixes=self.fixes())
+        return self.untried() if self.is_beyond_help else replace(self.conflict, fixes=self.fixes(unless))
+
+    def untried(self) -> Conflict:
+        """Return the conflict without fixes, as one beside which nothing else of the spec was solved, if there is anything."""
+        told = {ground for one in (self, *self.beside) for ground in one.requests}
+        rest = _without(self.problem, told).request.spec
+        is_all = not rest.packages and not any(name in rest.requires for name in FRAMEWORKS)
+        return replace(self.conflict, is_rest_unsolved=not is_all)
 
     def close(self) -> None:
         """Free what the searches hold."""
@@ -99,10 +117,10 @@ class _OfComponents(Refutation):
 
         return described(self._instance, self._search, self._groups)
 
-    def fixes(self) -> tuple[Fix, ...]:
+    def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         from provisioner.resolver.explain.fixes import fixes
 
-        return fixes(self._instance, self._search, self._groups)
+        return fixes(self._instance, self._search, self._groups, unless=unless)
 
     def close(self) -> None:
         self._search.close()
@@ -118,19 +136,24 @@ class _OfAttempts(Refutation):
         problem: Problem,
         unlisted: Mapping[str, tuple[str, ...]],
         searches: ExitStack,
+        *,
+        is_beyond_help: bool = False,
     ) -> None:
         super().__init__(problem, unlisted)
         self._joint, self._solve_again, self._searches = joint, solve_again, searches
+        self.is_beyond_help = is_beyond_help
 
     @cached_property
     def conflict(self) -> Conflict:
-        return self._joint.conflict
+        return replace(self._joint.conflict, is_beyond_help=self.is_beyond_help)
 
-    def fixes(self) -> tuple[Fix, ...]:
-        return self._joint.fixes(self._solve_again)
+    def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
+        return self._joint.fixes(self._solve_again, unless)
 
     def close(self) -> None:
         self._searches.close()
+        for other in self.beside:
+            other.close()
 
 
 def decided(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
@@ -142,7 +165,38 @@ def decided(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
     attempts = attempts_of(problem) if read is not None else []
     if read is None or not attempts:
         return _of_components(problem, read)
-    return _of_attempts(problem, attempts, read)
+    indexes = Indexes(read, ReadBudget())
+    return _of_pages(problem, attempts, indexes) or _of_attempts(problem, attempts, indexes)
+
+
+def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -> Refutation | None:
+    """Return the refutation by the pages of the named projects alone; None where more has to be read.
+
+    What cannot be had at all comes first, then the rest in the order of the spec. None for a problem with requirements of a
+    caller, such as a question, which has to be in what is told.
+    """
+    from provisioner.resolver.unobtainable import is_beyond_help, unobtainable
+
+    found = unobtainable(attempts, indexes) if not problem.extra else []
+    if any(_unreached(failed) is not None for failed in found):
+        _close([one for failed in found for one in failed])
+        return None
+    if not found:
+        return None
+    from provisioner.resolver.explain.joined import JointConflict  # loaded only when there is no answer
+
+    refutations = []
+    for failed in found:
+        with ExitStack() as searches:
+            searches.callback(_close, failed)
+            joint = JointConflict(problem, failed, indexes)
+            searches.callback(joint.close)
+            again = partial(_outcome_or_none, problem, indexes)
+            lost = is_beyond_help(failed, joint.groups)
+            refutations.append(_OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost))
+    first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)
+    first.beside = tuple(others)
+    return first
 
 
 def _of_components(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
@@ -158,8 +212,7 @@ def _of_components(problem: Problem, read: SourceFor | None) -> Chosen | Refutat
     return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted)
 
 
-def _of_attempts(problem: Problem, attempts: list[Attempt], read: SourceFor) -> Chosen | Refutation:
-    indexes = Indexes(read, ReadBudget())
+def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Chosen | Refutation:
     whole: list[Failure] = []
     failed = whole
     with ExitStack() as searches:
@@ -168,7 +221,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], read: SourceFor) -> 
         if chosen is not None:
             return chosen
         if any(any(map(_is_expectation, one.core)) and any(map(_is_expectation, one.groups)) for one in whole):
-            return decided(problem.lenient(), read)
+            return decided(problem.lenient(), indexes.open)
         from provisioner.resolver.explain.joined import JointConflict, most_telling  # loaded only when there is no answer
 
         error = _unreached(whole)
@@ -180,7 +233,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], read: SourceFor) -> 
             if first_answer(attempts, indexes, failed) is not None or _unreached(failed) is not None:
                 raise _with_conflict(error, JointConflict(problem, whole).conflict)
         told = most_telling(failed)
-        unlisted = _unlisted(told.instance, told.search, told.groups, read)
+        unlisted = _unlisted(told.instance, told.search, told.groups, indexes.open)
         joint = JointConflict(problem, failed, indexes)
         searches.callback(joint.close)
         again = partial(_outcome_or_none, problem, indexes)
@@ -192,19 +245,46 @@ def _close(failed: Sequence[Failure]) -> None:
         one.search.close()
 
 
-def independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
-    """Return the refutations, beside `found`, that have no request in common with it or with each other; `alone` closes them.
+def every_conflict(found: Refutation, read: SourceFor | None) -> list[Conflict]:
+    """Return the conflict of a refutation with its fixes, and all others that have no request in common with it.
+
+    A fix that changes no more than requests of the conflict leaves nothing else in the way. So the fixes come first, and others
+    are looked for where none of them is such a one: the problem without the requests is then solved once less.
+    """
+    with ExitStack() as searches:
+
+        @cache
+        def others() -> list[Refutation]:
+            refutations = _independent(found, read)
+            for other in refutations[len(found.beside) :]:
+                searches.callback(other.close)
+            return refutations
+
+        if not found.beside:
+            conflict = found.explained(lambda: bool(others()))
+            is_all = found.is_beyond_help or any(_is_among(fix, found.requests) for fix in conflict.fixes)
+            if is_all or not others():
+                return [conflict]
+        return _alone(found, others(), read)
+
+
+def _is_among(fix: Fix, requests: Sequence[Ground]) -> bool:
+    """Return whether a fix changes nothing but some of `requests`."""
+    lines = (getattr(edit, "requests", None) for edit in fix.edits)
+    return all(some and set(some) <= set(requests) for some in lines)
+
+
+def _independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
+    """Return the refutations, beside `found`, that have no request in common with it or with each other.
 
     Each is that of the problem without the requests of those before it. [] for a problem with requirements of a caller, such as
-    a question, and when an index that would tell cannot be reached.
+    a question, and when an index that would tell cannot be reached. Beside what cannot be had at all nothing is solved: only
+    what is known from the pages of the named projects is told.
     """
-    refutations = [found]
-    dropped: tuple[Ground, ...] = ()
-    while not found.problem.extra and len(refutations) < MOST_CONFLICTS:
-        requests = refutations[-1].requests
-        dropped = (*dropped, *requests)
-        rest = _without(found.problem, dropped)
-        if not requests or not (rest.request.spec.requires or rest.request.spec.packages):
+    refutations = [found, *found.beside]
+    while not found.problem.extra and not found.is_beyond_help and len(refutations) < MOST_CONFLICTS:
+        rest = _without(found.problem, [ground for one in refutations for ground in one.requests])
+        if not refutations[-1].requests or not (rest.request.spec.requires or rest.request.spec.packages):
             break
         with suppress(ProvisionError):
             again = decided(rest, read)
@@ -215,26 +295,25 @@ def independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
     return refutations[1:]
 
 
-def alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | None) -> list[Conflict]:
+def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | None) -> list[Conflict]:
     """Return the conflict of each refutation with the fixes that it needs where the requests of the others are dropped.
 
     The first fixes of all conflicts work together, and so does each further one with the first of the others. If there are no
     such fixes, the first conflict has those of the whole problem instead, and the others have none.
     """
-    with ExitStack() as searches:
-        for other in others:
-            searches.callback(other.close)
-        every = [found, *others]
-        fixes = _fixes_of_each(every, read)
-        first = [some[0] for some in fixes if some]
-        if len(first) < len(every) or not _work(found.problem, first, read):
-            return [found.explained(), *(other.conflict for other in others)]
-        conflicts = []
-        for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
-            beside = [*first[:number], *first[number + 1 :]]
-            further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found.problem, [fix, *beside], read)]
-            conflicts.append(replace(one.conflict, fixes=(some[0], *further)))
-        return conflicts
+    if found.is_beyond_help:
+        return [found.untried(), *(other.conflict for other in others)]
+    every = [found, *others]
+    fixes = _fixes_of_each(every, read)
+    first = [some[0] for some in fixes if some]
+    if len(first) < len(every) or not _work(found.problem, first, read):
+        return [found.explained(), *(other.conflict for other in others)]
+    conflicts = []
+    for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
+        beside = [*first[:number], *first[number + 1 :]]
+        further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found.problem, [fix, *beside], read)]
+        conflicts.append(replace(one.conflict, fixes=(some[0], *further)))
+    return conflicts
 
 
 def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
@@ -248,7 +327,7 @@ def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[
         _fixes(_without(problem, [request for other in every if other is not one for request in other.requests]), read)
         for one in every[:-1]
     ]
-    found.append(every[-1].fixes())
+    found.append(every[-1].fixes(_never))
     if found.count(()) == 1:
         found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read)
     return found
@@ -260,7 +339,7 @@ def _fixes(problem: Problem, read: SourceFor | None) -> tuple[Fix, ...]:
         found = decided(problem, read)
         if isinstance(found, Refutation):
             try:
-                return found.fixes()
+                return found.fixes(_never)
             finally:
                 found.close()
     return ()

@@ -81,7 +81,8 @@ class BaseImage(Struct, frozen=True, kw_only=True):
     unknown. The other fields describe the image's contents: `glibc`, its own `python`, the Python that its Linux distribution
     offers (`apt_python`) and NVIDIA_REQUIRE_CUDA (`require_cuda`); "" means none or unknown. `managed_python` is the Python to
     install in the image if neither the image nor its Linux distribution has the Python of the stack, otherwise None.
-    `runtime` is the image to ship in place of this one once everything is built; None when this one is shipped.
+    `runtime` is the image to ship in place of this one once everything is built; None when this one is shipped. `snapshot` is
+    the time whose packages of the distribution are installed, `20260901T000000Z`; "" for those of the day of the build.
     """
 
     reference: str
@@ -92,6 +93,7 @@ class BaseImage(Struct, frozen=True, kw_only=True):
     require_cuda: str = ""
     managed_python: ManagedPython | None = None
     runtime: RuntimeImage | None = None
+    snapshot: str = ""
 
     @property
     def images(self) -> tuple[BaseImage | RuntimeImage, ...]:

@@ -236,6 +236,7 @@ def _image(document: Document) -> Iterator[Mistake]:
         first[name] = text
     if first and _at(document, "runs") == "host":
         yield document.mistake(("image", "apt"), "are packages of an image, and this environment runs on the host")
+    yield from _snapshot(document)
     for key in ("cuda", "cuda_compat", "glibc", "python"):
         text = _at(document, "image", key)
         if isinstance(text, str):
@@ -244,6 +245,14 @@ def _image(document: Document) -> Iterator[Mistake]:
             except ValueError as error:
                 yield document.mistake(("image", key), str(error))
     yield from _gate(document)
+
+
+def _snapshot(document: Document) -> Iterator[Mistake]:
+    """Check that `image.snapshot` is a day or a time, and that there is an image whose packages it dates."""
+    text = _at(document, "image", "snapshot")
+    if text is not None and _at(document, "runs") == "host":
+        yield document.mistake(("image", "snapshot"), "dates packages of an image, and this environment runs on the host")
+    yield from _moment(document, ("image", "snapshot"), text)
 
 
 def _gate(document: Document) -> Iterator[Mistake]:
@@ -307,7 +316,7 @@ def _policy(document: Document) -> Iterator[Mistake]:
     policy = document.data.get("policy")
     if not isinstance(policy, dict):
         return
-    yield from _exclude_newer(document, policy.get("exclude-newer"))
+    yield from _moment(document, ("policy", "exclude-newer"), policy.get("exclude-newer"))
     yield from _allowed_and_forbidden(document, policy.get("allow"), policy.get("forbid"))
     ranges: dict[str, dict[str, _Preference]] = {}
     for table in _PREFERENCES:
@@ -315,14 +324,15 @@ def _policy(document: Document) -> Iterator[Mistake]:
     yield from _preferred_and_avoided(document, ranges["prefer"], ranges["avoid"])
 
 
-def _exclude_newer(document: Document, text: object) -> Iterator[Mistake]:
+def _moment(document: Document, path: tuple[str, ...], text: object) -> Iterator[Mistake]:
+    """Check that a text is a day or a time; anything but a text is no mistake of this kind."""
     if not isinstance(text, str):
         return
     try:
         datetime.fromisoformat(text.strip())
     except ValueError:
         advice = "a date such as 2026-09-01 or a timestamp such as 2026-09-01T12:00:00Z"
-        yield document.mistake(("policy", "exclude-newer"), f"`{text}` is not {advice}")
+        yield document.mistake(path, f"`{text}` is not {advice}")
 
 
 def _allowed_and_forbidden(document: Document, allow: object, forbid: object) -> Iterator[Mistake]:

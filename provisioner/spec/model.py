@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Annotated, Literal
 
 from msgspec import field, json, to_builtins
@@ -106,8 +107,9 @@ class ImageSpec(StrictModel, frozen=True, kw_only=True):
     """The base image, and what is in it besides.
 
     For an image that the matrix does not list: its Linux `distribution` (`debian:12`), C library, `python`, CUDA, cuda-compat
-    and `NVIDIA_REQUIRE_*`. `apt` are packages of its distribution to install. With `compiler: none` none is installed for what
-    compiles at run time.
+    and `NVIDIA_REQUIRE_*`. `apt` are packages of its distribution to install. `snapshot` is the day or time from which the
+    distribution's packages are, None for that of the build. With `compiler: none` none is installed for what compiles at run
+    time.
     """
 
     base: str = "auto"
@@ -115,10 +117,19 @@ class ImageSpec(StrictModel, frozen=True, kw_only=True):
     glibc: str | None = None
     python: str | None = None
     apt: tuple[SystemPackageName, ...] = ()
+    snapshot: str | None = None
     compiler: Literal["auto", "none"] = "auto"
     cuda: str | None = None
     cuda_compat: str | None = None
     require: str | None = None
+
+    @property
+    def snapshot_time(self) -> str:
+        """The `snapshot` as archives write it, `20260901T000000Z`: a day is its beginning in UTC; "" for None."""
+        if self.snapshot is None:
+            return ""
+        moment = datetime.fromisoformat(self.snapshot.strip())
+        return f"{moment.astimezone(UTC) if moment.tzinfo is not None else moment:%Y%m%dT%H%M%SZ}"
 
 
 class SpecFile(StrictModel, frozen=True, kw_only=True):
@@ -178,7 +189,7 @@ class Spec(SpecFile, frozen=True, kw_only=True):
 _LATER = ("targets", "constraints", "overrides", "hashes", "requires-python")
 """Keys that were added to the spec later; an empty one is left out of the digest, so that older specs have the same digest."""
 
-_LATER_IN_IMAGE = ("distribution", "glibc", "python", "apt", "compiler")
+_LATER_IN_IMAGE = ("distribution", "glibc", "python", "apt", "snapshot", "compiler")
 """Keys that were added to the image later; one with its default is left out of the digest, too."""
 
 _LATER_IN_POLICY = ("strict", "accept")

@@ -43,6 +43,9 @@ NO_WAY = (
 )
 """The hint when no fix was found."""
 
+REST_UNSOLVED = "the rest of the spec was not solved: solve again when this is mended"
+"""The hint where nothing else was asked of an index, because something cannot be had at all."""
+
 _MORE = {"rule": "rules", "fact": "facts", "request": "requests"}
 
 
@@ -350,12 +353,17 @@ def _quoted(requests: Sequence[Ground], name: str = "") -> str:
 
 def advice(conflict: Conflict) -> Iterator[str]:
     """Yield advice besides fixes: for each distribution that no index has, to check its spelling or add an index."""
-    for name in dict.fromkeys(
-        member.offer.name
-        for member in conflict.members
-        if isinstance(member.offer, NotOffered) and member.offer.is_distribution
-    ):
-        yield f"check how `{name}` is spelled, or name the index that has it under `indexes:`"
+    offers = [member.offer for member in conflict.members if isinstance(member.offer, NotOffered)]
+    for name, near in dict.fromkeys((offer.name, offer.near) for offer in offers if offer.is_distribution):
+        meant = f": did you mean `{near}`?" if near else ","
+        yield f"check how `{name}` is spelled{meant} {'Or' if near else 'or'} name the index that has it under `indexes:`"
+
+
+def from_elsewhere(conflict: Conflict) -> Iterator[str]:
+    """Yield how to name a wheel of a distribution of which no index has a file that can be used."""
+    if conflict.is_beyond_help and not any(isinstance(member.offer, NotOffered) for member in conflict.members):
+        for name in dict.fromkeys(member.component for member in conflict.members if member.kind == "request"):
+            yield f"`{name} @ https://…` in packages would name a wheel from elsewhere; without one, leave `{name}` out"
 
 
 UNTRIED = {
@@ -411,12 +419,21 @@ def refusal_lines(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 
 def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
     """Return the hints on all conflicts; each on one of several conflicts begins with the number of the conflict."""
+    rest = (REST_UNSOLVED,) if any(conflict.is_rest_unsolved for conflict in conflicts) else ()
     if len(conflicts) == 1:
-        return failure_hints(conflicts[0]) or (NO_WAY,)
+        return (*(failure_hints(conflicts[0]) or (NO_WAY,)), *rest)
     found = [f"{number}. {hint}" for number, conflict in enumerate(conflicts, 1) for hint in failure_hints(conflict)]
-    return (*found, *(() if any(conflict.fixes for conflict in conflicts) else (NO_WAY,)))
+    is_tried = not any(conflict.is_beyond_help for conflict in conflicts)
+    found.extend((NO_WAY,) if is_tried and not any(conflict.fixes for conflict in conflicts) else ())
+    return (*found, *rest)
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:
-    """Return all hints on a conflict: advice, fixes, words of `policy.allow` that were not tried, and an assumed glibc."""
-    return (*advice(conflict), *map(fix_line, conflict.fixes), *untried(conflict), *settles_glibc(conflict))
+    """Return all hints on a conflict: advice, fixes, what `policy.allow` permits, wheels from elsewhere, an assumed glibc."""
+    return (
+        *advice(conflict),
+        *map(fix_line, conflict.fixes),
+        *untried(conflict),
+        *from_elsewhere(conflict),
+        *settles_glibc(conflict),
+    )

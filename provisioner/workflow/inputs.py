@@ -137,10 +137,21 @@ def in_place(inputs: Inputs, runs: str) -> Inputs:
 
 
 def catalogue_of(matrix: Matrix) -> Catalogue:
-    """Return the names of GPUs and systems that a matrix knows, into which the names in host profiles are translated."""
+    """Return the GPUs, systems and boards that a matrix knows, into which the names in host profiles are translated."""
     system = matrix.components.get("os")
     systems = [str(release.version) for release in system.releases] if system is not None else []
-    return Catalogue(GpuNames(matrix.gpus, matrix.chips), systems=systems)
+    boards = [
+        (rule.when.range, str(need.one_of[0]))
+        for rule in matrix.rules
+        for need in rule.require
+        if rule.when.component == "jetson" and need.component == "gpu" and len(need.one_of) == 1
+    ]
+    return Catalogue(GpuNames(matrix.gpus, matrix.chips), systems=systems, boards=boards)
+
+
+def gpu_names_of(matrix: Matrix) -> dict[str, tuple[str, str]]:
+    """Return product and compute capability by PCI device id, and by name for GPUs without one, for `inspect_host`."""
+    return {identity: (gpu.name, gpu.compute_capability) for gpu in matrix.gpus for identity in (*gpu.pci_device_ids, gpu.name)}
 
 
 def platform_of(inputs: Inputs, wanted: str | None) -> str:

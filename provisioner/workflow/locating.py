@@ -12,10 +12,10 @@ from provisioner.document import Position
 from provisioner.grounds import finding as of
 from provisioner.grounds.requirement import Subject
 from provisioner.places import HostPlace, Place
-from provisioner.toml_document import key_positions
+from provisioner.toml_document import MULTILINE, KeyPositions, is_toml
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from provisioner.document import KeyPath
     from provisioner.grounds.conflict import Conflict
@@ -114,8 +114,8 @@ class _Finder:
         names = tuple(_names(finding))
         own = self._own
         for path in (*_of_lock(finding), *(one for stack in range(_MOST_STACKS) for one in _of_stack(finding, stack, names))):
-            if path in own:
-                position = own[path]
+            position = own.get(path) if own is not None else None
+            if position is not None:
                 return Position(position.line + self._lines_above, position.column, str(self._lock))
         entry = next((found for name in names if (found := self._package(name)) is not None), None)
         return entry or whole(self._lock)
@@ -129,13 +129,16 @@ class _Finder:
         return max(0, self._content.count("\n", 0, max(0, self._content.find(_OWN_TABLE) + 1)))
 
     @cached_property
-    def _own(self) -> Mapping[KeyPath, Position]:
-        """The keys of the table of this program, which ends a lock: reading the many packages above it takes long."""
+    def _own(self) -> KeyPositions | None:
+        """The keys of the table of this program, which ends a lock: reading the many packages above it takes long.
+
+        None when there is no such table, or when it is no TOML.
+        """
         begin = self._content.find(_OWN_TABLE)
-        try:
-            return key_positions(self._content[begin + 1 :]) if begin >= 0 else {}
-        except (ValueError, RecursionError):  # the error about this lock is in the report
-            return {}
+        text = self._content[begin + 1 :]
+        # A lock whose spec was read is TOML, and so is what begins with a header in it.
+        is_read = self._inputs is not None and not any(quotes in self._content[:begin] for quotes in MULTILINE)
+        return KeyPositions(text) if begin >= 0 and (is_read or is_toml(text)) else None
 
     def _package(self, name: str) -> Position | None:
         """Return the place of the version of a locked package; None if it is not locked."""

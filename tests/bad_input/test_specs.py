@@ -18,7 +18,7 @@ KEYS = (
     "runs, target, targets"
 )
 POLICY = "strategy, allow, forbid, prefer, avoid, exclude-newer, strict, accept"
-IMAGE = "base, distribution, glibc, python, apt, compiler, cuda, cuda_compat, require"
+IMAGE = "base, distribution, glibc, python, apt, snapshot, compiler, cuda, cuda_compat, require"
 NO_VALUE = "has no value; write one, or leave the key out"
 
 REFUSED = {

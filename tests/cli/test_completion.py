@@ -1,4 +1,7 @@
-"""Tab in a real bash, after what `provision --show-completion` prints there."""
+"""Tab in real shells, after what `provision --show-completion` prints there.
+
+Where a shell is missing its tests are skipped with a reason; with PROVISION_REQUIRE_SHELLS=1 they fail instead.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,57 @@ import pty
 import re
 import select
 import shutil
-import subprocess
+import signal
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash"),
-]
+pytestmark = pytest.mark.slow
+
+
+class Shell(NamedTuple):
+    """How a shell is started so that it reads `file` in the home, and what stands there."""
+
+    command: tuple[str, ...]
+    file: str
+    lines: tuple[str, ...]
+
+
+SHELLS = {
+    "bash": Shell(("bash", "--rcfile", "{home}/rc", "-i"), "rc", ("PS1='ready\\n'", 'eval "$(provision --show-completion)"')),
+    "zsh": Shell(
+        ("zsh", "-d", "-i"),
+        ".zshrc",
+        ("PS1='ready> '", "autoload -Uz compinit", "compinit -u", 'eval "$(provision --show-completion)"'),
+    ),
+    "fish": Shell(
+        ("fish", "-i"),
+        ".config/fish/config.fish",
+        ("function fish_prompt; echo ready; end", "set -g fish_greeting", "provision --show-completion | source"),
+    ),
+}
+
+
+@pytest.fixture(params=SHELLS)
+def shell(request: pytest.FixtureRequest) -> str:
+    """The name of a shell that is on the PATH."""
+    name = str(request.param)
+    if shutil.which(name) is None:
+        reason = f"there is no {name} on the PATH"
+        if os.environ.get("PROVISION_REQUIRE_SHELLS") == "1":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    return name
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    """A home whose bash completes `provision`, which, when it is called otherwise, says what it was called with."""
+def home(tmp_path: Path, shell: str) -> Path:
+    """A home whose shell completes `provision`, which, when it is called otherwise, says what it was called with."""
     program = tmp_path / "bin/provision"
     program.parent.mkdir()
     run = f'exec env PYTHONPATH={ROOT} {sys.executable} -m provisioner "$@"'
@@ -33,8 +69,9 @@ def home(tmp_path: Path) -> Path:
         encoding="utf-8",
     )
     program.chmod(0o755)
-    lines = (f"PATH={program.parent}:$PATH", 'PS1="ready\\n"', 'eval "$(provision --show-completion)"')
-    (tmp_path / "rc").write_text("\n".join((*lines, "")), encoding="utf-8")
+    file = tmp_path / SHELLS[shell].file
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("\n".join((*SHELLS[shell].lines, "")), encoding="utf-8")
     return tmp_path
 
 
@@ -47,28 +84,29 @@ def home(tmp_path: Path) -> Path:
         ("provision check --format sar\t", "check --format sarif"),
     ],
 )
-def test_tab_completes_commands_options_and_words(typed: str, called: str, home: Path) -> None:
-    assert f"called:{called}:" in pressed(typed, home)
+def test_tab_completes_commands_options_and_words(typed: str, called: str, shell: str, home: Path) -> None:
+    assert f"called:{called}:" in pressed(typed, shell, home)
 
 
-def pressed(keys: str, home: Path) -> str:
-    """Type keys and Enter into an interactive bash, and return what its terminal shows after them."""
-    ours, shells = pty.openpty()
-    command = ["bash", "--rcfile", str(home / "rc"), "-i"]
-    variables = {"HOME": str(home), "PATH": os.environ["PATH"], "TERM": "dumb"}
-    with subprocess.Popen(command, stdin=shells, stdout=shells, stderr=shells, env=variables, start_new_session=True) as shell:
-        os.close(shells)
+def pressed(keys: str, name: str, home: Path) -> str:
+    """Type keys and Enter into an interactive shell, and return what its terminal shows after them."""
+    command = [word.format(home=home) for word in SHELLS[name].command]
+    variables = {"HOME": str(home), "PATH": f"{home / 'bin'}:{os.environ['PATH']}", "TERM": "dumb"}
+    child, terminal = pty.fork()  # fish asks for a terminal that controls it, which `subprocess` does not give
+    if not child:
         try:
-            _until(ours, rb"ready")
-            os.write(ours, keys.encode())
-            os.write(ours, b"\n")
-            shown = _until(ours, rb"(?s)called:.*ready")
-            os.write(ours, b"exit\n")
-            shell.wait(timeout=20)
+            os.execvpe(command[0], command, variables)
         finally:
-            shell.kill()
-    os.close(ours)
-    return shown.decode()
+            os._exit(127)
+    try:
+        _until(terminal, rb"ready")
+        os.write(terminal, keys.encode())
+        os.write(terminal, b"\n")
+        return _until(terminal, rb"(?s)called:.*ready").decode()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        os.close(terminal)
 
 
 def _until(descriptor: int, pattern: bytes) -> bytes:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import json
 import re
+import shutil
 import subprocess
 import sys
 import traceback
@@ -12,18 +15,49 @@ from typing import TYPE_CHECKING
 import pytest
 
 import provisioner
-from provisioner import NoStackError, ProvisionError, check, compare_locks, explain, read_lock, render_lock, solve, solve_system
+from provisioner import (
+    NoStackError,
+    ProvisionError,
+    check,
+    compare_locks,
+    diagnose_log,
+    examine_machine,
+    explain,
+    read_lock,
+    render_lock,
+    solve,
+    solve_system,
+)
 from provisioner.workflow.inputs import read_inputs
+from tests.leaving import leave
 from tests.project import LOCK
 
 if TYPE_CHECKING:
     from tests.project import Project
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "python.md"
+FIXTURES = Path(__file__).parents[1] / "fixtures"
+
+T4 = """\
+platform: linux/amd64
+os: {id: ubuntu, version: "20.04"}
+kernel: 5.4.0-182-generic
+driver: {version: 470.256.02, module: proprietary}
+gpus: [{name: Tesla T4, compute_capability: "7.5"}]
+container_toolkit: 1.17.4
+"""
+OLD_DRIVER = (
+    "RuntimeError: The NVIDIA driver on your system is too old (found version 11040). Please update your GPU driver by "
+    "downloading and installing a new version"
+)
+
+
+def examples() -> list[str]:
+    return re.findall(r"```python\n(.*?)```", EXAMPLE.read_text(encoding="utf-8"), re.DOTALL)
 
 
 def test_the_example_of_the_documents_runs(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = re.findall(r"```python\n(.*?)```", EXAMPLE.read_text(encoding="utf-8"), re.DOTALL)
+    code, _ = examples()
     exec(compile(code, "docs/python.md", "exec"), {})
     assert capsys.readouterr().out.splitlines() == [
         "linux/amd64 yes 3.12",
@@ -33,6 +67,52 @@ def test_the_example_of_the_documents_runs(project: Project, capsys: pytest.Capt
         "yes []",
         "alpha 2.0 None",
     ]
+
+
+def test_the_example_with_a_machine_and_a_log_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(FIXTURES / "locks/pylock.cuda-12.toml", LOCK)
+    Path("hosts").mkdir()
+    Path("hosts/t4.yaml").write_text(T4)
+    Path("train.log").write_text(f"Epoch 1\n{OLD_DRIVER}\n")
+    _, code = examples()
+    exec(compile(code, "docs/python.md", "exec"), {})
+    assert capsys.readouterr().out.splitlines() == [
+        "no [('driver', 'no')]",
+        "driver sudo ubuntu-drivers install nvidia:615-open && sudo reboot",
+        "driver-too-old-for-runtime 2",
+        "['DriverRuns', 'CudaNeeds', 'ChangeHost', 'RunsHere', 'Advice']",
+    ]
+
+
+def test_a_machine_is_examined_as_the_command_does(capsys: pytest.CaptureFixture[str]) -> None:
+    lock, tree = FIXTURES / "locks/pylock.cuda-12.toml", FIXTURES / "hosts/ubuntu-20.04-t4-proprietary"
+    examination = examine_machine(lock, root=tree)
+    assert capsys.readouterr() == ("", "")
+    assert leave("doctor", str(lock), "--root", str(tree), "--format", "json") == 1
+    told = json.loads(capsys.readouterr().out)
+    assert [(one.name, one.verdict) for one in examination.layers] == [(one["layer"], one["verdict"]) for one in told["layers"]]
+    assert examination.first is not None
+    assert (examination.verdict, examination.first.name) == (told["verdict"], told["mend_first"])
+
+
+def test_a_recorded_machine_is_not_read_as_well(tmp_path: Path) -> None:
+    with pytest.raises(ProvisionError, match="--host names a recorded profile, and --root a part of a machine"):
+        examine_machine(host=tmp_path / "host.yaml", root=tmp_path)
+
+
+def test_a_log_may_be_a_stream(tmp_path: Path) -> None:
+    (tmp_path / "train.log").write_text(OLD_DRIVER)
+    by_path, by_stream = diagnose_log(str(tmp_path / "train.log")), diagnose_log(io.BytesIO(OLD_DRIVER.encode()))
+    assert by_path == by_stream
+    assert by_path.verdict == "cause"
+
+
+def test_what_is_to_run_is_a_lock_or_a_spec(tmp_path: Path) -> None:
+    with pytest.raises(ProvisionError, match="--lock and --spec cannot be given together"):
+        diagnose_log(io.BytesIO(b""), lock=tmp_path / LOCK, spec=tmp_path / "provision.yaml")
 
 
 def test_solving_writes_nothing_and_prints_nothing(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
@@ -119,6 +199,12 @@ def test_a_traceback_shows_the_causes_and_hints(project: Project) -> None:
     assert shown[1:] == [*error.causes, *(f"hint: {hint}" for hint in error.hints)]
     assert error.causes
     assert error.hints
+
+
+def test_no_name_is_that_of_a_module() -> None:
+    """Importing a module would put it in the place of the function."""
+    modules = {path.stem for path in Path(provisioner.__file__).parent.iterdir()}
+    assert modules.isdisjoint(provisioner.__all__)
 
 
 def test_every_name_is_there_and_loaded_only_when_it_is_used() -> None:

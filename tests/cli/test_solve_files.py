@@ -269,7 +269,10 @@ def test_what_was_found_by_building_is_said_and_stays_unverified(project: Projec
     outcome = project.run("solve")
     assert outcome.code == 1
     assert "demo 1.0: only a source distribution; policy `allow: [sdist]` would take it" in outcome.err
-    assert outcome.err.endswith("\n\nhint: not tried: `allow: [sdist]` in policy would read the source distributions too\n")
+    assert outcome.err.endswith(
+        "\n\nhint: not tried: `allow: [sdist]` in policy would read the source distributions too\n"
+        "hint: `demo @ https://…` in packages would name a wheel from elsewhere; without one, leave `demo` out\n"
+    )
     project.spec("[demo]", *HOST, "policy: {allow: [sdist]}")
     outcome = project.run("solve")
     assert outcome.code == 1

@@ -1,4 +1,6 @@
 # The real programs that read what provision renders beside a Dockerfile, from Debian's packages.
+# hadolint global ignore=DL3003,DL3008,DL4006
+# Of one use: no version is pinned, a folder holds for one command, and `tee` in the pipe is what is meant.
 # Lmod is unpacked, not installed: Debian lets only one of the two programs for environment modules be installed.
 ARG BASE
 FROM $BASE

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,11 +13,14 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.document import write_text
+from provisioner.lock.format.model import LockedFile, LockedPackage
 from provisioner.outputs import OUTPUTS
 from provisioner.render import render
 from provisioner.render.container import tag
 from provisioner.render.helper import helper_files
+from provisioner.resolver.stack import RuntimeImage
 from tests.container.conftest import push, unavailable
+from tests.container.image_locks import source_distribution
 from tests.container.siblings import Tools, make_tools
 from tests.lock_examples import cuda_stack, lock_of
 
@@ -62,6 +67,10 @@ def demo(wheelhouse: Wheelhouse, *, base: str = "") -> Lock:
     return lock
 
 
+BUILD = (
+    "export APPTAINER_TMPDIR=$PWD APPTAINER_NOHTTPS=1; unset APPTAINER_USERNS; "
+    "apptainer build --fakeroot trial.sif apptainer.def 2>&1"
+)
 PRINT = "from importlib.metadata import version; print(version('demo'))"
 
 
@@ -110,10 +119,7 @@ def test_apptainer_builds_the_definition_and_runs_a_program(
     )
     lock = replace(lock, stacks=stacks)
     written(lock, wheelhouse.folder, "apptainer", "slurm")
-    tools.output(
-        "export APPTAINER_TMPDIR=$PWD APPTAINER_NOHTTPS=1; unset APPTAINER_USERNS; "
-        "apptainer build --fakeroot trial.sif apptainer.def 2>&1"
-    )
+    tools.output(BUILD)
     assert tools.output(f'apptainer run trial.sif python -c "{PRINT}"').strip() == "1.2"
     assert (
         tools.output("apptainer exec trial.sif python -c 'import os; print(os.environ[\"HOSTILE\"])'").strip("\n")
@@ -124,6 +130,44 @@ def test_apptainer_builds_the_definition_and_runs_a_program(
     # The batch script starts this image; sbatch is not needed for that.
     assert tools.output(f'sh job.slurm python -c "{PRINT}"').strip() == "1.2"
     assert not (tools.folder / "made").exists()
+
+
+def test_apptainer_ships_another_image_than_the_one_that_builds(
+    engine: DockerEngine, wheelhouse: Wheelhouse, registry: str, tools: Tools
+) -> None:
+    bases = [f"{registry}/provision-test/apptainer-{name}:1" for name in ("devel", "runtime")]
+    for base in bases:
+        made = f"FROM {wheelhouse.base_image}\nRUN touch /opt/{base.rpartition('-')[2][:-2]}\n"
+        command = ("docker", "build", "--quiet", "--tag", base, "-")
+        environment = {**os.environ, "DOCKER_BUILDKIT": "0"}
+        subprocess.run(command, input=made.encode(), env=environment, check=True, capture_output=True)
+    digests = [push(engine, base, base) for base in bases]
+    (wheelhouse.wheels / "compiled-3.0.tar.gz").write_bytes(source_distribution())
+    sdist = LockedFile(
+        filename="compiled-3.0.tar.gz",
+        sha256=hashlib.sha256(source_distribution()).hexdigest(),
+        path="wheels/compiled-3.0.tar.gz",
+    )
+    wheelhouse.packages.append(LockedPackage(name="compiled", version="3.0", platforms=("linux/amd64",), sdist=sdist))
+    lock = wheelhouse.lock(base=bases[0], digest=digests[0])
+    (stack,) = lock.stacks
+    assert stack.image is not None
+    image = replace(stack.image, runtime=RuntimeImage(reference=bases[1], digest=digests[1]))
+    lock = replace(lock, stacks=(replace(stack, image=image),))
+    try:
+        written(lock, wheelhouse.folder, "apptainer")
+        tools.output(BUILD)
+        print_it = "import compiled, os, sys; print(compiled.built, sorted(os.listdir('/opt')), sys.prefix)"
+        assert tools.output(f'apptainer run trial.sif python -c "{print_it}"').strip() == (
+            "from source ['runtime', 'venv'] /opt/venv"
+        )
+        # Python takes the bytecode that was compiled where the environment was made: times are kept.
+        read = "import compiled; d = open(compiled.__cached__, 'rb').read(16); "
+        read += "import os; print(int.from_bytes(d[8:12], 'little') == int(os.stat(compiled.__file__).st_mtime))"
+        assert tools.output(f'apptainer run trial.sif python -c "{read}"').strip() == "True"
+        tools.output("apptainer test trial.sif")
+    finally:
+        tools.run(f"docker image rm {' '.join(bases)}")
 
 
 @pytest.mark.parametrize(

@@ -45,15 +45,26 @@ HARMLESS = (r"environments\[\]: added",)
 """The same marker twice lets in whom it let in once."""
 
 NOT_FOUND = (*ONLY_THE_INDEX_KNOWS, *ONLY_THE_REGISTRY_KNOWS, *STATEMENTS_ON_THE_PAST, *HARMLESS)
-NOT_FOUND_IN = {"cuda11-t4": (r"tool\.provision\.asked: taken out",)}
-"""Early versions recorded no requests; a lock without them shows it where its spec asks for an extra: this one does not."""
+NOT_FOUND_IN = {
+    "cuda11-t4": (r"tool\.provision\.asked: taken out",),
+    "jax-mi300x": (
+        r"packages\[\]\.tool\.provision\.licenses(\[\])?: .*",
+        r"packages\[\]\.tool(\.provision)?: exchanged",
+        r"tool\.provision\.platforms\[\]\.apt\[\]\.reasons\[\]\.(where: (altered|exchanged)|place: .*)",
+    ),
+}
+"""Early versions recorded no requests; a lock without them shows it where its spec asks for an extra: this one does not.
+The licences of a package are what its metadata says; where a request stands changes with the layout of its spec."""
 OF_PACKAGES = re.compile(r".*\.(pins\[\]\.reasons|host-reasons|assumes|relaxations)\b.*")
 """Reasons and assumptions; those of packages come from metadata, and only the package that they name is compared."""
 
-TRIED = {"cuda11-t4": 200, "onnx-cpu": 150}
-"""The locks that faults are put into, and how many kinds there must be at least: one with GPUs, one of two platforms."""
+TRIED = {"cuda11-t4": 200, "jax-mi300x": 200, "onnx-cpu": 150, "tensorflow-a100": 200}
+"""The locks that faults are put into, and how many kinds there must be at least.
 
-WITH_REASONS_OF_PACKAGES = frozenset({"cuda11-t4"})
+One is with CUDA, one with ROCm and packages of a distribution, one of two platforms, one of TensorFlow.
+"""
+
+WITH_REASONS_OF_PACKAGES = frozenset({"cuda11-t4", "jax-mi300x", "tensorflow-a100"})
 """Locks whose reasons are those of packages, in part; faults in reasons are put into the others."""
 
 

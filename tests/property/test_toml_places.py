@@ -10,11 +10,12 @@ import tomli_w
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.toml_document import parse_toml
+from provisioner.toml_document import KeyPositions, parse_toml
 from tests.strategies import examples
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from random import Random
 
     from provisioner.document import KeyPath
 
@@ -44,6 +45,17 @@ def test_every_key_and_item_is_placed_and_no_other(data: dict[str, Any]) -> None
     text = tomli_w.dumps(data)
     document = parse_toml(text, file="f", kind="k")
     assert set(document.keys) == set(paths(tomllib.loads(text)))
+
+
+@examples(300)
+@given(data=TABLES, asked=st.randoms(use_true_random=False))
+def test_a_key_has_the_same_place_whatever_was_asked_before(data: dict[str, Any], asked: Random) -> None:
+    text = tomli_w.dumps(data)
+    every = parse_toml(text, file="f", kind="k").keys
+    wanted = [*every, ("no such key",)]
+    asked.shuffle(wanted)
+    positions = KeyPositions(text)
+    assert {path: positions.get(path) for path in wanted} == {**every, ("no such key",): None}
 
 
 @examples(300)

@@ -84,3 +84,11 @@ def test_a_mistake_has_a_place(text: str, mistake: str) -> None:
     with pytest.raises(InvalidDocumentError) as caught:
         parse_toml(text, file="f", kind="k")
     assert [str(one) for one in caught.value.mistakes] == [mistake]
+
+
+def test_a_key_of_very_many_parts_is_told_at_its_place() -> None:
+    fine = ".".join(["a"] * 100)
+    with pytest.raises(InvalidDocumentError) as told:
+        parse_toml(f"{fine} = 1\nx = '{'.' * 200}'\n  {fine}.b = 2\n", file="f", kind="k")
+    (mistake,) = told.value.mistakes
+    assert (mistake.line, mistake.column) == (3, 3)

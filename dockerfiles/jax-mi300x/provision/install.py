@@ -5,7 +5,7 @@ The Dockerfile runs one of these commands in each step:
 
     install.py root ID HOME [GUARD]             lay out what every image has: its user and, if it is guarded, the guard
     install.py installer REQUIREMENT...         install uv, from its one file, with the pip that comes with Python
-    install.py layers LOCK DIGEST --NAME A B... give each layer a folder with this file and its part of the lock
+    install.py layers LOCK DIGEST --NAME A B... give each layer a folder with this file, uv and its part of the lock
     install.py build REQUIREMENT...             build wheels of source distributions
     install.py layer DIGEST BUILT==VERSION...   install the packages of such a folder, and wheels that were built
     install.py environment                      make an environment without packages
@@ -33,7 +33,7 @@ from urllib.parse import quote, unquote
 ENVIRONMENT = Path("/opt/venv")
 INSTALLER = Path("/opt/uv")
 ROOT = Path("/opt/root")
-LAYERS = Path("/opt/layers")
+LAYERS = Path("/layers")
 BUILT = Path("/opt/built")
 SCRATCH = Path("/tmp")  # every mount of a step is below it
 CACHE = SCRATCH / "cache"
@@ -122,6 +122,7 @@ def lay_out(lock, digest, groups):
             take(Path(lock).parent / path, path)
         (folder / "pylock.toml").write_text(local(head + tables, take), encoding="utf-8")
         take(Path(__file__))
+        os.link(str(INSTALLER / "bin" / "uv"), str(folder / "uv"))
 
 
 def layer_of(package, groups):
@@ -144,7 +145,7 @@ def install(folder, digest, *built):
     text = part.read_text(encoding="utf-8")
     require(digest, text, "the lock")
     make_environment()
-    uv = (SCRATCH / "uv" / "bin" / "uv", "pip", "install", "--python", ENVIRONMENT / "bin" / "python", "--no-build")
+    uv = (folder / "uv", "pip", "install", "--python", ENVIRONMENT / "bin" / "python", "--no-build")
     if "[[packages]]" in text:
         run(*uv, "--requirement", part)
     if built:

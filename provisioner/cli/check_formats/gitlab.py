@@ -6,8 +6,9 @@ fingerprint, location and severity (info, minor, major, critical, blocker).
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
+
+from provisioner.cli.display import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,4 +31,4 @@ def text(environments: Sequence[Environment]) -> str:
         for one in environments
         for remark in one.remarks
     ]
-    return json.dumps(found, indent=2)
+    return json_text(found, is_ascii=True)

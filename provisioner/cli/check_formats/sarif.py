@@ -5,11 +5,11 @@ Source: docs.oasis-open.org/sarif/sarif/v2.1.0, and "SARIF support for code scan
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from provisioner import __version__
+from provisioner.cli.display import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,7 +31,7 @@ def text(environments: Sequence[Environment]) -> str:
         "originalUriBaseIds": {"SRCROOT": {"description": {"text": "the root of the repository"}}},
         "results": [_result(remark, codes.index(remark.code)) for remark in remarks],
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+    return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, is_ascii=True)
 
 
 def _rule(code: str) -> dict[str, object]:

@@ -14,7 +14,7 @@ from urllib.parse import unquote, urljoin, urlsplit
 import msgspec
 
 from provisioner.errors import UnavailableError
-from provisioner.index.address import local_path, public_url
+from provisioner.index.address import NO_URL_CHARACTERS, escaped, local_path, public_url
 from provisioner.index.model import IndexFile
 from provisioner.index.pages.selection import Listing
 
@@ -33,7 +33,7 @@ _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _NO_TEXT = frozenset({"audio", "font", "image", "video"})
 _STARTS = ("https://", "http://", "/")
-_SPECIAL = ("@", "?", "#", "[", "\\", "///", "/ ")
+_SPECIAL = ("@", "?", "#", "[", "///", "/ ", *NO_URL_CHARACTERS)
 """Texts that show a link may have a login, query or fragment, or ends in `/`; links are searched joined with spaces."""
 _CONTROL_ESCAPE = re.compile("%(?:[01][0-9a-f]|7f)", re.IGNORECASE)
 
@@ -223,7 +223,7 @@ class _Links:
 
         Only a local page may link to local files, so that a remote index cannot make this machine read its own disk.
         """
-        link = link.strip().replace(" ", "%20")
+        link = escaped(link.strip())
         try:
             url = urljoin(self._start, link) if link.isprintable() else ""
             parts, filename = urlsplit(url), _filename(url)

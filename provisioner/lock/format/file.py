@@ -79,7 +79,14 @@ def _header(spec_file: str) -> str:
 
 def lock_digest(lock: Lock) -> str:
     """Return `sha256:` and the hash of the whole content of a lock."""
-    return digest_of(table_of(lock))
+    # What is rendered names it more than once. Locks are immutable, and comparing two takes longer than this.
+    if not _last_digest or _last_digest[0][0] is not lock:
+        _last_digest[:] = [(lock, digest_of(table_of(lock)))]
+    return _last_digest[0][1]
+
+
+_last_digest: list[tuple[Lock, str]] = []
+"""The last lock of which the digest was computed, and that digest."""
 
 
 def verify_digest(lock_text: str) -> bool:

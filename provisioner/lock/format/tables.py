@@ -30,7 +30,7 @@ from provisioner.setups import HostSetup
 from provisioner.strict_model import StrictModel, spelled, with_tuples
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 CREATED_BY = "provision"
 LOCK_VERSION = "1.0"
@@ -45,8 +45,9 @@ _SHARED = (
 # White space and control characters in a name, a version or a URL could add lines to rendered files.
 Name = Annotated[str, spelled(r"^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?$")]
 Version = Annotated[str, spelled(r"^[A-Za-z0-9.!+_-]*$")]
-Url = Annotated[str, spelled(r"^([^\x00-\x20\x7f-][^\x00-\x20\x7f]*)?$")]
-WheelPath = Annotated[str, spelled(r"^wheels/[^/\\\x00-\x1f\x7f]+$")]
+# pip reads what follows a blank as options, and expands `${NAME}`, which would send a variable to whoever wrote the address.
+Url = Annotated[str, spelled(r"^([^\x00-\x20\x7f\"<>\\^`{|}-][^\x00-\x20\x7f\"<>\\^`{|}]*)?$")]
+WheelPath = Annotated[str, spelled(r"^wheels/[^./\\\s\x00-\x1f\x7f;#\"'$`{}-][^/\\\s\x00-\x1f\x7f;#\"'$`{}]*$")]
 Sha256 = Annotated[str, spelled(r"^[0-9a-f]{64}$")]
 ComponentName = Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
 VariableName = Annotated[str, spelled(r"^[A-Za-z_][A-Za-z0-9_]*$")]
@@ -127,6 +128,7 @@ class ImageTable(OwnTable, frozen=True, kw_only=True):
     require_cuda: VariableValue = field(default="", name="require-cuda")
     managed_python: ManagedPython | None = field(default=None, name="managed-python")
     runtime: RuntimeImage | None = None
+    snapshot: Annotated[str, spelled(r"^([0-9]{8}T[0-9]{6}Z)?$")] = ""
 
 
 class InstallerTable(OwnTable, frozen=True, kw_only=True):
@@ -204,12 +206,15 @@ def table_of(lock: Lock) -> dict[str, Any]:
         platforms=tuple(map(_stack_table, lock.stacks)),
         digest="",
     )
+    entries: dict[str, list[LockedPackage]] = {}
+    for package in lock.packages:
+        entries.setdefault(package.name, []).append(package)
     table = LockTable(
         lock_version=LOCK_VERSION,
         environments=lock.environments,
         requires_python=lock.requires_python,
         created_by=CREATED_BY,
-        packages=tuple(_package_table(package, lock) for package in lock.packages),
+        packages=tuple(_package_table(package, entries) for package in lock.packages),
         tool=ToolTable(provision=own),
     )
     content: dict[str, Any] = to_builtins(table, builtin_types=(datetime,))
@@ -234,7 +239,7 @@ def lock_of(table: LockTable) -> Lock:
     )
 
 
-def _package_table(package: LockedPackage, lock: Lock) -> PackageTable:
+def _package_table(package: LockedPackage, entries: Mapping[str, list[LockedPackage]]) -> PackageTable:
     is_named = "://" not in package.index  # an index without a name goes by its URL
     own = OwnPackageTable(
         index=package.index if is_named else "",
@@ -247,7 +252,9 @@ def _package_table(package: LockedPackage, lock: Lock) -> PackageTable:
         version=package.version,
         marker=package.marker,
         requires_python=package.requires_python,
-        dependencies=tuple(table for name in package.dependencies for table in _dependencies(name, package, lock)),
+        dependencies=tuple(
+            table for name in package.dependencies for table in _dependencies(name, package, entries.get(name, ()))
+        ),
         archive=_archive_table(package.archive) if package.archive else None,
         index=package.index_url if is_named else package.index,
         sdist=_file_table(package.sdist) if package.sdist else None,
@@ -279,8 +286,8 @@ def _package(table: PackageTable) -> LockedPackage:
     )
 
 
-def _dependencies(name: str, package: LockedPackage, lock: Lock) -> list[DependencyTable]:
-    entries = [entry for entry in lock.packages if entry.name == name]
+def _dependencies(name: str, package: LockedPackage, entries: Sequence[LockedPackage]) -> list[DependencyTable]:
+    """Return the references of a package to a dependency, which has these `entries` in the lock."""
     if len(entries) < 2:
         return [DependencyTable(name=name)]
     versions = [entry.version for entry in entries]

@@ -38,6 +38,8 @@ from provisioner.grounds.requirement import (
     RequiresDistribution,
 )
 from provisioner.grounds.source import Documents, Index
+from provisioner.matrix.model import Distribution
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.places import Place
 from provisioner.resolver.explain.fixes import fixes
 from provisioner.resolver.requirement import TORCH, FileCandidate, Matching, Within, build_of
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.predicate import Predicate
     from provisioner.grounds.requirement import Ground, Group
     from provisioner.grounds.source import Source
+    from provisioner.matrix.model import Matrix
     from provisioner.resolver.explain.fixes import SolveAgain
     from provisioner.resolver.requirement import Candidate, Key, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
@@ -64,6 +67,9 @@ KINDS = ("request", "rule", "fact")
 
 SHOWN = 4
 """The number of statements of a member that are shown before the rest is counted, and of versions that an offer names."""
+
+SIMILAR = 0.8
+"""The least similarity of a name that no index has to the one that is offered in its place (see `nearest`)."""
 
 MOST_RANGES = 9
 """The number of ranges of one component or distribution that are listed as alternatives."""
@@ -482,7 +488,12 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
     until = request.spec.policy.exclude_newer or ""
     if not offered:
         return NotOffered(
-            name=name, is_distribution=key.is_package, accelerator=request.accelerator, platform=request.platform, until=until
+            name=name,
+            is_distribution=key.is_package,
+            accelerator=request.accelerator,
+            platform=request.platform,
+            until=until,
+            near=_similar(instance.problem.matrix, key.project) if key.is_package else "",
         )
     withdrawn = next((one for one in offered if one.is_withheld and requirement.allows(one)), None)
     if isinstance(withdrawn, FileCandidate):
@@ -499,6 +510,16 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
         return Offered(name=name, by="index", versions=versions, more=more)
     accelerator = request.accelerator if name in FRAMEWORKS and request.accelerator != "cuda" else ""
     return Offered(name=name, by="matrix", versions=versions, more=more, accelerator=accelerator, until=until)
+
+
+def _similar(matrix: Matrix, name: str) -> str:
+    """Return the distribution of the matrix whose name is most like `name`; "" when none is like it.
+
+    Only names of the matrix are offered: a name that is merely like another one on an index may be somebody's trap.
+    """
+    rows = (matrix.distributions, matrix.wheels, matrix.system_wheels)
+    known = {one.name if isinstance(one, Distribution) else one.distribution for some in rows for one in some}
+    return nearest(name, {*known, *COMPONENT_OF_DISTRIBUTION} - {name}, similarity=SIMILAR) or ""
 
 
 def conclusion_of(instance: ProblemInstance, groups: Sequence[Sequence[Required]]) -> Conclusion:

@@ -138,10 +138,23 @@ class Working(Struct, frozen=True, kw_only=True):
         return self.is_last_resort, not self.outcome.is_measured, rank(list(self.costs)), told
 
 
+def never() -> bool:
+    """Return False: nothing ends the search for fixes before its budget does."""
+    return False
+
+
 def fixes(
-    instance: ProblemInstance, search: CompleteSearch, groups: tuple[Group, ...], *, solve_again: SolveAgain | None = None
+    instance: ProblemInstance,
+    search: CompleteSearch,
+    groups: tuple[Group, ...],
+    *,
+    solve_again: SolveAgain | None = None,
+    unless: Callable[[], bool] = never,
 ) -> tuple[Fix, ...]:
     """Return the fixes of a conflict, at most `SHOWN`, ordered by `Working.rank`; () when none is found.
+
+    `unless` is asked once no change of a single request or fact of the conflict gives an answer: if it returns True, for other
+    conflicts remain whatever is changed here, nothing more is tried.
 
     `groups` are the conflict's groups. `solve_again` solves a changed request and returns its outcome, None when there is no
     answer. If it is None, a system stack is solved again here, while with packages only fixes within the environment of
@@ -152,7 +165,9 @@ def fixes(
     instance.budget.limit(MOST_READS)
     costs = Costs(groups)
     among_members = _Search(instance, search, solve_again, costs)
-    found = among_members.found(groups)
+    found = among_members.found(groups, unless)
+    if not found and unless():
+        return ()
     if solve_again is not None:
         pythons = other_pythons(instance) if is_python_in(instance, groups) else ()
         if (working := _with_one_of(pythons, instance, solve_again, costs=costs)) is not None:
@@ -318,10 +333,11 @@ class _Search:
         self._is_further = False
         """Whether a fix with packages that keeps all requests is known: others are looked for besides it with less reading."""
 
-    def found(self, groups: tuple[Group, ...]) -> list[Working]:
+    def found(self, groups: tuple[Group, ...], unless: Callable[[], bool]) -> list[Working]:
         """Return the sets of edits that give an answer, in the order tried, cheapest first.
 
-        `groups` are the conflict's groups. A superset of such a set is tried only if the set drops a request.
+        `groups` are the conflict's groups, `unless` is that of `fixes`. A superset of such a set is tried only if the set drops
+        a request, and no set of several changes besides a fix of one change with packages.
         """
         working: list[Working] = []
         done: list[frozenset[Group]] = []
@@ -332,8 +348,10 @@ class _Search:
             queue.sort(key=lambda some: rank([self._costs.of(one.name) for one in some]))
             some = queue.pop(0)
             changed = _changed(some)
-            if any(other <= changed for other in done):
+            if any(other <= changed for other in done) or (self._is_further and len(some) > 1):
                 continue
+            if not working and len(some) > 1 and unless():
+                break
             tried += 1
             self._instance.budget.allot(MOST_READS_OF_FURTHER if self._is_further else MOST_READS_OF_ONE)
             found = self._working(some)

@@ -26,7 +26,7 @@ from provisioner.resolver.attempts import (
     refuted_unread,
 )
 from provisioner.resolver.explain.conflict import KINDS, conclusion_of, member_of_group, needed_members, ordered_groups
-from provisioner.resolver.explain.fixes import SHOWN, fixes
+from provisioner.resolver.explain.fixes import SHOWN, fixes, never
 from provisioner.resolver.requirement import PACKAGE, Key
 from provisioner.resolver.search.complete import every_key
 from provisioner.resolver.search.proof import Member as Required
@@ -115,14 +115,17 @@ class JointConflict:
         """The conflict, without fixes."""
         return _described(self._told, [*self._failed, *self._excluded], self._joint, self._of_pythons)
 
-    def fixes(self, solve_again: SolveAgain) -> tuple[Fix, ...]:
-        """Return the fixes of the conflict, at most `SHOWN`, each of them verified by `solve_again`."""
+    def fixes(self, solve_again: SolveAgain, unless: Callable[[], bool] = never) -> tuple[Fix, ...]:
+        """Return the fixes of the conflict, at most `SHOWN`, each of them verified by `solve_again`; `unless`: see `fixes`."""
         told = self._told
-        found: list[Fix] = [*fixes(told.instance, told.search, self.groups, solve_again=solve_again)]
+        found: list[Fix] = [*fixes(told.instance, told.search, self.groups, solve_again=solve_again, unless=unless)]
+        if not found and unless():
+            return ()
         for other in self._failed:
             # A distribution may have files for another Python only. Then every fix for this Python drops a request.
             if other.groups != told.groups and all(fix.gives_up for fix in found):
-                found.extend(fixes(other.instance, other.search, other.groups, solve_again=solve_again))
+                more = fixes(other.instance, other.search, other.groups, solve_again=solve_again, unless=unless)
+                found.extend(more)
         best: dict[frozenset[tuple[object, ...]], Fix] = {}
         for fix in sorted(found, key=lambda fix: fix.gives_up):
             best.setdefault(fix.identities, fix)

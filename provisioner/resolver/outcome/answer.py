@@ -333,6 +333,7 @@ def _image(problem: Problem, pins: Mapping[Key, Candidate], beside: Mapping[Key,
         require_cuda=facts.require_cuda,
         managed_python=_managed_python(problem, pins, facts),
         runtime=_runtime_image(problem, {**pins, **beside}, facts),
+        snapshot=problem.request.spec.image.snapshot_time,
     )
 
 

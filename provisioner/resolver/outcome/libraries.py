@@ -112,15 +112,24 @@ def _of_wheels(library: str, pins: Mapping[Key, Candidate]) -> str:
 
 
 def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Unrealised]:
-    """Yield a doubt for CUDA and each CUDA library that the spec requires without a framework and the container would lack.
+    """Yield a doubt for CUDA, ROCm and each library of them that the spec requires without a framework, and a container lacks.
 
     Neither the base image nor a chosen package is then known to contain it.
     """
     problem = instance.problem
     request = problem.request
     image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
-    if image is None or not request.toolkit or any(Key(name) in pins for name in FRAMEWORKS):
+    if image is None or any(Key(name) in pins for name in FRAMEWORKS):
         return
+    if ROCM in request.spec.requires and (rocm := pins.get(Key(ROCM))) is not None:
+        # No base image of the matrix has ROCm, and no wheel of a library of it stands alone.
+        yield Unrealised(
+            subject=Subject(ROCM, rocm.label),
+            image=image.reference.partition("@")[0],
+            distribution="",
+            is_version=False,
+            base="",
+        )
     held = {"cuda": image.cuda, "cudnn": image.cudnn}
     names = {key.project for key in pins if key.is_package} | request.named_packages
     cuda = pins.get(Key("cuda"))
@@ -138,6 +147,11 @@ def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
             is_version=component != "cuda",
             base="cuda-runtime" if component == "cuda" and not realises_toolkit(request) else "",
         )
+
+
+def lacks_toolkit(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
+    """Return whether a container would lack the CUDA or cuDNN that the spec requires, which some base images have."""
+    return any(one.subject.name in {"cuda", CUDNN} for one in unrealised(instance, pins))
 
 
 def _with_runtime(rows: Iterable[GpuWheel]) -> tuple[str, ...]:

@@ -65,7 +65,7 @@ def image_candidates(matrix: Matrix, request: Request, key: Key) -> tuple[tuple[
                 for one in known
             ]
         pythons = _managed(matrix, request.platform)
-        exact = tuple(_with_toolkit(matrix, request, key, pythons))
+        exact = tuple(_with_toolkit(matrix, request, key, pythons)) if realises_toolkit(request) else ()
         labels = {one.label for one in exact}
         return (*exact, *(_candidate(image, key, pythons) for image in known if image.reference not in labels)), doubts
     if kind is not None:
@@ -132,7 +132,7 @@ def _with_toolkit(matrix: Matrix, request: Request, key: Key, pythons: Sequence[
     With `strategy: oldest` the oldest comes first. Nothing is yielded if a host is a Jetson: NVIDIA's images for Arm are for
     servers.
     """
-    if not realises_toolkit(request) or any(is_jetson(matrix, target.host) for target in request.hosts):
+    if any(is_jetson(matrix, target.host) for target in request.hosts):
         return
     kind = "cuda-devel" if "nvcc" in request.spec.requires else "cuda-runtime"
     found = [image for image in matrix.images if image.kind == kind and image.cuda and _serves(image, request.platform)]
@@ -148,8 +148,9 @@ def _with_cuda_compat(matrix: Matrix, request: Request) -> list[ImageFacts]:
 
 
 def images_with_libraries(matrix: Matrix, request: Request, key: Key) -> tuple[Candidate, ...]:
-    """Return the base images with CUDA's libraries that may be chosen where wheels need libraries that nothing else has.
+    """Return the base images with CUDA's libraries that may be chosen where the spec or wheels need what nothing else has.
 
+    Where the spec requires CUDA or cuDNN, they are those with exactly the chosen releases.
     () if the spec does not leave the base image of a CUDA container open, or if a host is a Jetson: NVIDIA's images for Arm are
     for servers.
     """
@@ -157,6 +158,8 @@ def images_with_libraries(matrix: Matrix, request: Request, key: Key) -> tuple[C
     if not is_open or any(is_jetson(matrix, target.host) for target in request.hosts):
         return ()
     pythons = _managed(matrix, request.platform)
+    if request.toolkit:
+        return tuple(_with_toolkit(matrix, request, key, pythons))
     found = [image for image in matrix.images if image.kind == "cuda-runtime" and _serves(image, request.platform)]
     found.sort(key=lambda image: image.reference != request.preferred.get("image"))
     return tuple(_candidate(image, key, pythons) for image in found)

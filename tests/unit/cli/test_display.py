@@ -57,6 +57,22 @@ def test_json_spells_what_a_terminal_would_obey(capsys: pytest.CaptureFixture[st
     assert out == '{\n  "why": "a\\u001b[2Jb\\u001b]0;title\\u0007c\\u009b1md\\re\\u202ef",\n  "≥": 1\n}\n'
 
 
+def test_a_job_of_github_actions_obeys_no_text(capsys: pytest.CaptureFixture[str]) -> None:
+    """A command stands at the beginning of a row, or, as they were written before, anywhere in it."""
+    told = "  ::error::a\n::add-mask::b :: c ##[error]d ###[warning]e"
+    escaped = r"\x3a:error::a", r"\x3a:add-mask::b :: c #\x23[error]d ##\x23[warning]e"
+    display.data(told)
+    display.talk(told)
+    display.table(("name",), [("::error::a",), ("##[error]d",)])
+    out, err = capsys.readouterr()
+    assert out == f"  {escaped[0]}\n{escaped[1]}\nname\n\\x3a:error::a\n#\\x23[error]d\n"
+    assert err == f"  {escaped[0]}\n  {escaped[1]}\n", "further lines of a paragraph are indented"
+    display.json_data([told])
+    out = capsys.readouterr().out
+    assert json.loads(out) == [told]
+    assert "##[" not in out
+
+
 def test_our_own_colours_reach_a_terminal(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)

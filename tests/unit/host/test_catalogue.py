@@ -50,3 +50,19 @@ def test_only_the_toolkit_can_be_present_without_a_version() -> None:
             " write `none` when it is known to be missing; write `present` when it is installed in an unknown version"
         ),
     ]
+
+
+@pytest.mark.parametrize(
+    ("profile", "capability"),
+    [
+        ('jetson: {l4t: "36.4.3"}', "8.7"),
+        ('jetson: {l4t: "38.4.0"}', "11.0"),
+        ('{jetson: {l4t: "36.4.3"}, gpus: [{name: Jetson AGX Orin}]}', "8.7"),
+        ('jetson: {l4t: "35.6.1"}', None),  # Xavier or Orin
+        ("jetson: {}", None),
+        ('{jetson: {l4t: "36.4.3"}, gpus: []}', None),
+    ],
+)
+def test_a_release_of_jetson_linux_for_one_board_alone_tells_the_gpu(profile: str, capability: str | None) -> None:
+    host = CATALOGUE.identify(host_from_document(parse_document(f"{profile}\n", file="h.yaml", kind=KIND)))
+    assert [gpu.compute_capability for gpu in host.gpus or ()] == ([capability] if capability else [])

@@ -185,6 +185,11 @@ def test_credentials_and_fragments_are_no_part_of_a_reference() -> None:
     assert shown_url(f"file:///home/ada/{WHEEL}") == f"file:…/{WHEEL}"
 
 
+def test_characters_that_stand_in_no_url_are_percent_encoded() -> None:
+    reference = direct_reference("demo", f"https://host.example/{{a}}|b/{WHEEL}", Path())
+    assert reference.url == f"https://host.example/%7Ba%7D%7Cb/{WHEEL}"
+
+
 def test_a_remote_wheel_is_read_in_part_and_hashed_as_a_whole(served: LoopbackIndex, open_index: OpenIndex) -> None:
     served.metadata = False
     url = placed(served, requires=["other>=2"], requires_python=">=3.9", padding=3_000_000)

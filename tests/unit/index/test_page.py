@@ -71,6 +71,15 @@ def test_json_gives_the_same_and_sizes() -> None:
     )
 
 
+def test_characters_that_stand_in_no_url_are_percent_encoded() -> None:
+    link, wanted = "{a}/b|c^d`e\\f g/demo-1.0.tar.gz", "%7Ba%7D/b%7Cc%5Ed%60e%5Cf%20g/demo-1.0.tar.gz"
+    (file,) = html(f'<a href="{link}">x</a>')
+    (same,) = from_json({"filename": "demo-1.0.tar.gz", "url": link})
+    assert file.url == same.url == f"{URL}{wanted}"
+    (rooted,) = from_json({"filename": "demo-1.0.tar.gz", "url": "https://index.example/<a>/demo-1.0.tar.gz"})
+    assert rooted.url == "https://index.example/%3Ca%3E/demo-1.0.tar.gz"
+
+
 @pytest.mark.parametrize(
     ("attribute", "wanted"), [("", None), (' data-yanked=""', ""), (" data-yanked", ""), (" data-yanked='why'", "why")]
 )

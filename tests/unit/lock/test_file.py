@@ -139,6 +139,14 @@ def test_the_digest_is_that_of_the_content() -> None:
     assert f'digest = "{lock_digest(parse_lock(TEXT, file="x"))}"' in TEXT
 
 
+def test_the_digest_is_that_of_the_lock_at_hand_and_not_of_the_one_before() -> None:
+    lock = parse_lock(TEXT, file="x")
+    other = replace(lock, name="other")
+    first = lock_digest(lock)
+    assert lock_digest(other) != first
+    assert lock_digest(lock) == first
+
+
 def test_layout_and_comments_do_not_change_the_digest() -> None:
     assert verify_digest("# mine\n" + TEXT.replace(" = ", "=") + "\n\n")
 

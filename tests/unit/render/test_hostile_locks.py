@@ -25,6 +25,10 @@ from tests.lock_examples import cuda_stack, lock_of, with_setups
         (("installer", "file"), "url", "--index-url=https://evil.example", "dockerfile"),
         (("environment",), "A", "x\u202ey", "environment"),
         (("environment",), "A", "x\u200by", "dockerfile"),
+        (("environment",), "A", "x ##[error]y", "dockerfile"),
+        (("installer", "file"), "url", "https://x.example/${SECRET}/uv.whl", "requirements"),
+        (("installer", "file"), "path", "wheels/uv.whl --index-url=https://evil.example", "requirements"),
+        (("installer", "file"), "path", "wheels/..", "requirements"),
     ],
 )
 def test_it_is_refused(path: tuple[str | int, ...], key: str, value: str, output: str) -> None:

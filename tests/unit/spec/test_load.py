@@ -13,6 +13,7 @@ from provisioner.outputs import OUTPUTS
 from provisioner.spec.check import component_mistakes
 from provisioner.spec.gather import Gathered
 from provisioner.spec.load import host_paths, load_spec, parse_spec
+from provisioner.spec.model import ImageSpec
 
 if TYPE_CHECKING:
     from provisioner.spec.model import Spec
@@ -80,7 +81,7 @@ def test_a_spec_may_say_almost_nothing() -> None:
 
 def test_a_key_at_the_wrong_place_is_told_its_place() -> None:
     assert mistakes(
-        "hosts: [h100]\nplatform: linux/amd64\nexclude-newer: 2026-01-01\nspeed: 1\ntarget:\n  allow: [sdist]\n"
+        "hosts: [h100]\nplatform: linux/amd64\nexclude-newer: 2026-01-01\nspeed: 1\ntarget:\n  allow: [sdist]\n  runs: host\n"
     ) == [
         "provision.yaml:1:1: hosts: unknown key `hosts`; did you mean `target.host`?",
         "provision.yaml:2:1: platform: unknown key `platform`; did you mean `target.platform`?",
@@ -90,6 +91,7 @@ def test_a_key_at_the_wrong_place_is_told_its_place() -> None:
             "name, outputs, overrides, packages, packages-from, policy, requires, runs, target, targets"
         ),
         "provision.yaml:6:3: target.allow: unknown key `allow`; did you mean `policy.allow`?",
+        "provision.yaml:7:3: target.runs: unknown key `runs`; it belongs at the top level, not indented",
     ]
 
 
@@ -258,6 +260,17 @@ def test_a_day_or_an_instant_may_bound_uploads(text: str) -> None:
             "{runs: host, image: {apt: [git]}}",
             "provision.yaml:1:22: image.apt: are packages of an image, and this environment runs on the host",
         ),
+        (
+            "{runs: host, image: {snapshot: 2026-09-01}}",
+            "provision.yaml:1:22: image.snapshot: dates packages of an image, and this environment runs on the host",
+        ),
+        (
+            "image: {snapshot: 2026-02-30}",
+            (
+                "provision.yaml:1:9: image.snapshot: `2026-02-30` is not a date such as 2026-09-01 "
+                "or a timestamp such as 2026-09-01T12:00:00Z"
+            ),
+        ),
     ],
 )
 def test_values_that_mean_nothing_are_mistakes(text: str, mistake: str) -> None:
@@ -350,3 +363,16 @@ def test_a_marker_that_compares_text_as_versions_is_a_mistake(text: str) -> None
 def test_a_marker_that_compares_nothing_of_the_target_is_a_mistake() -> None:
     told = "`numpy; 'a' == 'b'`: one side of each comparison names a variable, such as sys_platform"
     assert f"provision.yaml:1:12: packages[0]: {told}" in mistakes("packages: [\"numpy; 'a' == 'b'\"]\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        (None, ""),
+        ("2026-09-01", "20260901T000000Z"),
+        ("2026-09-01T12:00:00Z", "20260901T120000Z"),
+        ("2026-09-01T12:00:00+02:00", "20260901T100000Z"),
+    ],
+)
+def test_a_snapshot_is_a_time_as_archives_write_it(text: str | None, time: str) -> None:
+    assert ImageSpec(snapshot=text).snapshot_time == time

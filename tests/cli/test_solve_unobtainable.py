@@ -1,0 +1,94 @@
+"""What a spec asks for and nobody can have is told from the pages of the named projects, and nothing else is solved for it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from provisioner.resolver import refutation
+
+if TYPE_CHECKING:
+    from tests.project import Project
+
+REST = "hint: the rest of the spec was not solved: solve again when this is mended\n"
+
+
+def test_all_that_cannot_be_had_is_told_at_once_and_nothing_is_solved_for_it(project: Project) -> None:
+    project.index.add_sdist("source", "1.0")
+    project.index.add_wheel("beta", "1.0", requires=["deep"])
+    project.index.add_wheel("deep", "1.0", requires=["deeper"])
+    project.index.add_wheel("deeper", "1.0")
+    project.spec("[beta, numpyy, source, 'alpha>=99']")
+    outcome = project.run("solve")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "error: 3 conflicts: numpyy cannot be had; source cannot be had; alpha>=99 cannot be had  [no-stack]\n"
+        "  1. numpyy cannot be had\n"
+        "    you require numpyy: no index offers `numpyy`  (provision.yaml:8)\n"
+        "    so no numpyy is left\n"
+        "  2. source cannot be had\n"
+        "    you require source  (provision.yaml:8)\n"
+        "    source 1.0: only a source distribution; policy `allow: [sdist]` would take it  (the package index)\n"
+        "    so no source is left\n"
+        "  3. alpha>=99 cannot be had\n"
+        "    you require alpha>=99: the index has 2.0, 1.0  (provision.yaml:8)\n"
+        "    so no alpha>=99 is left\n"
+        "\n"
+        "hint: 1. check how `numpyy` is spelled: did you mean `numpy`? Or name the index that has it under `indexes:`\n"
+        "hint: 2. not tried: `allow: [sdist]` in policy would read the source distributions too\n"
+        "hint: 2. `source @ https://…` in packages would name a wheel from elsewhere; without one, leave `source` out\n" + REST,
+    )
+    assert "/simple/deeper/" not in project.index.requests
+    told = project.run("solve", "--format", "json").json
+    assert [one.get("is_rest_unsolved", False) for one in told["conflicts"]] == [True, False, False]
+
+
+def test_nothing_is_said_of_a_rest_that_there_is_not(project: Project) -> None:
+    project.spec("[numpyy]")
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    hint = "check how `numpyy` is spelled: did you mean `numpy`? Or name the index that has it under `indexes:`"
+    assert outcome.err.endswith(f"\n\nhint: {hint}\n")
+
+
+@pytest.mark.parametrize("python", ["==3.12", ">=3.10"])
+def test_a_pin_that_nothing_meets_has_its_fix_and_what_else_contradicts_itself_is_told(project: Project, python: str) -> None:
+    for name, number in (("one", 1), ("two", 2)):
+        project.index.add_wheel(name, "1.0", requires=[f"shared=={number}"])
+    for number in (1, 2):
+        project.index.add_wheel("shared", f"{number}.0")
+    project.spec("['alpha>=99', one, two]", f'requires: {{python: "{python}"}}')
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert outcome.err.startswith("error: 2 conflicts: alpha>=99 cannot be had; one and two exclude each other  [no-stack]\n")
+    assert "hint: 1. alpha 2.0 instead of `alpha>=99` would do" in outcome.err
+    assert "hint: 2. leaving out `one` would do" in outcome.err
+    assert "the rest of the spec was not solved" not in outcome.err
+
+
+def test_a_python_that_has_files_is_offered(project: Project) -> None:
+    project.index.add_wheel("earlier", "1.0", tag="cp311-cp311-manylinux_2_17_x86_64")
+    project.spec("[earlier, alpha]", "image: {base: auto}")
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert "hint: python 3.11 instead of `==3.12` would do" in outcome.err
+
+
+def test_a_name_that_only_metadata_gives_a_file_is_not_missing(project: Project) -> None:
+    filename = project.index.add_wheel("numpyy", "1.0", index="hidden")
+    project.index.add_wheel("holder", "1.0", requires=[f"numpyy @ {project.index.root}/files/hidden/{filename}"])
+    project.spec("[numpyy, holder]")
+    outcome = project.run("solve")
+    assert outcome.code == 0, outcome.err
+
+
+def test_no_other_conflict_is_looked_for_where_one_change_of_a_request_mends_all(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(refutation, "_independent", lambda *_: pytest.fail("the rest of the spec was solved"))
+    project.index.add_wheel("narrow", "1.0", requires=["alpha<2"])
+    project.spec("[narrow, 'alpha>=2']")
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert "hint: alpha 1.0 instead of `alpha>=2` would do" in outcome.err
