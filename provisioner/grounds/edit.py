@@ -121,6 +121,16 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
         return _with_lines_about(request, self.distribution, pin)
 
 
+def permitting_any_version(request: Request, distribution: str) -> Request:
+    """Return a request in which the lines of `packages:` about a distribution state no version, and no URL."""
+
+    def open_range(requirement: Requirement) -> None:
+        requirement.specifier = SpecifierSet()
+        requirement.url = None
+
+    return _with_lines_about(request, distribution, open_range)
+
+
 class DropRequest(Edit, frozen=True, kw_only=True):
     """The base of edits that drop the `requests` for `name`, a component or a distribution that is not one."""
 

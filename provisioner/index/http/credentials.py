@@ -146,9 +146,9 @@ def _key(place: _Place | None, url: str) -> str:
 
 def _netrc_login(url: str) -> Login | None:
     """Return the login for a URL's host from the netrc file (NETRC or ~/.netrc); None if the file has none or is malformed."""
-    from requests.utils import get_netrc_auth
+    import requests  # not a part of it: two threads that import parts in different orders see half of it
 
-    return get_netrc_auth(url)
+    return requests.utils.get_netrc_auth(url)
 
 
 def _keyring_login(provider: str, services: tuple[str, ...], user: str) -> Login | None:

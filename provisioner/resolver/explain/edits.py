@@ -48,6 +48,7 @@ from provisioner.grounds.requirement import (
     Constrains,
     Entails,
     FactOf,
+    FixesPython,
     Forbids,
     GivesHashes,
     Overrides,
@@ -334,6 +335,13 @@ def other_pythons(instance: ProblemInstance) -> tuple[SetComponent, ...]:
     asked = Requirement(Key("python"), Within(Range.parse(text)), ground)
     others = nearest(instance, Relaxable(ground.group, asked.key, asked))
     return tuple(SetComponent(name="python", value=one.label, requests=(ground,)) for some in others for one in some)
+
+
+def permits_several_pythons(instance: ProblemInstance) -> bool:
+    """Return whether the spec and the components permit another Python than that of the environment of `instance`."""
+    asked = [root for root in instance.roots if root.key == Key("python") and not isinstance(root.ground, FixesPython)]
+    pythons = (one for one in instance.problem.domains[Key("python")] if all(root.allows(one) for root in asked))
+    return len(list(pythons)) > 1
 
 
 def is_python_in(instance: ProblemInstance, groups: Collection[Group]) -> bool:

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 from provisioner.components import FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Fix
-from provisioner.grounds.edit import SetFact
+from provisioner.grounds.edit import SetFact, permitting_any_version
+from provisioner.grounds.requirement import RequiresDistribution
 from provisioner.resolver.explain.edits import (
     RANGES,
     Cost,
@@ -28,13 +29,14 @@ from provisioner.resolver.explain.edits import (
     is_python_in,
     left_out,
     other_pythons,
+    permits_several_pythons,
     rank,
     without_gpu,
 )
 from provisioner.resolver.explain.relaxable import Relaxable, nearest, relaxables
 from provisioner.resolver.outcome.answer import doubts_of
 from provisioner.resolver.problem import join
-from provisioner.resolver.requirement import ReleaseCandidate
+from provisioner.resolver.requirement import Matching, ReleaseCandidate
 from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.provider import SearchReporter
 from provisioner.resolver.search.provider import search as engine_search
@@ -452,6 +454,8 @@ class _Search:
             chosen = [None] * len(some) if is_solved_whole else self._chosen(some, passed)
         except UnavailableError:
             return None
+        if chosen is None or chosen == [None]:
+            chosen = self._chosen_elsewhere(some, passed) or chosen
         if chosen is None:
             return None
         edits, costs = self._edits(some, chosen)
@@ -568,6 +572,24 @@ class _Search:
                 return None
             chosen = {key: chosen.get(key, pins[key]) for key in present}
         return [None if one.is_bound else chosen.get(one.key) for one in some]
+
+    def _chosen_elsewhere(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> list[Candidate | None] | None:
+        """Return the version of a requested distribution that the most preferred answer without a range for it has.
+
+        The spec permits several Pythons, and only some of the versions have files for the one of this environment. None where
+        another Python changes nothing, where there is no such answer, and where its version is in `passed`.
+        """
+        one, instance = some[0], self._instance
+        ground, test = one.current.ground, one.current.test
+        if self._solve_again is None or len(some) > 1 or not isinstance(ground, RequiresDistribution):
+            return None
+        if not (isinstance(test, Matching) and test.specifier and permits_several_pythons(instance)):
+            return None
+        instance.budget.allot(MOST_READS_OF_ONE)
+        found = _outcome_of(self._solve_again, permitting_any_version(instance.problem.request, ground.distribution), ())
+        version = found.gives.get(one.key.name) if found is not None else None
+        chosen = next((other for other in instance.candidates(one.key) if other.label == version), None)
+        return None if chosen is None or chosen in passed else [chosen]
 
     def _is_hopeless(self, one: Relaxable, without: frozenset[Group]) -> bool:
         """Return whether it is proved that no candidate of a request's key works; False for a fact."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import stat
+import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
@@ -211,3 +213,34 @@ def test_the_provider_of_keyrings_is_pip_s() -> None:
     with pytest.raises(InstallerConfigurationError) as caught:
         settings_from_pip({**empty, "PIP_KEYRING_PROVIDER": "wallet"})
     assert caught.value.message == ("pip's `keyring-provider` is not one of auto, disabled, import, subprocess")
+
+
+_AT_ONCE = """
+import sys, threading
+from provisioner.index.http.credentials import _netrc_login
+
+def connect(): from requests import Session
+
+def together(works, wrong):
+    start = threading.Barrier(len(works))
+    def run(work):
+        start.wait()
+        try: work()
+        except ImportError as error: wrong.append(error)
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads: thread.start()
+    for thread in threads: thread.join()
+
+sys.setswitchinterval(1e-6)
+wrong = []
+for _ in range(40):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "requests"]: del sys.modules[name]
+    together([lambda: _netrc_login("https://index.example/simple"), connect] * 3, wrong)
+sys.exit(str(wrong[0]) if wrong else 0)
+"""
+
+
+def test_logins_may_be_looked_up_while_another_thread_still_loads_requests() -> None:
+    done = subprocess.run([sys.executable, "-c", _AT_ONCE], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.returncode == 0
