@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 from provisioner.components import COMPONENTS
 from provisioner.document import write_together
@@ -51,6 +52,14 @@ if TYPE_CHECKING:
 
 GLIBC_OF_INSTALLER = (2, 28)
 """The glibc assumed for an image of unknown glibc: the newest that the installer's wheel may then require."""
+
+OLDEST_PYTHON = "3.7"
+"""The oldest Python that runs the program which installs a lock inside an image, provisioner/render/scripts/install.py."""
+
+PYTHON_OF_INSTALLER = "3.14"
+"""The Python that the installer's wheel is chosen for: it holds one program for every Python, tagged `py3-none`, and what it
+requires of Python is for its module, which nobody imports. uv 0.9 requires 3.8 and installs into environments of Python 3.7.
+"""
 
 
 class Job(Struct, frozen=True, kw_only=True):
@@ -296,11 +305,19 @@ def _installers(completed: Sequence[Completed]) -> dict[str, IndexFile]:
 def _installer(job: Job, stack: Stack, session: Session) -> IndexFile:
     """Return the wheel of the installer for an image: that of the earlier lock if an index still offers it, else the newest.
 
-    An upgrade of the installer always takes the newest. Raises `UnavailableError` when no index offers a usable wheel.
+    An upgrade of the installer always takes the newest. Raises `UnavailableError` when no index offers a usable wheel, and when
+    the image's Python is too old to install a lock.
     """
+    python = stack.components["python"]
+    if Version(python) < Version(OLDEST_PYTHON):
+        raise UnavailableError(
+            f"a lock is installed inside an image with Python {OLDEST_PYTHON} or newer, and python {python} was chosen "
+            f"for {stack.platform}",
+            hints=("set `runs: host` and outputs without an image",),
+        )
     major, _, minor = stack.components.get("glibc", "").partition(".")
     glibc = (int(major), int(minor or 0)) if major else GLIBC_OF_INSTALLER
-    source = session.open(Environment(platform=stack.platform, python=stack.components["python"], glibc=glibc))
+    source = session.open(Environment(platform=stack.platform, python=PYTHON_OF_INSTALLER, glibc=glibc))
     usable = [release for release in source.releases(canonicalize_name(INSTALLER)) if release.is_usable]
     if not usable:
         raise UnavailableError(

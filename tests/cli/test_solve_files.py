@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.built_files import build_wheel
-from tests.project import LOCK
+from tests.project import LOCK, UV_TAG
 from tests.unit.index.test_build import add_sdist
 
 if TYPE_CHECKING:
@@ -340,4 +340,29 @@ def test_find_links_in_the_place_of_an_index_out_of_reach_prove_nothing(
     message = "index `pytorch-cpu` answers 503 (Service Unavailable)"
     assert outcome.err.startswith(
         f"warning: {message}; `torch` is taken from find-links alone\nerror: {message}  [unavailable]\n"
+    )
+
+
+def test_an_image_of_an_old_python_takes_the_installer_whose_module_needs_a_newer_one(project: Project) -> None:
+    project.index.pages["simple"]["uv"].clear()
+    project.index.add_wheel("uv", "0.9.5", tag=UV_TAG, requires_python=">=3.8")
+    image = "python:3.7-slim-bookworm@sha256:" + "d" * 64
+    project.spec("[alpha]", 'requires: {python: "==3.7"}', f'image: {{base: "{image}"}}')
+    outcome = project.run("solve")
+    assert outcome.code == 0, outcome.err
+    assert "uv-0.9.5" in project.read("Dockerfile")
+
+
+def test_an_image_whose_python_installs_no_lock_is_refused(project: Project) -> None:
+    image = "nvidia/cuda:12.0.1-base-ubuntu18.04@sha256:" + "d" * 64
+    project.spec("[alpha]", 'requires: {python: "==3.6"}', f'image: {{base: "{image}"}}')
+    outcome = project.run("solve")
+    assert (outcome.code, outcome.err.splitlines()[-3:]) == (
+        3,
+        [
+            "error: a lock is installed inside an image with Python 3.7 or newer, and python 3.6 was chosen for linux/amd64  "
+            "[unavailable]",
+            "",
+            "hint: set `runs: host` and outputs without an image",
+        ],
     )

@@ -45,7 +45,7 @@ LINK = st.one_of(
             "http://[",
             "https://me:pw@",
         ]
-    ).flatmap(lambda start: st.text(alphabet="ab./%0?#@ \\é[]\n\x7f", max_size=8).map(lambda rest: f"{start}{rest}")),
+    ).flatmap(lambda start: st.text(alphabet='ab./%0?#@ \\é[]\n\x7f{|<"', max_size=8).map(lambda rest: f"{start}{rest}")),
     st.just("https://files.example/demo-1.0-py3-none-any.whl"),
 )
 ANYTHING = st.none() | st.booleans() | st.integers(-1, 2**70) | TEXT | st.lists(st.none(), max_size=1)
@@ -118,7 +118,7 @@ def _joined(link: str) -> str:
 
 
 def _followed(link: str) -> Any:  # noqa: ANN401 - a text, or None
-    link = link.strip().replace(" ", "%20")
+    link = re.sub(r'[ "<>\\^`{|}]', lambda found: f"%{ord(found[0]):02X}", link.strip())
     url = _joined(link) if link.isprintable() else ""
     parts = urlsplit(url)
     name = unquote(parts.path.rpartition("/")[2])

@@ -568,8 +568,8 @@ class _Search:
             if not is_possible():
                 return None
             pins = self._answered(without=without, given=tuple(chosen.values()), present=every)
-            if pins is None:
-                return None
+            if pins is None or any(pins[key].is_withheld for key in present if key not in chosen):
+                return None  # nothing but a yanked file or a pre-release is left, which nobody should be offered
             chosen = {key: chosen.get(key, pins[key]) for key in present}
         return [None if one.is_bound else chosen.get(one.key) for one in some]
 
