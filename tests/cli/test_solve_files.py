@@ -360,8 +360,10 @@ def test_an_image_whose_python_installs_no_lock_is_refused(project: Project) -> 
     assert (outcome.code, outcome.err.splitlines()[-3:]) == (
         3,
         [
-            "error: a lock is installed inside an image with Python 3.7 or newer, and python 3.6 was chosen for linux/amd64  "
-            "[unavailable]",
+            (
+                "error: a lock is installed inside an image with Python 3.7 or newer, and python 3.6 was chosen for "
+                "linux/amd64  [unavailable]"
+            ),
             "",
             "hint: set `runs: host` and outputs without an image",
         ],
