@@ -23,8 +23,11 @@ from provisioner.render import render
 from provisioner.render.container import HOME, USER_ID
 from provisioner.render.header import UnrenderableError, rendered_from
 from tests.lock_examples import cpu_stack, cuda_stack, for_output, lock_of
+from tests.unit.render.test_dockerfile import GOLDEN, of_one_day
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from provisioner.lock.format.model import Lock
 
 ROOT = Path(__file__).parents[3]
@@ -157,6 +160,16 @@ def test_a_node_without_gpus_is_refused(tmp_path: Path) -> None:
     finished = subprocess.run(["sh", "job.slurm"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 78
     assert finished.stderr.rstrip("\n").endswith("nvidia-smi lists no GPU")
+
+
+@pytest.mark.parametrize("name", ["snapshot", "snapshot-wheels"])
+def test_a_definition_file_with_packages_of_one_day_is_the_golden_one(name: str, golden: Callable[[Path, str], None]) -> None:
+    """With a source distribution both stages install packages; with wheels alone there is one stage."""
+    built = replace(of_one_day(), name=name)
+    (package,) = (one for one in built.packages if one.sdist is not None)
+    wheels = replace(built, packages=tuple(one for one in built.packages if one is not package))
+    lock = built if name == "snapshot" else wheels
+    golden(GOLDEN / f"{name}.apptainer.def", render(lock, "apptainer", lock_file_name=f"pylock.{name}.toml"))
 
 
 def test_a_template_in_a_value_is_refused_for_apptainer() -> None:
