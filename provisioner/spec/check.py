@@ -270,7 +270,10 @@ def _gate(document: Document) -> Iterator[Mistake]:
 
 
 def _outputs(document: Document) -> Iterator[Mistake]:
-    """Find the names under `outputs` that no output format has, paths outside of the lock's folder, and files given twice."""
+    """Find the names under `outputs` that no output format has, paths outside of the lock's folder, and files given twice.
+
+    Formats for containers are mistakes where the environment runs on the host alone.
+    """
     outputs = _at(document, "outputs")
     written: dict[str, int] = {}
     for index, item in enumerate(outputs if isinstance(outputs, tuple) else ()):
@@ -283,6 +286,9 @@ def _outputs(document: Document) -> Iterator[Mistake]:
             place = (*path, "format") if isinstance(item, dict) else path
             yield document.mistake(place, f"`{name}` is not an output format; {output_advice(name)}")
             continue
+        if OUTPUTS[name].is_for_containers and _at(document, "runs") in {"host", ("host",)}:
+            text = f"`{name}` is for containers, and `runs` has the host alone; write `runs: [host, container]` for both"
+            yield document.mistake(path, text)
         if file is None:
             file = OUTPUTS[name].file_name
         elif not isinstance(file, str):

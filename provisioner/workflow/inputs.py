@@ -392,13 +392,13 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
 
 
 def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:
-    """Return the spec with the defaults that its hosts decide: their common platform, and no outputs for macOS alone."""
+    """Return the spec with the defaults that its hosts decide: their common platform, and no outputs where no container is."""
     spec, stated = inputs.spec, inputs.document.data
     platforms = {target.host.platform for target in hosts} - {None}
     if len(platforms) == 1 and "platform" not in (stated.get("target") or {}):
         spec = replace(spec, target=replace(spec.target, platform=platforms.pop()))
     is_mac = all(platform.startswith("macos/") for platform in replace(inputs, spec=spec).platforms)
-    return replace(spec, outputs=()) if is_mac and "outputs" not in stated else spec
+    return replace(spec, outputs=()) if (is_mac or spec.runs in {"host", ("host",)}) and "outputs" not in stated else spec
 
 
 def _profile(path: Path, inputs: Inputs) -> TargetHost:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ON_GPUS, RUNTIMES
-from provisioner.components import FRAMEWORKS
+from provisioner.components import DRIVERS, FRAMEWORKS
 from provisioner.grounds.doubt import NothingAccelerated
 from provisioner.resolver.python.bundled import COMPONENT_BUNDLED_BY
 from provisioner.resolver.python.wheels import uses_gpus, with_gpu_code
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
+    from provisioner.resolver.search.instance import ProblemInstance
 
 
 def nothing_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[NothingAccelerated]:
@@ -42,6 +43,18 @@ def is_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> bool:
     if any(build is not None and build.accelerator == problem.request.accelerator for build in builds):
         return True
     return any(_may_use_gpus(problem, one) for key, one in pins.items() if key.is_package)
+
+
+def is_about_gpus(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
+    """Return whether the spec asks for a GPU or a driver, or any chosen candidate may compute on a GPU.
+
+    Packages that were left out of the search may do so.
+    """
+    problem = instance.problem
+    spec = problem.request.spec
+    if spec.accelerator is not None or any(name in spec.requires for name in (*DRIVERS, "driver_module")):
+        return True
+    return (instance.finder is None and bool(problem.packages)) or is_accelerated(problem, pins)
 
 
 def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:

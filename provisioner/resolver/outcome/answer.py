@@ -8,9 +8,11 @@ from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import ON_GPUS
 from provisioner.components import FRAMEWORKS
+from provisioner.grounds.doubt import UnstatedGpus
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.host.facts import stated
 from provisioner.resolver.choices.candidates import accelerator_of
+from provisioner.resolver.outcome.accelerated import is_about_gpus
 from provisioner.resolver.outcome.cautions import lowered_targets, newer_on_index, unknown_extras, yanked
 from provisioner.resolver.outcome.environment import environment
 from provisioner.resolver.outcome.evidence import shown_by_drivers_of, unread_facts
@@ -140,8 +142,9 @@ def doubts_of(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple
 def _weighed(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate], *, is_whole: bool
 ) -> Weighed:
+    is_free_of_gpus = not is_about_gpus(instance, {**pins, **beside})
     every = (
-        *instance.problem.doubts,
+        *(one for one in instance.problem.doubts if not (is_free_of_gpus and isinstance(one, UnstatedGpus))),
         *doubts(instance, pins, beside, is_whole=is_whole),
         *undated(instance, pins),
         *undecided_metadata(instance, pins),

@@ -169,7 +169,8 @@ class Needs:
     def unstated(self, candidate: Candidate) -> Iterator[OpenRequirement]:
         """Yield the requirements of a chosen candidate that cannot be verified because a host does not state a fact.
 
-        A driver that runs on its host has none, because its requirements are evidently met there.
+        A driver that runs on its host has none, because its requirements are evidently met there. Nor has a driver where no
+        host is described: the answer is then about every machine that runs such a driver.
         """
         if candidate.label == ABSENT or self._is_running_driver(candidate):
             return
@@ -196,11 +197,12 @@ class Needs:
         """
         if is_jetson(self._matrix, host):
             return component in self._shown or component in NOT_ON_JETSONS
-        return component in self._shown and has_running_driver(host)
+        return component in self._shown and (host == NO_HOST.host or has_running_driver(host))
 
     def _is_running_driver(self, candidate: Candidate) -> bool:
         target = self._hosts.get(candidate.key.scope)
-        return candidate.key.component in DRIVER_KINDS and target is not None and has_running_driver(target.host)
+        is_evident = target is not None and (target.host == NO_HOST.host or has_running_driver(target.host))
+        return candidate.key.component in DRIVER_KINDS and is_evident
 
     def _all(self, candidate: Candidate) -> Iterator[Requirement]:
         release, build = release_of(candidate), build_of(candidate)

@@ -230,6 +230,13 @@ def test_a_day_or_an_instant_may_bound_uploads(text: str) -> None:
             ),
         ),
         (
+            "runs: host\noutputs: [requirements, compose]",
+            (
+                "provision.yaml:2:25: outputs[1]: `compose` is for containers, and `runs` has the host alone; "
+                "write `runs: [host, container]` for both"
+            ),
+        ),
+        (
             "outputs: [dockerfile, dockerfile]",
             "provision.yaml:1:23: outputs[1]: `dockerfile` is given twice; the first is on line 1",
         ),
