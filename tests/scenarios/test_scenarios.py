@@ -1,7 +1,7 @@
 """Scenarios: one file each, with the spec, the hosts, sometimes an index, and what must come out.
 
 A stack is compared on the keys the scenario names. A conflict is compared by its members' components (all of them, in any
-order) and, where the scenario writes it, by its words. What the matrix does not know yet (`not_known`) is compared by the error.
+order) and, where the scenario writes it, by its words. What is not known yet (`not_known`) is compared by the error.
 """
 
 from __future__ import annotations
