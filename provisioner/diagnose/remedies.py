@@ -34,7 +34,7 @@ from provisioner.places import Place
 from provisioner.plan.model import PlanRequest
 from provisioner.plan.planner import make_plan
 from provisioner.request import Request
-from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.resolver.rules.coverage import capability, coverage, runs_on
 from provisioner.spec.model import Spec
@@ -201,7 +201,7 @@ class Remedies:
             spec = replace(base, requires=requires, packages=(), accelerator=self._wanted.stack_spec.accelerator)
         try:
             stack = solve_system(join(self._matrix, Request(spec=spec, hosts=(target,), platform=self._platform)))
-        except NoStackError as error:
+        except (NoStackError, UnlistedReleaseError) as error:
             yield NothingRuns(host=self._facts.asked_with, conflict=error.conflict)
         except ProvisionError:
             yield FactWanted(("driver", "gpu"))  # such as a GPU that the matrix does not list

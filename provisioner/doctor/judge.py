@@ -12,7 +12,7 @@ from provisioner.grounds.finding import StaleStack
 from provisioner.host.facts import following, stated, with_change, with_fact
 from provisioner.lock.check.stack import stack_findings
 from provisioner.resolver.explain.fixes import applied
-from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 
@@ -65,7 +65,7 @@ def judge(matrix: Matrix, request: Request, *, beside: Mapping[Key, Candidate] |
     def ask(asked: Request) -> _Outcome:
         try:
             return _Outcome(stack=solve_system(join(matrix, asked), beside=beside, finds_all=False))
-        except NoStackError as error:
+        except (NoStackError, UnlistedReleaseError) as error:
             return _Outcome(conflict=error.conflict)
 
     return _judged(request, ask)

@@ -20,7 +20,7 @@ from provisioner.index.settings import PYTORCH
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.plan.actions import ActionFinder
 from provisioner.plan.machine import machines_of, with_installed_together
-from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve_system
 from provisioner.resolver.problem import join
 
 if TYPE_CHECKING:
@@ -184,7 +184,7 @@ class RemedyFinder:
         spec = spec_asking(name="build", accelerator=accelerator, runs="host", requires={component: f"=={version}"})
         try:
             stack = solve_system(join(self._matrix, replace(self._request, spec=spec)), finds_all=False)
-        except NoStackError:
+        except (NoStackError, UnlistedReleaseError):
             return
         pin = next((one for one in stack.pins if one.component == component), None)
         if component == "pytorch" and "pytorch_build" in stack.components:

@@ -14,7 +14,7 @@ from provisioner.grounds.requirement import FactOf, Ground, HostFact, HostGpu, S
 from provisioner.grounds.source import MatrixRow
 from provisioner.host.facts import stated
 from provisioner.resolver.explain.conflict import described, explain_conflict
-from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance
@@ -119,7 +119,7 @@ class Explaining:
         """Return an edit as a fix; () if the edited request has no stack."""
         try:
             stack = solve_system(join(self._matrix, edit.apply(tried)), finds_all=False)
-        except NoStackError:
+        except (NoStackError, UnlistedReleaseError):
             return ()
         names = (name for lead in (*LEADS, "python") for name in (lead, f"{lead}_build"))
         gives = {name: stack.components[name] for name in names if name in stack.components}

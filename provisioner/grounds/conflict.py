@@ -110,7 +110,20 @@ class Unlisted(Struct, frozen=True, kw_only=True):
     versions: tuple[str, ...]
 
 
-Offer = NotOffered | Offered | Withdrawn | Unlisted
+class Newest(Struct, frozen=True, kw_only=True):
+    """The newest version of a component that the matrix knows, for a request that only newer ones meet.
+
+    Whether there is a newer one is unknown, because no index tells or none was asked. `released` is "" for an unknown day.
+    `is_on_index`: an index has releases of the component, from which the matrix can be refreshed.
+    """
+
+    name: str
+    version: str
+    released: str
+    is_on_index: bool
+
+
+Offer = NotOffered | Offered | Withdrawn | Unlisted | Newest
 
 
 class Member(Struct, frozen=True, kw_only=True):

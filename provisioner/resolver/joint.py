@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from provisioner.errors import RefusedError, UnavailableError
-from provisioner.grounds.conflict import Offered, Unlisted
+from provisioner.grounds.conflict import Offered
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.refutation import Refutation, decided, every_conflict
@@ -22,18 +22,17 @@ from provisioner.resolver.search.bundled import align_bundled
 from provisioner.words.conflict import (
     conflict_lines,
     failure_hints,
+    not_known_words,
     refresh_words,
     refusal_hints,
     refusal_lines,
     refusal_words,
-    unlisted_words,
 )
-from provisioner.words.notation import listed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.conflict import Conflict, Newest, Unlisted
     from provisioner.grounds.series import Instead
     from provisioner.resolver.attempts import Chosen, SourceFor
     from provisioner.resolver.problem import Problem
@@ -61,20 +60,18 @@ class NoStackError(RefusedError):
 
 
 class UnlistedReleaseError(UnavailableError):
-    """Raised when no releases of the matrix satisfy the request, but releases that only an index lists might.
+    """Raised when no releases of the matrix satisfy the request, but releases that the matrix does not know yet might.
 
     `conflict` has the requirements that no releases of the matrix meet together, and the edits of the spec after which a stack
-    exists. `unlisted` maps a component to the releases on an index that the matrix lacks.
+    exists. `unlisted` are, by component, the releases on an index that the matrix lacks, or the newest that the matrix knows.
     """
 
     code = "unlisted-release"
 
-    def __init__(self, conflict: Conflict, unlisted: Mapping[str, tuple[str, ...]]) -> None:
-        named = listed([f"{name} {unlisted_words(versions)}" for name, versions in unlisted.items()])
-        hints = (*map(refresh_words, unlisted), *failure_hints(conflict))
-        super().__init__(
-            f"an index has {named}, which the matrix does not know yet", causes=conflict_lines(conflict), hints=hints
-        )
+    def __init__(self, conflict: Conflict, unlisted: Mapping[str, Unlisted | Newest]) -> None:
+        offers = tuple(unlisted.values())
+        hints = (*map(refresh_words, offers), *failure_hints(conflict))
+        super().__init__(not_known_words(offers), causes=conflict_lines(conflict), hints=hints)
         self.conflict = conflict
 
 
@@ -102,7 +99,7 @@ def choose(problem: Problem, source_for: SourceFor | None, *, finds_all: bool = 
     """Return a problem instance and its most preferred answer; without `source_for`, those for the components alone.
 
     With packages, the answer is that of the most preferred Python that has one (see `attempts`). Raises `NoStackError` when no
-    Python has an answer, `UnlistedReleaseError` when there might be an answer with releases that the matrix lacks, and
+    Python has an answer, `UnlistedReleaseError` when there might be one with releases that the matrix does not know, and
     `UnavailableError` when there might be one with an index that cannot be reached. `finds_all`: a `NoStackError` has all
     independent conflicts, not only the first.
     """
@@ -111,19 +108,18 @@ def choose(problem: Problem, source_for: SourceFor | None, *, finds_all: bool = 
     if not isinstance(found, Refutation):
         return found
     try:
-        if found.unlisted:
-            raise UnlistedReleaseError(_as_unlisted(found.explained(), found.unlisted), found.unlisted)
-        raise NoStackError(*(every_conflict(found, read) if finds_all else [found.explained()]))
+        conflicts = every_conflict(found, read) if finds_all or found.unlisted else [found.explained()]
+        if found.unlisted and len(conflicts) == 1:  # a conflict beside it is proved, whatever newer releases there are
+            raise UnlistedReleaseError(_as_unlisted(conflicts[0], found.unlisted), found.unlisted)
+        raise NoStackError(*conflicts)
     finally:
         found.close()
 
 
-def _as_unlisted(conflict: Conflict, unlisted: Mapping[str, tuple[str, ...]]) -> Conflict:
-    """Return a conflict in which the releases that an index has and the matrix lacks, `unlisted`, are offered."""
+def _as_unlisted(conflict: Conflict, unlisted: Mapping[str, Unlisted | Newest]) -> Conflict:
+    """Return a conflict with `unlisted`, by component, in place of the releases of the matrix that are offered."""
     members = tuple(
-        replace(one, offer=Unlisted(name=one.offer.name, versions=unlisted[one.offer.name]))
-        if isinstance(one.offer, Offered) and one.offer.name in unlisted
-        else one
+        replace(one, offer=unlisted[one.offer.name]) if isinstance(one.offer, Offered) and one.offer.name in unlisted else one
         for one in conflict.members
     )
     return replace(conflict, members=members, conclusion=None)

@@ -28,7 +28,7 @@ from provisioner.words.conflict import conflict_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from provisioner.grounds.conflict import Conflict, Fix
+    from provisioner.grounds.conflict import Conflict, Fix, Newest, Unlisted
     from provisioner.grounds.requirement import Group
     from provisioner.request import Request
     from provisioner.resolver.attempts import Attempt, Chosen, SourceFor
@@ -50,7 +50,7 @@ def _never() -> bool:
 class Refutation:
     """The proof that a problem has no answer.
 
-    `unlisted` maps a component to the releases that an index has, the matrix lacks and the conflict asks for. `beside` are
+    `unlisted` are, by component, the releases that the conflict asks for and the matrix does not know. `beside` are
     refutations of the same problem that were found with this one and have no request in common with it.
     """
 
@@ -58,7 +58,7 @@ class Refutation:
     is_beyond_help = False
     """Whether the spec asks for something of which no version can be had, so that nothing is tried."""
 
-    def __init__(self, problem: Problem, unlisted: Mapping[str, tuple[str, ...]]) -> None:
+    def __init__(self, problem: Problem, unlisted: Mapping[str, Unlisted | Newest]) -> None:
         self.problem = problem
         self.unlisted = unlisted
 
@@ -106,7 +106,7 @@ class _OfComponents(Refutation):
         groups: tuple[Group, ...],
         *,
         problem: Problem,
-        unlisted: Mapping[str, tuple[str, ...]],
+        unlisted: Mapping[str, Unlisted | Newest],
     ) -> None:
         super().__init__(problem, unlisted)
         self._instance, self._search, self._groups = instance, search, groups
@@ -134,7 +134,7 @@ class _OfAttempts(Refutation):
         joint: JointConflict,
         solve_again: SolveAgain,
         problem: Problem,
-        unlisted: Mapping[str, tuple[str, ...]],
+        unlisted: Mapping[str, Unlisted | Newest],
         searches: ExitStack,
         *,
         is_beyond_help: bool = False,
@@ -208,7 +208,7 @@ def _of_components(problem: Problem, read: SourceFor | None) -> Chosen | Refutat
     if any(map(_is_expectation, groups)):
         found.close()
         return decided(problem.lenient(), read)
-    unlisted = _unlisted(instance, found, groups, read) if read is not None else {}
+    unlisted = _unlisted(instance, found, groups, read)
     return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted)
 
 
@@ -376,23 +376,32 @@ def _is_expectation(group: Group) -> bool:
 
 
 def _unlisted(
-    instance: ProblemInstance, search: CompleteSearch, groups: Collection[Group], source_for: SourceFor
-) -> dict[str, tuple[str, ...]]:
-    """Return, by component, the releases that an index has, the matrix lacks and a requirement of the conflict asks for.
+    instance: ProblemInstance, search: CompleteSearch, groups: Collection[Group], source_for: SourceFor | None
+) -> dict[str, Unlisted | Newest]:
+    """Return, by component, the releases that a requirement of the conflict asks for and the matrix does not know.
 
-    `groups` are those of the conflict. Raises `UnavailableError` when the index that may have such a release cannot be reached.
+    They are those that an index has, and where no index tells, or without `source_for`, all newer ones that the spec requests.
+    Beside requirements of a caller, such as a lock, which name what the matrix knows, newer ones do not matter. `groups` are
+    those of the conflict.
+    Raises `UnavailableError` when the index that may have such a release cannot be reached.
     """
-    from provisioner.resolver.python.unlisted import unlisted_releases
+    from provisioner.resolver.python.unlisted import newest_known, unlisted_releases
 
     problem = instance.problem
     wanted = (one for group in groups for _, one in search.members(group))
     unmet = dict.fromkeys(one for one in wanted if not one.key.is_package and not instance.allowed(one))
     if not unmet:
         return {}
+    found: dict[str, Unlisted | Newest] = {}
+    until, is_asked = problem.request.spec.policy.exclude_newer, source_for is not None
+    for one in unmet if not problem.extra else ():
+        newest = newest_known(problem.matrix, one, until, is_asked=is_asked) if one.ground.is_request else None
+        found |= {newest.name: newest} if newest is not None else {}
+    if source_for is None:
+        return found
     platform, python = problem.request.platform, problem.domains[PYTHON][0].label
     environment = instance.finder.environment if instance.finder else Environment(platform=platform, python=python)
-    found = unlisted_releases(problem.matrix, source_for(environment), unmet)
-    return {requirement.key.component: versions for requirement, versions in found}
+    return found | {one.name: one for one in unlisted_releases(problem.matrix, source_for(environment), unmet)}
 
 
 def _unreached(failed: Sequence[Failure]) -> UnavailableError | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import COMPONENTS
 from provisioner.grounds import edit as edits
-from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, NotOffered, Offered, Statement, Unlisted, Withdrawn
+from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Newest, NotOffered, Offered, Statement, Unlisted, Withdrawn
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
 from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
@@ -138,9 +138,19 @@ def unlisted_words(versions: Sequence[str]) -> str:
     return f"{', '.join(versions[:MOST_NAMED])}{f' and {more} more' if more > 0 else ''}"
 
 
-def refresh_words(component: str) -> str:
-    """Return the hint to read the releases of a component into the matrix."""
-    return f"`provision matrix refresh {component}` reads its builds into the matrix, and the question can then be answered"
+def not_known_words(offers: Sequence[Unlisted | Newest]) -> str:
+    """Return in one sentence which releases that the spec asks for the matrix does not know."""
+    listed_ones = [f"{one.name} {unlisted_words(one.versions)}" for one in offers if isinstance(one, Unlisted)]
+    newer = [f"a {one.name} newer than {one.version}" for one in offers if isinstance(one, Newest)]
+    found = [f"an index has {listed(listed_ones)}, which the matrix does not know yet"] if listed_ones else []
+    return "; ".join([*found, *([f"the matrix does not know {listed(newer)} yet"] if newer else [])])
+
+
+def refresh_words(offer: Unlisted | Newest) -> str:
+    """Return the hint how the matrix gets to know the releases of a component that it does not know."""
+    if isinstance(offer, Newest) and not offer.is_on_index:
+        return f"a newer `provision` may know it; docs/matrix.md tells how to add a {offer.name} to a matrix for `--matrix`"
+    return f"`provision matrix refresh {offer.name}` reads its builds into the matrix, and the question can then be answered"
 
 
 def _offer(offer: Offer) -> str:
@@ -153,6 +163,8 @@ def _offer(offer: Offer) -> str:
             return f"{name} {version} is {problem}"
         case Unlisted(versions=versions):
             return f"an index has {unlisted_words(versions)}, which the matrix does not know yet"
+        case Newest(version=version, released=released):
+            return f"the newest that the matrix knows is {version}{f', of {released}' if released else ''}"
         case Offered(by=by, versions=versions, more=more, accelerator=accelerator, until=until, place=place):
             found = f"{', '.join(versions)}{f' and {more} more' if more else ''}"
             if by == "spec":

@@ -22,7 +22,7 @@ from provisioner.lock.diff.compare import compare
 from provisioner.lock.diff.relock import held_back, successor_changes
 from provisioner.lock.format.model import relaxed_by
 from provisioner.lock.requested import requested_places
-from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve_system
 from provisioner.workflow.session import Session
 from provisioner.workflow.solving import Completed, assemble, complete, job_of, problem_of, resolve
 
@@ -72,7 +72,7 @@ def preview_system(path: Path, lock: Lock, inputs: Inputs) -> Preview | None:
     try:
         problems = [problem_of(job, platform) for platform in inputs.platforms]
         stacks = [_system_beside(lock, problem) for problem in problems]
-    except NoStackError:  # the finding about the stale lock has the conflict already
+    except (NoStackError, UnlistedReleaseError):  # the finding about the stale lock has the conflict already
         return None
     new = assemble(job, [Completed(stack=stack) for stack in stacks])
     staying = {(package.name, one.request.platform) for one in problems for package in kept_packages(lock, one)}

@@ -1,7 +1,7 @@
 """Scenarios: one file each, with the spec, the hosts, sometimes an index, and what must come out.
 
 A stack is compared on the keys the scenario names. A conflict is compared by its members' components (all of them, in any
-order) and, where the scenario writes it, by its words.
+order) and, where the scenario writes it, by its words. What is not known yet (`not_known`) is compared by the error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.request import Request, TargetHost
-from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
+from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve_joint, solve_system
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.choice import caution_words, held_back_words
@@ -87,6 +87,12 @@ def solve(scenario: dict[str, Any], folder: Path) -> Stack:
 def test_scenario(path: Path, tmp_path: Path) -> None:
     scenario = read(path)
     expected = scenario["expected"]
+    if "not_known" in expected:
+        with pytest.raises(UnlistedReleaseError) as caught:
+            solve(scenario, tmp_path)
+        assert [caught.value.message, *caught.value.causes] == expected["not_known"]
+        assert caught.value.exit_code == 3
+        return
     found = outcome(scenario, tmp_path)
     if isinstance(found, tuple):
         told = "\n".join(refusal_lines(found))

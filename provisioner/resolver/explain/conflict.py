@@ -41,6 +41,7 @@ from provisioner.grounds.source import Documents, Index
 from provisioner.matrix.model import Distribution
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.places import Place
+from provisioner.resolver.choices.constraints import ForPython
 from provisioner.resolver.explain.fixes import fixes
 from provisioner.resolver.requirement import TORCH, FileCandidate, Matching, Within, build_of
 from provisioner.resolver.search.complete import CompleteSearch
@@ -480,7 +481,7 @@ def _runs(
 
 def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
     """Return the versions available instead, for a requirement on versions that allows no candidate; None for any other."""
-    if not isinstance(requirement.test, Matching | Within) or instance.allowed(requirement):
+    if not isinstance(requirement.test, Matching | Within | ForPython) or instance.allowed(requirement):
         return None
     key, request = requirement.key, instance.problem.request
     name = key.distribution if key.is_package else key.component

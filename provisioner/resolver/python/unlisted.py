@@ -1,4 +1,4 @@
-"""Releases of components that an index offers and the matrix does not list yet; whether they fit a stack is unknown."""
+"""Releases of components that the matrix does not list yet; whether they fit a stack is unknown."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
+from provisioner.grounds.conflict import Newest, Unlisted
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.resolver.choices.constraints import ForPython
 from provisioner.resolver.requirement import Candidate, Key, Matching, Within
 from provisioner.resolver.rules.bundled import BUNDLED
-from provisioner.versions import Version
+from provisioner.resolver.rules.lifecycle import day_of, last_day
+from provisioner.versions import Version, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,10 +25,8 @@ DISTRIBUTIONS = {**{component: (name,) for component, name in DISTRIBUTION_OF_CO
 """The distributions that have the releases of a component, by component."""
 
 
-def unlisted_releases(
-    matrix: Matrix, source: PackageSource, unmet: Iterable[Requirement]
-) -> Iterator[tuple[Requirement, tuple[str, ...]]]:
-    """Yield each requirement that unlisted releases on the index `source` meet, with these releases, newest first.
+def unlisted_releases(matrix: Matrix, source: PackageSource, unmet: Iterable[Requirement]) -> Iterator[Unlisted]:
+    """Yield for each requirement the unlisted releases on the index `source` that meet it, newest first, if there are any.
 
     `unmet` are the requirements to examine, which nothing in the matrix meets. Raises `UnavailableError` when the index cannot
     be reached.
@@ -40,7 +41,45 @@ def unlisted_releases(
             text for text in unlisted_versions(matrix, key, releases) if requirement.allows(unlisted_candidate(key, text))
         )
         if found:
-            yield requirement, found
+            yield Unlisted(name=key.component, versions=found)
+
+
+def newest_known(matrix: Matrix, unmet: Requirement, until: str | None, *, is_asked: bool) -> Newest | None:
+    """Return the newest release that the matrix knows, if only newer ones meet a requirement and none is known not to exist.
+
+    None for a component that a host has, whose profile says what it has; if `is_asked`, for one that an index tells of; and if
+    the newest release came out after `until`, the policy's `exclude-newer`, because newer ones then did, too.
+    """
+    name, component = unmet.key.component, matrix.components.get(unmet.key.component)
+    is_on_index = name in DISTRIBUTIONS
+    if component is None or component.virtual or component.named or (is_on_index and is_asked):
+        return None
+    newest = max(component.releases, key=lambda one: one.version, default=None)
+    if newest is None or (until is not None and newest.released and last_day(newest.released) > day_of(until)):
+        return None
+    known = (release.version.public for release in component.releases)
+    is_beyond = any(unmet.allows(unlisted_candidate(unmet.key, text)) for text in _newer(newest.version, unmet))
+    if not is_beyond or any(unmet.allows(unlisted_candidate(unmet.key, text)) for text in known):
+        return None
+    return Newest(name=name, version=newest.version.text, released=newest.released, is_on_index=is_on_index)
+
+
+def _newer(newest: Version, requirement: Requirement) -> Iterator[str]:
+    """Yield versions newer than `newest` of which a requirement allows one, if it allows any that vendors would publish.
+
+    They are those that the requirement names and, like `newest`, these with one of their numbers raised.
+    """
+    match requirement.test:
+        case Within(range=bounds):
+            named = [clause.version for clause in bounds.clauses]
+        case Matching(specifier=specifier) | ForPython(specifier=specifier):
+            named = [Version.parse(one.version.removesuffix(".*")) for one in specifier if one.operator != "==="]
+        case _:
+            return
+    for version in (newest, *named):
+        numbers = version.release
+        raised = (dotted((*numbers[:place], number + 1)) for place, number in enumerate((*numbers, 0)))
+        yield from (text for text in (version.text, *raised) if Version.parse(text) > newest)
 
 
 def unlisted_versions(matrix: Matrix, key: Key, releases: Iterable[PackageRelease]) -> Iterator[str]:
