@@ -260,7 +260,9 @@ def main(command, *arguments):
     if command == "root":
         make_root(*arguments)
     elif command == "installer":
-        pip("install", arguments, "--only-binary", ":all:", "--no-compile", "--target", INSTALLER)
+        # What uv requires of Python is for its module: the program installs for Python 3.7, too.
+        options = ("--only-binary", ":all:", "--no-compile", "--ignore-requires-python")
+        pip("install", arguments, *options, "--target", INSTALLER)
     elif command == "layers":
         lock, digest, *words = arguments
         groups = " ".join(words).split("--")[1:]
