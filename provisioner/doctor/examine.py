@@ -116,6 +116,8 @@ def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Requ
         runs = "container" if patient.environment is None and _has_toolkit(patient) else "host"
         spec = spec_asking(name="this-machine", runs=runs)
         accelerator = Request(spec=spec, hosts=(target,), platform=platform).accelerator
+        if target.host.gpus is None and accelerator in ON_GPUS:  # the question is about GPUs, whatever the packages use
+            spec = replace(spec, accelerator=accelerator)
         if patient.environment is not None:
             requires, faults = requires_of(patient.environment, matrix, host=target.host, accelerator=accelerator)
             spec = replace(spec, requires=requires)

@@ -25,6 +25,7 @@ from pathlib import Path
 from provisioner.cli.report import no_stack
 from provisioner.cli.stack_words import stack_rows
 from provisioner.words.conflict import fix_line, refusal_lines
+from provisioner.resolver.joint import UnlistedReleaseError
 from provisioner.resolver.why import why
 from provisioner.resolver.problem import join
 from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipped, request
@@ -32,8 +33,12 @@ from tests.scenarios.test_scenarios import HERE, SCENARIOS, outcome, read, shipp
 said = {}
 for path in SCENARIOS:
     scenario = read(path)
-    with tempfile.TemporaryDirectory() as folder:
-        found = outcome(scenario, Path(folder))
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            found = outcome(scenario, Path(folder))
+    except UnlistedReleaseError as error:
+        said[str(path.relative_to(HERE))] = [error.message, *error.causes, *error.hints]
+        continue
     if isinstance(found, tuple):
         hints = (fix_line(hint) for conflict in found for hint in conflict.fixes)
         lines = [*refusal_lines(found), *hints, json.dumps(no_stack(found))]
