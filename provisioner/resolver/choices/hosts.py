@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ON_GPUS
 from provisioner.components import ABSENT, FOLLOWERS
 from provisioner.errors import ProvisionError
-from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, UnlistedSeries, Unstated, UnstatedGpus
-from provisioner.grounds.requirement import HostFact, HostGpu, NeedsSomeDriver, NoGpu
+from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, SilentRows, UnlistedSeries, Unstated, UnstatedGpus
+from provisioner.grounds.requirement import HostFact, HostGpu, NeedsSomeDriver, NoGpu, Subject
 from provisioner.host.facts import following, stated
 from provisioner.host.gpu_names import GpuNames, UnreadName
 from provisioner.resolver.choices.candidates import candidates_of
@@ -34,6 +34,7 @@ from provisioner.resolver.rules.facts import (
     FACTS,
     NOT_ON_JETSONS,
     binds,
+    board_drivers,
     has_driver_of_some_version,
     has_running_driver,
     is_chosen,
@@ -96,7 +97,7 @@ class HostRequirements:
         has_own_driver = is_jetson(self._matrix, host)
         has_driver = has_own_driver or has_running_driver(host)
         for name in self._of_hosts():
-            if has_own_driver and name in NOT_ON_JETSONS and name not in request.spec.requires:
+            if has_own_driver and name in NOT_ON_JETSONS and (name == "driver" or name not in request.spec.requires):
                 continue
             value = stated(host, name) if binds(name, request) or name in request.spec.requires else None
             is_open = is_chosen(name, request) and not (name in self._shown and has_driver)
@@ -104,6 +105,8 @@ class HostRequirements:
                 self._fact(target, name, value)
             if name in request.spec.requires and is_settled_by_driver(name, host):
                 self.doubts.append(Unstated(fact=name, host=label, profile_key=profile_key(name)))
+        if has_own_driver and "driver" in request.spec.requires:
+            self._driver_of_board(target)
         self._let_follow(target)
         if request.runs == "host" and host.glibc is None and request.system == "linux":
             self.doubts.append(Unstated(fact="glibc", host=label, profile_key=profile_key("glibc")))
@@ -114,6 +117,23 @@ class HostRequirements:
             self.doubts.append(Unstated(fact="container_toolkit", host=label, profile_key=profile_key("container_toolkit")))
         if request.accelerator == "cuda" and request.runs == "container" and host.container_toolkit == ABSENT:
             self.doubts.append(MissingToolkit(host=label))
+
+    def _driver_of_board(self, target: TargetHost) -> None:
+        """Add the driver of a Jetson, which its Jetson Linux brings, as a key; a rule of the matrix says which one.
+
+        Without such a rule, or if the host does not state its Jetson Linux, a doubt is recorded instead.
+        """
+        jetson = target.host.jetson
+        release = jetson.l4t if jetson is not None else None
+        if release is None:
+            self.doubts.append(Unstated(fact="jetson", host=target.label, profile_key=profile_key("jetson")))
+            return
+        brought = board_drivers(self._matrix)
+        if not any(releases.allows(Version.parse(release)) for releases in brought.values()):
+            self.doubts.append(SilentRows(subject=Subject("jetson", release), object="driver"))
+            return
+        key = Key("driver", target.label)
+        self.domains[key] = tuple(Candidate(key, Version.parse(text), text) for text in brought)
 
     def _of_hosts(self) -> Iterator[str]:
         """Yield the components that have a key for every host, because the host and not a container image provides them."""

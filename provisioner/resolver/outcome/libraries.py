@@ -18,7 +18,7 @@ from provisioner.resolver.python.libraries import (
     library_of,
 )
 from provisioner.resolver.python.wheels import ROCM, GpuWheels
-from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key, release_of
 from provisioner.resolver.rules.bundled import BUNDLED
 from provisioner.resolver.rules.images import realises_toolkit
 
@@ -121,10 +121,12 @@ def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
     image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
     if image is None or any(Key(name) in pins for name in FRAMEWORKS):
         return
-    if ROCM in request.spec.requires and (rocm := pins.get(Key(ROCM))) is not None:
+    for name in request.spec.requires:
+        if (part := pins.get(Key(name))) is None or not _is_of_rocm(part):
+            continue
         # No base image of the matrix has ROCm, and no wheel of a library of it stands alone.
         yield Unrealised(
-            subject=Subject(ROCM, rocm.label),
+            subject=Subject(name, part.label),
             image=image.reference.partition("@")[0],
             distribution="",
             is_version=False,
@@ -147,6 +149,13 @@ def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
             is_version=component != "cuda",
             base="cuda-runtime" if component == "cuda" and not realises_toolkit(request) else "",
         )
+
+
+def _is_of_rocm(candidate: Candidate) -> bool:
+    """Return whether a candidate is a release of ROCm, or of a library that a release of ROCm contains."""
+    release = release_of(candidate)
+    needs = release.requires if release is not None else ()
+    return candidate.key.component == ROCM or any(need.component == ROCM for need in needs)
 
 
 def lacks_toolkit(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:

@@ -14,6 +14,7 @@ from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.matrix.once import once_per_matrix
 from provisioner.platforms import PLATFORMS
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from provisioner.host.model import Host
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
+    from provisioner.versions import Range
 
 FACTS: dict[str, Component] = {
     row.name: row for row in COMPONENTS.values() if row.is_fact and (row.is_of_host or row.supplier is Supplier.BASE_IMAGE)
@@ -171,6 +173,40 @@ def is_jetson(matrix: Matrix, host: Host) -> bool:
     """Return whether a host is a Jetson, whose driver is a part of Jetson Linux and no release of NVIDIA's drivers for PCs."""
     known = _jetson_gpus(matrix)
     return host.jetson is not None or any({gpu.name, gpu.compute_capability} & known for gpu in host.gpus or ())
+
+
+@once_per_matrix
+def _boards(matrix: Matrix) -> tuple[tuple[Range, tuple[str, ...]], ...]:
+    """Return releases of Jetson Linux, each range with the compute capabilities of the boards that these releases run on."""
+    return tuple(
+        (rule.when.range, tuple(map(str, need.one_of)))
+        for rule in matrix.rules
+        for need in rule.require
+        if rule.when.component == "jetson" and need.component == "gpu"
+    )
+
+
+def boards(matrix: Matrix, host: Host) -> tuple[str, ...]:
+    """Return the compute capabilities that the GPU of a host may have which states its Jetson Linux, and no GPUs.
+
+    () if it states its GPUs, or if no rule says on which boards its Jetson Linux runs.
+    """
+    if host.gpus is not None or host.jetson is None or host.jetson.l4t is None:
+        return ()
+    release = Version.parse(host.jetson.l4t)
+    return next((found for releases, found in _boards(matrix) if releases.allows(release)), ())
+
+
+def board_drivers(matrix: Matrix) -> dict[str, Range]:
+    """Return the drivers that releases of Jetson Linux bring, newest first, each with the range of these releases."""
+    found = {
+        clause.version.text: rule.when.range
+        for rule in matrix.rules
+        for need in rule.require
+        for clause in need.range.clauses
+        if rule.when.component == "jetson" and need.component == "driver"
+    }
+    return dict(sorted(found.items(), key=lambda one: Version.parse(one[0]), reverse=True))
 
 
 def is_settled_by_driver(component: str, host: Host) -> bool:

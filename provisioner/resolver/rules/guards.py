@@ -12,7 +12,7 @@ from provisioner.components import ABSENT
 from provisioner.host.facts import stated
 from provisioner.matrix.need import NAMED_GUARDS
 from provisioner.resolver.requirement import is_of_system
-from provisioner.resolver.rules.facts import has_driver_of_some_version, interpreter, virtualizations
+from provisioner.resolver.rules.facts import boards, has_driver_of_some_version, interpreter, virtualizations
 from provisioner.versions import Version, kernel_build
 
 if TYPE_CHECKING:
@@ -93,7 +93,10 @@ class Guards:
 
     def _verdict(self, guard: Need, host: Host) -> Verdict:
         if guard.component == "virtualization":
-            return _of_some(virtualizations(host), {str(one) for one in guard.one_of})
+            wanted = {str(one) for one in guard.one_of}
+            return _of_some([value in wanted for value in virtualizations(host)])
+        if guard.component == "gpu" and (possible := boards(self._matrix, host)):
+            return _of_some([self._matches(guard, value) for value in possible])
         values = list(self._values(guard.component, host))
         if guard.component not in NAMED_GUARDS and [str(one) for one in guard.one_of] == [ABSENT]:
             is_there = has_driver_of_some_version(host, guard.component) or any(value not in {None, ABSENT} for value in values)
@@ -114,7 +117,8 @@ class Guards:
             yield interpreter(host, self._request.platform)
         elif component in {"gpu", "gpu_kind"}:
             if host.gpus is None:
-                yield None
+                is_board = component == "gpu_kind" and host.jetson is not None
+                yield "jetson" if is_board else None
             for gpu in host.gpus or ():
                 yield self.device(gpu) if component == "gpu" else self._kinds.get(gpu.name or "") or None
         elif component == "nvswitch":
@@ -133,7 +137,9 @@ class Guards:
         return guard.allows(kernel_build(value) if guard.component == "kernel" else Version.parse(value))
 
 
-def _of_some(possible: Collection[str], wanted: Collection[str]) -> Verdict:
-    """Return `YES` if all `possible` values of a fact are in `wanted`, `NO` if none is, otherwise `UNKNOWN`."""
-    hits = [value in wanted for value in possible]
+def _of_some(hits: Collection[bool]) -> Verdict:
+    """Return `YES` if a guard holds with every possible value of a fact, `NO` if with none, otherwise `UNKNOWN`.
+
+    `hits` has for each of these values whether the guard holds with it.
+    """
     return Verdict.YES if all(hits) else Verdict.UNKNOWN if any(hits) else Verdict.NO

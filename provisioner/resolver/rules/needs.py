@@ -126,6 +126,12 @@ class Needs:
     ) -> None:
         self._matrix = matrix
         self._request = request
+        boards = {target.label for target in request.hosts if is_jetson(matrix, target.host)}
+        drivers = keys.get("driver", ())
+        self._board_drivers = {key.scope: key for key in drivers if key.scope in boards}
+        """The keys of the drivers of Jetsons: they come with Jetson Linux, and nothing else is said of them."""
+        if self._board_drivers:
+            keys = {**keys, "driver": tuple(key for key in drivers if key.scope not in boards)}
         self._keys = keys
         self._rules = _rules(matrix)
         self._reached: dict[tuple[Key, str], tuple[Key, ...]] = {}
@@ -160,11 +166,13 @@ class Needs:
         return Needs(self._matrix, self._request, self._keys, is_lenient=True)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a candidate; () for `ABSENT`, the value of a component that is not installed.
+        """Return the requirements of a candidate; () for `ABSENT`, the value of a component that is not installed, and for the
+        driver of a Jetson.
 
         A fact of a host, or a name such as that of a platform, has requirements only from the policy and from rules.
         """
-        return () if candidate.label == ABSENT else tuple(self._all(candidate))
+        is_without = candidate.label == ABSENT or candidate.key in self._board_drivers.values()
+        return () if is_without else tuple(self._all(candidate))
 
     def unstated(self, candidate: Candidate) -> Iterator[OpenRequirement]:
         """Yield the requirements of a chosen candidate that cannot be verified because a host does not state a fact.
@@ -172,7 +180,8 @@ class Needs:
         A driver that runs on its host has none, because its requirements are evidently met there. Nor has a driver where no
         host is described: the answer is then about every machine that runs such a driver.
         """
-        if candidate.label == ABSENT or self._is_running_driver(candidate):
+        is_of_board = candidate.key in self._board_drivers.values()
+        if candidate.label == ABSENT or is_of_board or self._is_running_driver(candidate):
             return
         release, build = release_of(candidate), build_of(candidate)
         if release is not None and not self._is_virtual(candidate.key.component):
@@ -237,6 +246,8 @@ class Needs:
 
         An answer that violates one is unverified.
         """
+        if candidate.key in self._board_drivers.values():
+            return
         release, build = release_of(candidate), build_of(candidate)
         for need in (*(release.expects if release is not None else ()), *(build.expects if build is not None else ())):
             row = Row(EXPECTATION, need.component, candidate.key.component)
@@ -436,6 +447,8 @@ class Needs:
 
     def _keys_for(self, subject: Key, component: str) -> tuple[Key, ...]:
         keys = self._keys.get(component, ())
+        if component == "driver" and subject.component == "jetson" and subject.scope in self._board_drivers:
+            return (self._board_drivers[subject.scope],)
         if subject.scope:
             is_image = self._is_virtual(component) and component != "platform"
             return tuple(key for key in keys if key.scope == subject.scope or (not key.scope and not is_image and not key.slot))

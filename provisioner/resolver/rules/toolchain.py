@@ -11,7 +11,7 @@ from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, Within
 from provisioner.resolver.rules.coverage import capability, coverage
 from provisioner.resolver.rules.drivers import NativeDriver
-from provisioner.resolver.rules.facts import binds
+from provisioner.resolver.rules.facts import binds, is_jetson
 from provisioner.versions import Range, Version, dotted
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Toolchain:
         for label, devices in self._devices.items():
             lists = {device: spec.arch_list or tuple(serving(known, device, self._request)) for device in devices}
             through = tuple(sorted(device for device, names in lists.items() if names and _how(names, device) == "ptx"))
-            if through:
+            if through and not is_jetson(self._matrix, self._request.host_by_label[label].host):
                 relation = Relation("nvcc", "driver for PTX")
                 ground = candidate.entails(NeedsNativeDriver(through, cuda), relation, place)
                 yield Requirement(Key("driver", label), NativeDriver(self._matrix, candidate.version), ground)
