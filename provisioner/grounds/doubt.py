@@ -58,13 +58,16 @@ class Undecided(Struct, frozen=True, kw_only=True):
 class Unstated(Doubt, frozen=True, kw_only=True):
     """A fact that a host does not state; `profile_key` is the key of a host profile that states it, "" when there is none.
 
-    `reason` is a requirement or condition that depends on the fact, None when none is cited.
+    `reason` is a requirement or condition that depends on the fact, None when none is cited. `is_of_driver` is whether only a
+    driver needs the fact on a host of which nobody knows whether it runs one: a driver that runs shows the fact to be good
+    enough, and one that is installed against it fails at once and by name.
     """
 
     fact: str
     host: str
     profile_key: str = ""
     reason: NeededBy | Undecided | None = None
+    is_of_driver: bool = False
 
     @property
     def component(self) -> str:
@@ -72,7 +75,7 @@ class Unstated(Doubt, frozen=True, kw_only=True):
 
     @property
     def is_assumption(self) -> bool:
-        return self.fact in COMPONENTS and COMPONENTS[self.fact].is_assumed
+        return self.is_of_driver or (self.fact in COMPONENTS and COMPONENTS[self.fact].is_assumed)
 
 
 class UnstatedGpus(Doubt, frozen=True, kw_only=True):

@@ -104,8 +104,14 @@ _HEX = r"(?i)0x([0-9a-f]{4})(10de|1002)?"
 """A PCI device id alone (`0x740c`, the card model of `rocm-smi`) or before the vendor id, as NVML writes it (`0x233010DE`)."""
 
 _BRACKETS = r"\[([^\[\]]+)\]"
-_NO_NAME = r"(?i)[0-9a-f]{4}(?::[0-9a-f]{4})?|AMD/ATI"
-"""Texts in brackets in the output of `lspci` that are no product name: the class, the ids, the vendor's short name."""
+_NO_NAME = r"(?i)(?:0[0-9a-f]|12)[0-9a-f]{2}|[0-9a-f]{4}:[0-9a-f]{4}|AMD/ATI"
+"""Texts in brackets in the output of `lspci` that are no product name: the class, the ids, the vendor's short name.
+
+Classes begin with numbers of their own (`0302`, `1200`): a `B200` is a product.
+"""
+
+_UNNAMED = r"(?i)\bDevice ([0-9a-f]{4})\b"
+"""The PCI device id that `lspci` prints in place of a name that its list of ids lacks: `NVIDIA Corporation Device 2b85`."""
 
 _JOINED = r"(rtx|gtx|gts|gt|rx|mx|titan|jetson|quadro|tesla|geforce|radeon|instinct)(a?\d.*)"
 _SUFFIXED = r"(\d{3,4})(ti|super|xtx|xt|gre|d)"
@@ -296,7 +302,8 @@ class GpuNames:
         brackets = [part for part in re.findall(_BRACKETS, whole) if not re.fullmatch(_NO_NAME, part)]
         name = re.sub(r"\(rev [0-9a-f]+\)", "", brackets[-1] if brackets else whole)
         name = re.sub(_VIRTUAL, "", name.strip())
-        candidates = self._fitting(name)
+        vendor = _vendor(whole, words_of(whole))
+        candidates = [one for one in self._fitting(name) if vendor in {"", _vendor_of_target(one.target)}]
         chip = known.target if known is not None else None
         if chip is None and (brackets or not candidates):
             chip = self._of_chip(re.sub(_BRACKETS, " ", whole))
@@ -313,6 +320,9 @@ class GpuNames:
         pci = re.search(_PCI, text)
         if pci is not None:
             return self.by_device(pci[2], vendor=_VENDOR_OF[pci[1].upper()])
+        unnamed, vendor = re.search(_UNNAMED, text), _vendor(text, words_of(text))
+        if unnamed is not None and vendor:
+            return self.by_device(unnamed[1], vendor=vendor)
         number = re.fullmatch(_HEX, text)
         return self.by_device(number[1], vendor=_VENDOR_OF.get((number[2] or "").upper())) if number is not None else None
 
@@ -417,7 +427,9 @@ class GpuNames:
             if vendor in {"", one.vendor} and lines <= one.words and (own := _model(one.words)):
                 if lines and own in words:
                     return {}
-                sizes = [size for text in typed if (size := _slip(text, own)) is not None]
+                # The letter before a number is the generation, and left out by nobody: a V200 is no slip of a PG509-200.
+                numbers = [text for text in typed if text[1:] != own]
+                sizes = [size for text in numbers if (size := _slip(text, own)) is not None]
                 if sizes:
                     found.setdefault(min(sizes), []).append(one)
         return found
@@ -438,6 +450,11 @@ def _target(row: ChipRow) -> tuple[str, str]:
     """Return the target of a product or chip, and its vendor."""
     accelerator = ACCELERATORS["cuda"] if row.compute_capability else ACCELERATORS["rocm"]
     return row.compute_capability or row.gfx, accelerator.vendor
+
+
+def _vendor_of_target(target: str) -> str:
+    accelerator = accelerator_of_target(target)
+    return accelerator.vendor if accelerator is not None else ""
 
 
 def _target_itself(text: str) -> str | None:
@@ -513,6 +530,12 @@ def _model(words: frozenset[str]) -> str:
     return next((word for word in sorted(words) if re.fullmatch(_MODEL, word) and not re.fullmatch(_DETAIL, word)), "")
 
 
+def _number(model: str) -> int:
+    """Return the number in a model number, 325 for `mi325x`; 0 if it has none."""
+    digits = re.search(r"\d+", model)
+    return int(digits[0]) if digits is not None else 0
+
+
 def _models(name: str) -> set[str]:
     """Return the texts in a name that may be a mistyped model number: words with a digit, with the letters before it, if any.
 
@@ -559,7 +582,9 @@ def _with_one_less(word: str) -> set[str]:
 
 
 def _most_similar(words: frozenset[str], rows: list[_Listed]) -> str | None:
-    """Return the product in `rows` with the most similar model number, then the most similar words, then the shortest name.
+    """Return the product in `rows` with the most similar model number, then the most similar words, then the nearest number.
+
+    Of products that are alike in all of that it is the one with the shortest name.
 
     None if `rows` is empty.
     """
@@ -567,9 +592,10 @@ def _most_similar(words: frozenset[str], rows: list[_Listed]) -> str | None:
 
     wanted = " ".join(sorted(words - _BRANDS))
 
-    def likeness(one: _Listed) -> tuple[int, float, int, str]:
+    def likeness(one: _Listed) -> tuple[int, float, int, int, str]:
         ratio = SequenceMatcher(None, wanted, " ".join(sorted(one.words - _BRANDS))).ratio()
         shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(_model(words), _model(one.words), strict=False)))
-        return -shared, -ratio, len(one.product), one.product
+        apart = abs(_number(_model(words)) - _number(_model(one.words)))
+        return -shared, -ratio, apart, len(one.product), one.product
 
     return min(rows, key=likeness).product if rows else None

@@ -50,8 +50,8 @@ outputs: {outputs} # also: {others}
 
 _REQUIRES = """\
 requires:
-  python: ">=3.10"
   pytorch: "*"
+  # python: ">=3.11,<3.14"
   # cuda: "12.*"
   # driver: ">=550\""""
 

@@ -373,8 +373,9 @@ def _unstated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
     problem = instance.problem
     named = {(one.component, one.of_host) for one in problem.doubts if one.of_host}
     found = [one for key, candidate in pins.items() if not key.is_package for one in problem.needs.unstated(candidate)]
-    # Needed facts before facts of guards: where both are unstated, the needed fact alone is named.
-    for one in sorted(found, key=lambda one: bool(one.guards)):
+    # Doubts before assumptions, for a fact is named once; needed facts before facts of guards: where both are unstated, the
+    # needed fact alone is named.
+    for one in sorted(found, key=lambda one: (one.doubt.is_assumption, bool(one.guards))):
         fact, host = one.doubt.fact, one.doubt.host
         if not {(fact, host), (one.need, host)} & named and _matters(one, instance, pins):
             named.add((fact, host))

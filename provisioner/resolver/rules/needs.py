@@ -351,8 +351,9 @@ class Needs:
         reached = {key.scope for key in self._reach(candidate.key, name)}
         for label in hosts:
             if label not in reached and "" not in reached and not self._is_shown(name, hosts[label].host):
-                key = profile_key(name, hosts[label].host)
-                yield OpenRequirement(Unstated(fact=name, host=label, profile_key=key, reason=needed_by))
+                key, of_driver = profile_key(name, hosts[label].host), _may_run(candidate, hosts[label].host)
+                doubt = Unstated(fact=name, host=label, profile_key=key, reason=needed_by, is_of_driver=of_driver)
+                yield OpenRequirement(doubt)
 
     def _undecided(self, candidate: Candidate, rule: Rule) -> Iterator[OpenRequirement]:
         """Yield the requirements of a rule that would bind if a host stated facts with which the undecided guards hold."""
@@ -362,13 +363,14 @@ class Needs:
                 continue
             fact = next((one.component for one in guards if not is_chosen(one.component, self._request)), guards[0].component)
             reason = Undecided(table="rule", name=rule.name, because=rule.because)
-            doubt = Unstated(fact=fact, host=label, profile_key=profile_key(fact, target.host), reason=reason)
+            key, of_driver = profile_key(fact, target.host), _may_run(candidate, target.host)
+            doubt = Unstated(fact=fact, host=label, profile_key=key, reason=reason, is_of_driver=of_driver)
             for need in rule.require:
                 if self._is_shown(need.component, target.host) and stated(target.host, need.component) is None:
                     continue
-                keys = [key for key in self._reach(candidate.key, need.component) if key.scope in {"", label}]
-                for key in keys:
-                    yield OpenRequirement(doubt, self._required(candidate, rule, need, key), guards=guards)
+                keys = [one for one in self._reach(candidate.key, need.component) if one.scope in {"", label}]
+                for one in keys:
+                    yield OpenRequirement(doubt, self._required(candidate, rule, need, one), guards=guards)
                 is_of_host = self._is_virtual(need.component) and need.component != "gpu"
                 if not keys and is_of_host and binds(need.component, self._request):
                     yield OpenRequirement(doubt, need=need.component, guards=guards)
@@ -467,6 +469,11 @@ class Needs:
 
     def _place(self, candidate: Candidate) -> Place:
         return place_of(self._matrix, candidate)
+
+
+def _may_run(candidate: Candidate, host: Host) -> bool:
+    """Return whether a driver may run on a host already: the host leaves out whether it has one."""
+    return candidate.key.component in DRIVER_KINDS and host.driver is None
 
 
 def place_of(matrix: Matrix, candidate: Candidate) -> Place:

@@ -289,6 +289,26 @@ READ: list[tuple[str, str, str | None]] = [
     ("GA102", "8.6", None),
     ("Navi 31", "gfx1100", None),
     ("AD102", "8.9", None),
+    # bracketed names that look like a class of devices, and devices that a list of ids lacks
+    ("NVIDIA Corporation GB100 [B200] (rev a1)", "10.0", "NVIDIA B200"),
+    ("19:00.0 3D controller [0302]: NVIDIA Corporation GB110 [B300] [10de:3182] (rev a1)", "10.3", "NVIDIA B300"),
+    ("01:00.0 VGA compatible controller: NVIDIA Corporation Device 2b85 (rev a1)", "12.0", "NVIDIA GeForce RTX 5090"),
+    ("Advanced Micro Devices, Inc. [AMD/ATI] Device 74a1", "gfx942", "AMD Instinct MI300X"),
+    # boards of which people ask more seldom: pci.ids, and libdrm's amdgpu.ids as `rocm-smi` prints it
+    ("NVIDIA A100X", "8.0", "NVIDIA A100X"),
+    ("NVIDIA A30X", "8.0", "NVIDIA A30X"),
+    ("NVIDIA CMP 170HX", "8.0", "NVIDIA CMP 170HX"),
+    ("NVIDIA PG506-232", "8.0", "NVIDIA PG506-232"),
+    ("NVIDIA T4G", "7.5", "NVIDIA T4G"),
+    ("P106-100", "6.1", "NVIDIA P106-100"),
+    ("Tesla K20Xm", "3.5", "Tesla K20Xm"),
+    ("Quadro 6000", "2.0", "Quadro 6000"),
+    ("Jetson Orin Nano Super", "8.7", "Jetson Orin Nano"),
+    ("AMD Instinct MI325 OAM", "gfx942", "AMD Instinct MI325X"),
+    ("AMD_Instinct_MI308X", "gfx942", "AMD Instinct MI308X"),
+    ("AMD Radeon 8050S Graphics", "gfx1151", "AMD Radeon 8050S"),
+    ("AMD Radeon RX 6750 GRE 12GB", "gfx1031", "AMD Radeon RX 6750 GRE 12GB"),
+    ("AMD Radeon Pro V340", "gfx900", "AMD Radeon Pro V340"),
 ]
 
 
@@ -341,8 +361,12 @@ def test_a_name_of_several_generations_is_not_guessed(text: str, targets: set[st
         ("GeForce RTX 4090 Ti", "NVIDIA GeForce RTX 4090"),
         ("GeForce RTX 3095", "NVIDIA GeForce RTX 3090"),
         ("B100", "NVIDIA B200"),
-        ("AMD Instinct MI345X", "AMD Instinct MI325X"),
+        ("AMD Instinct MI345X", "AMD Instinct MI350X"),
         ("MI301X", "AMD Instinct MI300X"),
+        ("H300", "NVIDIA H200"),
+        ("V200", "NVIDIA V100"),
+        ("RX 9080 XT", "AMD Radeon RX 9070 XT"),
+        ("RTX A7000", "NVIDIA RTX A6000"),
         ("RX 7950 XTX", "AMD Radeon RX 7900 XTX"),
         ("Radeon RX 6850 XT", "AMD Radeon RX 6800 XT"),
     ],
@@ -388,6 +412,12 @@ def test_a_name_with_its_vendor_is_likened_to_no_product_of_another(text: str) -
     read = NAMES.read(text)
     near = read.near if isinstance(read, UnreadName) else None
     assert near is None or near.startswith("AMD") == (text[:6] != "NVIDIA")
+
+
+def test_a_number_of_another_vendors_product_is_no_name_of_it() -> None:
+    read = NAMES.read("GeForce 840M")  # there is a Radeon 840M
+    assert isinstance(read, UnreadName)
+    assert read.vendor == "NVIDIA"
 
 
 @pytest.mark.parametrize(
