@@ -9,7 +9,7 @@ from msgspec import Struct
 from packaging.requirements import Requirement
 
 from provisioner.grounds.bound import Drivers, Kernels, Names, SameVersion, Specifier, Versions
-from provisioner.grounds.predicate import BuildsOn, NeedsDriver, NeedsNativeDriver, NeedsOwnKey
+from provisioner.grounds.predicate import BuildsOn, NeedsDriver, NeedsNativeDriver
 from provisioner.grounds.requirement import Entails
 from provisioner.grounds.source import Documents, Hazard, Index, MatrixRow, Metadata
 from provisioner.places import HostPlace, Place
@@ -120,8 +120,6 @@ def object_of(value: Any) -> str:  # noqa: ANN401 - any ground or predicate
         return "driver"
     if isinstance(value, BuildsOn):
         return "kernel"
-    if isinstance(value, NeedsOwnKey):
-        return "secure_boot"
     names = value.__struct_fields__
     return next((str(getattr(value, name)) for name in _OBJECTS if name in names and getattr(value, name)), "")
 

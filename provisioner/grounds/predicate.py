@@ -362,13 +362,15 @@ class BuildsPatched(Struct, frozen=True):
     carriers: tuple[str, ...]
 
 
-class NeedsOwnKey(Struct, frozen=True, kw_only=True):
-    """A need of a driver for Secure Boot in one of the states in `bounds`, because its modules must be built on the host.
+class BuiltOnHost(Struct, frozen=True, kw_only=True):
+    """A need of a driver whose modules must be built on the host, for a state of Secure Boot or for kernel headers.
 
+    `component` is which of the two, and `bounds` are the states or versions that it must have.
     For the host's `kernel` the distribution `system` has signed modules of the driver branches in `branches` only. If there
     are none, `kernels` are the kernel series for which it has some.
     """
 
+    component: str
     bounds: tuple[Bound, ...]
     system: str
     kernel: str
@@ -398,7 +400,7 @@ Predicate = (
     | NeedsDriver
     | NeedsCudaCompat
     | NeedsNativeDriver
-    | NeedsOwnKey
+    | BuiltOnHost
     | NeedsWithin
     | BuildsOn
     | Requires

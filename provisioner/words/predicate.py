@@ -43,8 +43,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NeedsNativeDriver(gpus=gpus, cuda=cuda):
             reach = "reach" if plural else "reaches"
             return f"{reach} gpu {', '.join(gpus)} only through PTX, so the driver must know CUDA {cuda}"
-        case of.NeedsOwnKey():
-            return _own_key(predicate, need)
+        case of.BuiltOnHost():
+            return _built_on_host(predicate, need)
         case of.NeedsWithin(component=component, first=first, last=last, otherwise=otherwise):
             span = first if first == last else f"{first} … {last}"
             rest = f" or{predicate_words(otherwise, plural=True)}" if otherwise is not None else ""
@@ -127,13 +127,15 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
     return _lifecycle(predicate, be)
 
 
-def _own_key(predicate: of.NeedsOwnKey, need: str) -> str:
+def _built_on_host(predicate: of.BuiltOnHost, need: str) -> str:
     if predicate.branches:
         signed = f"signed modules for kernel {predicate.kernel} of driver {listed(predicate.branches)} only"
     else:
         signed = f"no signed modules for kernel {predicate.kernel}, but for {listed(predicate.kernels)}"
-    why = f"{predicate.system} has {signed}, and what is built on the host needs an enrolled key (mokutil --import)"
-    return f"{need} secure_boot {bounds_words(predicate.bounds)}: {why}"
+    lack = "and none are installed" if predicate.component == "kernel_headers" else ""
+    for_what = f"the headers of its kernel, {lack}" if lack else "an enrolled key (mokutil --import)"
+    why = f"{predicate.system} has {signed}, and what is built on the host needs {for_what}"
+    return f"{need} {predicate.component} {bounds_words(predicate.bounds)}: {why}"
 
 
 def _why_no_other_driver(bounds: Sequence[Drivers], *, is_forbidden: bool, is_compat_harmful: bool) -> str:

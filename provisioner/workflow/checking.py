@@ -271,10 +271,11 @@ def lock_findings(lock: Lock, inputs: Inputs, *, file: str, has_other_hosts: boo
         yield from package_findings(one, problem)
         yield from hazard_findings(one, problem)
         yield from policy_findings(one, problem)
-        image = one.stack.image
+        image, policy = one.stack.image, problem.request.spec.policy
+        is_refused = problem.request.is_strict and "image" not in policy.accept
         for base in image.images if image is not None else ():
             if not base.digest:
-                yield (RefusedUnpinnedBase if problem.request.is_strict else UnpinnedBase)(reference=base.reference)
+                yield (RefusedUnpinnedBase if is_refused else UnpinnedBase)(reference=base.reference)
 
 
 def _is_of_these(lock: Lock, inputs: Inputs) -> bool:

@@ -30,6 +30,7 @@ from provisioner.render import render
 from provisioner.render.helper import helper_files
 from provisioner.resolver.joint import NoStackError, choose, solve_system
 from provisioner.resolver.outcome.answer import answer
+from provisioner.resolver.outcome.unverified import weighed
 from provisioner.resolver.problem import join
 from provisioner.resolver.rules.policy import resolved as resolved_name
 from provisioner.workflow.earlier import Earlier, Upgrades
@@ -346,7 +347,8 @@ def _source_notices(job: Job, stack: Stack, source: PackageIndex) -> Iterator[So
 def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
     """Return a stack with the digests of its base images: their own, those of the earlier lock, or the registry's.
 
-    If a digest is not available, the session gets a notice, and, if the request is strict, the stack gets a doubt.
+    If a digest is not available, the session gets a notice, and, if the request is strict, the stack gets a doubt, which the
+    policy may accept.
     """
     if stack.image is None:
         return stack
@@ -358,8 +360,12 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
         {one.reference: _registry_digest(one.reference, session) for one in image.images if not one.digest}
     )
     unpinned = tuple(UnpinnedImage(reference=one.reference) for one in image.images if not one.digest)
-    is_strict = job.inputs.request(stack.platform).is_strict
-    return replace(stack, image=image, doubts=(*stack.doubts, *(unpinned if is_strict else ())))
+    request = job.inputs.request(stack.platform)
+    if not request.is_strict:
+        return replace(stack, image=image)
+    judged = weighed(unpinned, request)
+    doubts, accepts = (*stack.doubts, *judged.doubts), (*stack.accepts, *judged.accepts)
+    return replace(stack, image=image, doubts=doubts, accepts=accepts)
 
 
 def _registry_digest(reference: str, session: Session) -> str:

@@ -54,6 +54,28 @@ def test_a_base_image_without_a_digest_is_a_warning_and_an_error_where_nothing_i
     assert (strict.code, strict.out) == (1, f"{LOCK}: no\n  no: {finding}\n{NOTHING_AGAIN}")
 
 
+def test_a_base_image_without_a_digest_is_accepted_by_name(project: Project) -> None:
+    project.index.status = None
+    project.write(changed("image: {base: slim}\npolicy: {strict: true, accept: [image]}"))
+    assert project.run("solve", "--offline", "--upgrade").code == 0
+    outcome = project.run("check")
+    finding = "python:3.12-slim-trixie is not pinned by digest: another build of its tag may be another image  [unpinned-image]"
+    assert (outcome.code, outcome.out) == (0, f"{LOCK}: yes\n  warning: {finding}\n")
+
+
+@pytest.mark.parametrize("options", [(), ("--strict",)])
+def test_an_assumption_is_unverified_with_strict_however_the_lock_was_made(project: Project, options: tuple[str, ...]) -> None:
+    project.index.status = None
+    driver = "driver: {version: 580.95.05}"
+    host = f"target: {{host: {{{driver}, gpus: [{{name: NVIDIA A100-SXM4-80GB}}]}}}}"
+    project.write(f"{host}\nname: trainer\naccelerator: cuda\nrequires: {{cuda: '13.*'}}\npolicy: {{accept: [image]}}\n")
+    assert project.run("solve", "--upgrade", *options).code == 0
+    toolkit = "  unverified: container_toolkit: target.host does not state it; "
+    outcome, strict = project.run("check"), project.run("check", "--strict")
+    assert (outcome.code, toolkit in outcome.out) == (0, False)
+    assert (strict.code, toolkit in strict.out) == (3, True), strict.out
+
+
 def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
     (project.folder / "provision.yaml").unlink()
     outcome = project.run("check")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from msgspec.structs import asdict
+from msgspec.structs import asdict, replace
 
 from provisioner.grounds.finding import (
     NewerGlibc,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate, Key
     from provisioner.resolver.search.instance import ProblemInstance
+    from provisioner.resolver.stack import Stack
 
 
 def stack_findings(
@@ -61,7 +62,7 @@ def stack_findings(
     yield from (Unverified(doubt=doubt) for doubt in again.doubts)
     needed_stack = locked_stack(again)
     if not has_other_hosts:
-        reasons = explanation_findings(lock, needed_stack) if has_reasons else ()
+        reasons = _of_explanation(lock, again, needed_stack) if has_reasons else ()
         for finding in (*_of_hosts(stack, needed_stack), *reasons):
             # These are the hosts of the spec. If it has none, the lock may be for hosts given on a command line.
             yield finding if problem.request.spec.target.host is not None else OfUnstatedHosts(finding=finding)
@@ -71,6 +72,18 @@ def stack_findings(
     if needed_stack.require_cuda != stack.require_cuda:
         yield OtherGate(locked=stack.require_cuda, needed=needed_stack.require_cuda)
     yield from _of_components(stack, needed_stack)
+
+
+def _of_explanation(lock: Lock, again: Stack, needed: LockedStack) -> tuple[Finding, ...]:
+    """Return the findings about what a lock records to explain itself, compared with `needed`, the stack `again` as it is locked.
+
+    A lock does not say whether it was made with `--strict`: its assumptions may be assumptions or doubts.
+    """
+    found = tuple(explanation_findings(lock, needed))
+    every = (*again.doubts, *again.assumes)
+    doubts = every if again.assumes else tuple(one for one in every if not one.is_assumption)
+    otherwise = replace(again, doubts=doubts, assumes=tuple(one for one in every if one not in doubts))
+    return found if not found or any(explanation_findings(lock, locked_stack(otherwise))) else ()
 
 
 def _of_components(stack: LockedStack, needed: LockedStack) -> Iterator[OtherKey]:

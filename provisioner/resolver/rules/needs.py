@@ -63,7 +63,7 @@ from provisioner.resolver.rules.guards import Guards
 from provisioner.resolver.rules.policy import PolicyRequirements
 from provisioner.resolver.rules.rocm_libraries import kernel_requirements
 from provisioner.resolver.rules.shared_files import runtime_needs
-from provisioner.resolver.rules.signed_modules import LOADS_BUILT_ON_THE_HOST, SignedModules
+from provisioner.resolver.rules.signed_modules import BUILT_ON_THE_HOST, SignedModules
 from provisioner.resolver.rules.silence import Silence
 from provisioner.resolver.rules.toolchain import Toolchain
 from provisioner.versions import Version, without_local
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from provisioner.grounds.bound import Bound
-    from provisioner.grounds.predicate import NeedsOwnKey
+    from provisioner.grounds.predicate import BuiltOnHost
     from provisioner.grounds.source import Source
     from provisioner.matrix.model import Build, DriverMinimum, Matrix, Release, Rule
     from provisioner.matrix.need import Need
@@ -189,9 +189,11 @@ class Needs:
                 if need.component not in COMPILERS - {"xcode"}:  # macOS has no other compiler
                     needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=candidate.subject)
                     yield from self._open(candidate, need, self._hosts, needed_by)
-        hosts = {label: one for label, one in self._of(candidate.key).items() if self._lacks_signed_modules(candidate, one)}
-        needed_by = NeededBy(needs="secure_boot", bound=bound_of(LOADS_BUILT_ON_THE_HOST), subject=candidate.subject)
-        yield from self._open(candidate, LOADS_BUILT_ON_THE_HOST, hosts, needed_by)
+        for need in BUILT_ON_THE_HOST:
+            every = self._of(candidate.key).items()
+            hosts = {label: one for label, one in every if self._lacks_signed_modules(candidate, one, need)}
+            needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=candidate.subject)
+            yield from self._open(candidate, need, hosts, needed_by)
         for rule in self._rules.on(candidate):
             hosts = self._where(candidate.key, rule)
             for need in rule.require:
@@ -221,7 +223,7 @@ class Needs:
             yield from runtime_needs(self._matrix, candidate)
         if component == "driver":
             yield from self._kernel(candidate, release)
-            yield from self._own_key(candidate)
+            yield from self._built_on_host(candidate)
         else:
             yield from self._declared(candidate, self._toolchain.needs(candidate, release))
             yield from self._platform(candidate, release.platforms if release is not None else ())
@@ -411,18 +413,20 @@ class Needs:
         for key in self._reach(candidate.key, "kernel"):
             yield Requirement(key, test, ground)
 
-    def _lacks_signed_modules(self, candidate: Candidate, target: TargetHost) -> NeedsOwnKey | None:
+    def _lacks_signed_modules(self, candidate: Candidate, target: TargetHost, need: Need) -> BuiltOnHost | None:
         is_driver = candidate.key.component == "driver"
-        return self._signed_modules.lacking(candidate.version, target.host) if is_driver else None
+        return self._signed_modules.lacking(candidate.version, target.host, need) if is_driver else None
 
-    def _own_key(self, candidate: Candidate) -> Iterator[Requirement]:
-        """Yield the requirement of a driver that no signed modules exist of: Secure Boot is off, or a key is enrolled."""
-        for key in self._reach(candidate.key, "secure_boot"):
-            target = self._hosts.get(key.scope)
-            if target is not None and (predicate := self._lacks_signed_modules(candidate, target)) is not None:
-                place = self._signed_modules.place(target.host)
-                ground = candidate.entails(predicate, Relation("driver", "secure_boot"), place)
-                yield Requirement(key, _test(LOADS_BUILT_ON_THE_HOST, candidate), ground)
+    def _built_on_host(self, candidate: Candidate) -> Iterator[Requirement]:
+        """Yield the requirements of a driver that no signed modules exist of: what is built on the host loads and can be built."""
+        for need in BUILT_ON_THE_HOST:
+            for key in self._reach(candidate.key, need.component):
+                target = self._hosts.get(key.scope)
+                if target is None or (predicate := self._lacks_signed_modules(candidate, target, need)) is None:
+                    continue
+                relation = Relation("driver", need.component)
+                ground = candidate.entails(predicate, relation, self._signed_modules.place(target.host))
+                yield Requirement(key, _test(need, candidate), ground)
 
     def _patched(self, candidate: Candidate, kernel: str, place: Source | None) -> Iterator[Requirement]:
         """Yield the requirement that `patched-kernel` is allowed, if a driver builds on a host's kernel only with patches.

@@ -1,5 +1,6 @@
 """Drivers whose kernel modules a Linux distribution has signed: all that Secure Boot loads without an enrolled key.
 
+They are built, too: the modules of every other driver are built on the host, which takes the headers of its kernel.
 The matrix lists them by release of the distribution, kernel series and kernel flavour (driver_packages.yaml). A distribution of
 which it lists none has rules of its own on what is built on the host (driver_rules.yaml).
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.grounds.bound import Versions
-from provisioner.grounds.predicate import NeedsOwnKey
+from provisioner.grounds.predicate import BuiltOnHost
 from provisioner.host.facts import stated
 from provisioner.matrix.need import Need
 from provisioner.resolver.requirement import is_of_system
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 _LOADING = tuple(map(Version.named, ("disabled", "enrolled")))
 """The states of Secure Boot in which modules that were built on the host load."""
 
-LOADS_BUILT_ON_THE_HOST = Need(component="secure_boot", range=Range(), one_of=_LOADING)
-"""The need of a driver without signed modules."""
+BUILT_ON_THE_HOST = (
+    Need(component="secure_boot", range=Range(), one_of=_LOADING),
+    Need(component="kernel_headers", range=Range.parse(">=2")),
+)
+"""The needs of a driver without signed modules: what is built loads, and there is what it is built with."""
 
 
 class SignedModules:
@@ -36,10 +40,10 @@ class SignedModules:
         self._positions = matrix.positions
         self._rows = [row for row in matrix.driver_packages if row.flavours and request.platform in row.platforms]
 
-    def lacking(self, driver: Version, host: Host) -> NeedsOwnKey | None:
-        """Return what a driver that is still to be installed needs if its branch has no signed modules for a host's kernel.
+    def lacking(self, driver: Version, host: Host, need: Need) -> BuiltOnHost | None:
+        """Return one of `BUILT_ON_THE_HOST` for a driver that is still to be installed, without signed modules for a host's kernel.
 
-        None if it has, or if the matrix does not list the signed modules of the host's distribution, or the host states no
+        None if its branch has some, or if the matrix does not list the signed modules of the host's distribution, or the host states no
         kernel: then one can be booted that has.
         """
         kernel, system = stated(host, "kernel"), stated(host, "os") or ""
@@ -49,8 +53,9 @@ class SignedModules:
         branches = {branch for row in rows if row.is_for_kernel(kernel) for branch in row.branches}
         if not rows or str(driver.release[0]) in branches:
             return None
-        return NeedsOwnKey(
-            bounds=(Versions(_LOADING),),
+        return BuiltOnHost(
+            component=need.component,
+            bounds=(Versions(need.one_of) if need.one_of else need.range,),
             system=system,
             kernel=kernel,
             branches=tuple(sorted(branches, key=int)),
