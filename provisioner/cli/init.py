@@ -20,7 +20,7 @@ def init(
     profile: Annotated[
         str | None,
         typer.Option(
-            "--profile", metavar="NAME", help="A kind of machine, such as h100, cpu or p5.48xlarge, instead of this one."
+            "--profile", metavar="NAME", help="A kind of machine, such as h100, cpu, p5.48xlarge or 'RTX 5060 Ti', instead of this one."
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = DEFAULT_SPEC,
@@ -87,13 +87,14 @@ def _imported(sources: Sequence[Path], folder: Path) -> Imported | None:
 def _described(profile: str | None) -> tuple[Host, str]:
     """Return the host for which to write the spec, and the comment of the spec that names the source of the host's facts.
 
-    The host is that of the shipped profile called `profile`, or this machine if `profile` is None.
+    The host is that of the shipped profile, instance type or GPU called `profile`, or this machine if `profile` is None.
     """
     if profile is None:
         from provisioner.cli.inspect import inspected
 
         return inspected().host, "The machine it must run on: this one, as `provision inspect` saw it"
-    from provisioner.host.profile import load_profile
+    from provisioner.matrix.cache import cached_matrix
+    from provisioner.workflow.inputs import machine_called
 
-    shipped = load_profile(profile)
+    shipped = machine_called(profile, cached_matrix(None))
     return shipped.host, f"The machine it must run on: {shipped.description}"

@@ -65,7 +65,8 @@ def load_profile(name: str) -> Profile:
             return Profile(name=found.name, description=description, host=found.host)
         near = nearest(name.lower(), known)
         hints = (f"did you mean `{near}`?",) if near else ()
-        listed = f"profiles: {', '.join(known)}; instance types of clouds, such as p5.48xlarge or a3-highgpu-8g"
+        others = "instance types of clouds, such as p5.48xlarge or a3-highgpu-8g; GPUs by name, such as `RTX 5060 Ti`"
+        listed = f"profiles: {', '.join(known)}; {others}"
         raise UsageError(f"there is no profile `{name}`", hints=(*hints, listed))
     text = read_text(_DIRECTORY / f"{name}.yaml", kind=KIND)
     description = text.splitlines()[0].removeprefix("#").strip()

@@ -16,9 +16,9 @@ from provisioner.accelerators import IMAGE_KINDS
 from provisioner.document import Document
 from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.host.catalogue import Catalogue
-from provisioner.host.gpu_names import GpuNames
-from provisioner.host.model import Host
-from provisioner.host.profile import host_from_document
+from provisioner.host.gpu_names import GpuNames, NamedGpu
+from provisioner.host.model import Host, HostGpu
+from provisioner.host.profile import Profile, host_from_document, load_profile, profile_names
 from provisioner.matrix.cache import cached_matrix
 from provisioner.matrix.model import Matrix
 from provisioner.outputs import OUTPUTS
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.errors import Mistake
+    from provisioner.platforms import PlatformName
     from provisioner.host.remark import Remark
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
@@ -147,6 +148,31 @@ def catalogue_of(matrix: Matrix) -> Catalogue:
         if rule.when.component == "jetson" and need.component == "gpu" and len(need.one_of) == 1
     ]
     return Catalogue(GpuNames(matrix.gpus, matrix.chips), systems=systems, boards=boards)
+
+
+def machine_called(name: str, matrix: Matrix) -> Profile:
+    """Return a shipped profile, that of an instance type of a cloud, or one of a machine with one GPU that the matrix knows.
+
+    Raises `UsageError` for a name that is none of these.
+    """
+    try:
+        return load_profile(name)
+    except UsageError:
+        read = catalogue_of(matrix).gpus.read(name.replace("-", " "))
+        product = next((gpu for gpu in matrix.gpus if isinstance(read, NamedGpu) and gpu.name == read.product), None)
+        if product is None:
+            raise
+    gpu = HostGpu(name=product.name, compute_capability=product.compute_capability or None, gfx=product.gfx or None)
+    alike = (load_profile(one).host for one in profile_names())
+    platforms = [one.platform for one in alike if one.gpus and _is_variant(product.name, one.gpus[0].name or "")]
+    own: PlatformName = "linux/arm64" if product.kind == "jetson" else "linux/amd64"
+    host = Host(platform=next((one for one in platforms if one is not None), own), gpus=(gpu,))
+    return Profile(name=name, description=f"one {product.name}; driver and kernel are left for the solver to choose", host=host)
+
+
+def _is_variant(product: str, of: str) -> bool:
+    """Return whether a product is another one of the same name with more words: `NVIDIA GH200 480GB` of `NVIDIA GH200`."""
+    return bool(of) and f"{product} ".startswith(f"{of} ")
 
 
 def gpu_names_of(matrix: Matrix) -> dict[str, tuple[str, str]]:

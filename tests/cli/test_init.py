@@ -34,6 +34,24 @@ def test_a_spec_for_a_profile_holds_that_machine(name: str, folder: Path) -> Non
     assert spec.target.platform == host.platform
 
 
+@pytest.mark.parametrize(
+    ("name", "product", "platform"),
+    [
+        ("rtx5060ti", "NVIDIA GeForce RTX 5060 Ti", "linux/amd64"),
+        ("RTX 4070 Ti", "NVIDIA GeForce RTX 4070 Ti", "linux/amd64"),
+        ("v100-sxm2-16gb", "Tesla V100-SXM2-16GB", "linux/amd64"),
+        ("GH200 480GB", "NVIDIA GH200 480GB", "linux/arm64"),
+        ("jetson-nano", "Jetson Nano", "linux/arm64"),
+        ("strix-halo", "AMD Radeon 8060S", "linux/amd64"),
+    ],
+)
+def test_a_gpu_that_the_matrix_knows_is_a_profile(name: str, product: str, platform: str, folder: Path) -> None:
+    assert leave("init", "--profile", name) == 0
+    loaded = load_spec(folder / "provision.yaml")
+    (gpu,) = host_from_document(loaded.document.below(("target", "host"))).gpus or ()
+    assert (gpu.name, gpu.target is not None, loaded.spec.target.platform) == (product, True, platform)
+
+
 def test_a_spec_for_this_machine_is_valid(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert leave("init", "--out", "specs/mine.yaml") == 0
     loaded = load_spec(folder / "specs/mine.yaml")

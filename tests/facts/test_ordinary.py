@@ -24,6 +24,7 @@ from ruamel.yaml import YAML
 from provisioner.host.instance_types import instance_type
 from provisioner.host.kubernetes import NodeReader
 from provisioner.host.model import Driver, Host
+from provisioner.host.profile import load_profile, profile_names
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.joint import NoStackError, solve_system
 from provisioner.resolver.problem import join
@@ -137,6 +138,12 @@ def test_a_machine_that_cannot_run_the_stack_gets_a_no(profile: dict[str, Any]) 
     members = caught.value.conflict.members
     shown = "\n".join(conflict_lines(caught.value.conflict))
     assert sorted({member.component for member in members}) == sorted(profile["between"]), shown
+
+
+@pytest.mark.parametrize("name", a_third_at_once(profile_names()))
+def test_a_shipped_profile_gets_a_yes_without_an_edit(name: str) -> None:
+    stack = solve({"asks": {"pytorch": "*"}}, catalogue().identify(load_profile(name).host))
+    assert unverified(stack) == ()
 
 
 def test_there_are_enough_profiles_and_no_two_are_the_same() -> None:
