@@ -210,6 +210,14 @@ class Needs:
             return component in self._shown or component in NOT_ON_JETSONS
         return component in self._shown and (host == NO_HOST.host or has_running_driver(host))
 
+    def _may_be_shown(self, candidate: Candidate, fact: str, host: Host) -> bool:
+        """Return whether a driver that may run on a host already would show that a fact is good enough for it.
+
+        The host then leaves out whether it runs one. The release of the system decides which drivers it has packages of.
+        """
+        is_driver = candidate.key.component in DRIVER_KINDS and host.driver is None
+        return is_driver and (fact in self._shown or fact == "os")
+
     def _is_running_driver(self, candidate: Candidate) -> bool:
         target = self._hosts.get(candidate.key.scope)
         is_evident = target is not None and (target.host == NO_HOST.host or has_running_driver(target.host))
@@ -353,7 +361,7 @@ class Needs:
         reached = {key.scope for key in self._reach(candidate.key, name)}
         for label in hosts:
             if label not in reached and "" not in reached and not self._is_shown(name, hosts[label].host):
-                key, of_driver = profile_key(name, hosts[label].host), _may_run(candidate, hosts[label].host)
+                key, of_driver = profile_key(name, hosts[label].host), self._may_be_shown(candidate, name, hosts[label].host)
                 doubt = Unstated(fact=name, host=label, profile_key=key, reason=needed_by, is_of_driver=of_driver)
                 yield OpenRequirement(doubt)
 
@@ -365,7 +373,7 @@ class Needs:
                 continue
             fact = next((one.component for one in guards if not is_chosen(one.component, self._request)), guards[0].component)
             reason = Undecided(table="rule", name=rule.name, because=rule.because)
-            key, of_driver = profile_key(fact, target.host), _may_run(candidate, target.host)
+            key, of_driver = profile_key(fact, target.host), self._may_be_shown(candidate, fact, target.host)
             doubt = Unstated(fact=fact, host=label, profile_key=key, reason=reason, is_of_driver=of_driver)
             for need in rule.require:
                 if self._is_shown(need.component, target.host) and stated(target.host, need.component) is None:
@@ -473,11 +481,6 @@ class Needs:
 
     def _place(self, candidate: Candidate) -> Place:
         return place_of(self._matrix, candidate)
-
-
-def _may_run(candidate: Candidate, host: Host) -> bool:
-    """Return whether a driver may run on a host already: the host leaves out whether it has one."""
-    return candidate.key.component in DRIVER_KINDS and host.driver is None
 
 
 def place_of(matrix: Matrix, candidate: Candidate) -> Place:

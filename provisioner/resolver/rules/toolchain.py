@@ -87,7 +87,7 @@ class Toolchain:
         for label, devices in self._devices.items():
             lists = {device: spec.arch_list or tuple(serving(known, device, self._request)) for device in devices}
             through = tuple(sorted(device for device, names in lists.items() if names and _how(names, device) == "ptx"))
-            if through and not is_jetson(self._matrix, self._request.host_by_label[label].host):
+            if through and not is_jetson(self._matrix, self._request.host_by_label[label]):
                 relation = Relation("nvcc", "driver for PTX")
                 ground = candidate.entails(NeedsNativeDriver(through, cuda), relation, place)
                 yield Requirement(Key("driver", label), NativeDriver(self._matrix, candidate.version), ground)

@@ -102,16 +102,18 @@ def test_secure_boot_without_a_key_stops_a_new_driver() -> None:
     assert not unverified(solved({**host, "secure_boot": {"enabled": True, "mok_enrolled": True}}))
 
 
-def test_a_fact_that_a_rule_needs_and_no_host_states_is_unverified_once() -> None:
-    headers, boot = unverified(solved({"kernel": KERNEL}))
+def test_what_only_a_driver_needs_is_assumed_once_where_nobody_says_whether_one_runs() -> None:
+    stack = solved({"kernel": KERNEL})
+    headers, boot = assumed(stack)
     assert headers == (
-        "kernel_headers: host0 does not state it, and rule a-new-driver-needs-headers needs kernel_headers >=2; "
-        "state `kernel_headers` in its profile (`provision inspect` writes one)"
+        "kernel_headers: host0 does not state it, and is taken to have what the stack needs, "
+        "and rule a-new-driver-needs-headers needs kernel_headers >=2"
     )
     assert boot == (
-        "secure_boot: host0 does not state it, and rule a-new-driver-must-be-signed needs secure_boot disabled or enrolled; "
-        "state `secure_boot` in its profile (`provision inspect` writes one)"
+        "secure_boot: host0 does not state it, and is taken to have what the stack needs, "
+        "and rule a-new-driver-must-be-signed needs secure_boot disabled or enrolled"
     )
+    assert unverified(stack) == ()
 
 
 def test_nothing_is_said_about_facts_that_no_rule_of_the_stack_needs() -> None:
