@@ -20,7 +20,9 @@ def init(
     profile: Annotated[
         str | None,
         typer.Option(
-            "--profile", metavar="NAME", help="A kind of machine, such as h100, cpu, p5.48xlarge or 'RTX 5060 Ti', instead of this one."
+            "--profile",
+            metavar="NAME",
+            help="A kind of machine, such as h100, cpu, p5.48xlarge or 'RTX 5060 Ti', instead of this one.",
         ),
     ] = None,
     out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")] = DEFAULT_SPEC,

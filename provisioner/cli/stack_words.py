@@ -90,7 +90,9 @@ def _machine(stack: Stack, pins: Sequence[Pin]) -> str:
     for pin in pins:
         if pin.component not in DRIVERS:
             continue
-        is_there = any(isinstance(one, HostFact) or (isinstance(one, Entails) and one.component == "jetson") for one in pin.reasons)
+        is_there = any(
+            isinstance(one, HostFact) or (isinstance(one, Entails) and one.component == "jetson") for one in pin.reasons
+        )
         if is_there:  # the driver of a Jetson comes with its Jetson Linux
             return f"{subject} with {pin.component} {pin.version}"
         if gpus:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.errors import Mistake
-    from provisioner.platforms import PlatformName
     from provisioner.host.remark import Remark
+    from provisioner.platforms import PlatformName
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
     from provisioner.spec.requirement_file import IndexLine, ProjectLine

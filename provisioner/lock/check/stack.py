@@ -75,7 +75,7 @@ def stack_findings(
 
 
 def _of_explanation(lock: Lock, again: Stack, needed: LockedStack) -> tuple[Finding, ...]:
-    """Return the findings about what a lock records to explain itself, compared with `needed`, the stack `again` as it is locked.
+    """Return the findings about what a lock records to explain itself, compared with `needed`, which is `again` as locked.
 
     A lock does not say whether it was made with `--strict`: its assumptions may be assumptions or doubts.
     """

@@ -166,10 +166,10 @@ class Needs:
         return Needs(self._matrix, self._request, self._keys, is_lenient=True)
 
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
-        """Return the requirements of a candidate; () for `ABSENT`, the value of a component that is not installed, and for the
-        driver of a Jetson.
+        """Return the requirements of a candidate; () for `ABSENT`, the value of a component that is not installed.
 
-        A fact of a host, or a name such as that of a platform, has requirements only from the policy and from rules.
+        Nor does the driver of a Jetson have any. A fact of a host, or a name such as that of a platform, has requirements only
+        from the policy and from rules.
         """
         is_without = candidate.label == ABSENT or candidate.key in self._board_drivers.values()
         return () if is_without else tuple(self._all(candidate))
@@ -426,7 +426,7 @@ class Needs:
         return self._signed_modules.lacking(candidate.version, target.host, need) if is_driver else None
 
     def _built_on_host(self, candidate: Candidate) -> Iterator[Requirement]:
-        """Yield the requirements of a driver that no signed modules exist of: what is built on the host loads and can be built."""
+        """Yield the requirements of a driver without signed modules: what is built on the host loads, and can be built."""
         for need in BUILT_ON_THE_HOST:
             for key in self._reach(candidate.key, need.component):
                 target = self._hosts.get(key.scope)

@@ -41,10 +41,10 @@ class SignedModules:
         self._rows = [row for row in matrix.driver_packages if row.flavours and request.platform in row.platforms]
 
     def lacking(self, driver: Version, host: Host, need: Need) -> BuiltOnHost | None:
-        """Return one of `BUILT_ON_THE_HOST` for a driver that is still to be installed, without signed modules for a host's kernel.
+        """Return a need of `BUILT_ON_THE_HOST` if a driver still to be installed has no signed modules for a host's kernel.
 
-        None if its branch has some, or if the matrix does not list the signed modules of the host's distribution, or the host states no
-        kernel: then one can be booted that has.
+        None if its branch has some, or if the matrix does not list the signed modules of the host's distribution, or if the
+        host states no kernel: then one can be booted that has.
         """
         kernel, system = stated(host, "kernel"), stated(host, "os") or ""
         if has_running_driver(host) or kernel is None:
