@@ -14,6 +14,7 @@ from provisioner.grounds.finding import (
     OtherHostRequirement,
     OtherHostSetup,
     OtherKey,
+    OtherReason,
     OtherSystemPackages,
     OtherVariable,
     UnknownGlibc,
@@ -74,7 +75,7 @@ def stack_findings(
     yield from _of_components(stack, needed_stack)
 
 
-def _of_explanation(lock: Lock, again: Stack, needed: LockedStack) -> tuple[Finding, ...]:
+def _of_explanation(lock: Lock, again: Stack, needed: LockedStack) -> tuple[OtherReason, ...]:
     """Return the findings about what a lock records to explain itself, compared with `needed`, which is `again` as locked.
 
     A lock does not say whether it was made with `--strict`: its assumptions may be assumptions or doubts.
