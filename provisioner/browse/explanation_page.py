@@ -377,10 +377,10 @@ def _layers(explained: Explained, whys: Mapping[str, Why], prefix: str, matrix: 
             if layer_of(name) != layer_of(why.component):
                 (pins if is_pin else limits).setdefault(layer_of(name), {})[why.component] = None
         held = listed([OWN_LINES if name == why.component else name for name in dict(holders)])
-        name = slot_words(why.component, why.slot)
+        title = slot_words(why.component, why.slot)
         own = parts.setdefault(layer_of(why.component), {})
-        same = next((one for one in own if (one.name, one.version, one.origin) == (name, why.chosen, _origin(why))), None)
-        part = same or Part(name, why.chosen, _origin(why), anchor, held)
+        same = next((one for one in own if (one.name, one.version, one.origin) == (title, why.chosen, _origin(why))), None)
+        part = same or Part(title, why.chosen, _origin(why), anchor, held)
         own[part] = own.get(part, 0) + 1
     stack = explained.lock.stack
     doubts = (*explained.stack.doubts, *explained.stack.assumes) if explained.stack is not None else ()
