@@ -33,6 +33,13 @@ class Channel(Struct, frozen=True):
     """The reason that a channel of conda's is no package index."""
 
 
+class OfChannel(Struct, frozen=True):
+    """The reason that a package is of a channel of conda's with packages of its own; an index may have another of its name."""
+
+    name: str
+    channel: str
+
+
 class WithCompiler(Struct, frozen=True):
     """The reason that a package is CUDA and its compiler, of which only CUDA was carried over."""
 
@@ -158,6 +165,7 @@ Reason = (
     | BuildString
     | VersionNotation
     | Channel
+    | OfChannel
     | WithCompiler
     | Installer
     | Application

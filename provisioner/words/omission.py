@@ -29,6 +29,11 @@ def reason_words(reason: Reason) -> str:
             return f"Python requirements have no such range; `{name}` is carried over without it"
         case of.Channel():
             return "a channel of conda is no package index; packages come from PyPI, or from what `indexes:` lists"
+        case of.OfChannel(name=name, channel=channel):
+            return (
+                f"of the channel {channel}; `{name}` of a package index may be another project: write it under `packages:` "
+                "if it is the same; a program of the system goes under `image: {apt: [...]}`"
+            )
         case of.WithCompiler():
             return "CUDA is carried over, its compiler is not; `nvcc` under `requires:` asks for it"
         case of.Installer():
