@@ -143,9 +143,12 @@ class NoSystemPackage(Struct, frozen=True):
 
 
 class NotAsked(Struct, frozen=True):
-    """The reason that a project has more requirements, of an extra or a dependency group, that nobody asked for."""
+    """The reason that a project has more requirements, of an extra or a dependency group, that nobody asked for.
 
-    kind: Literal["extra", "group"]
+    `optional` is a dependency that Poetry installs with an extra alone, `poetry-group` a group of Poetry's.
+    """
+
+    kind: Literal["extra", "group", "optional", "poetry-group"]
     name: str
 
 

@@ -81,6 +81,10 @@ def reason_words(reason: Reason) -> str:
             return "not the name of a package of Debian or Ubuntu"
         case of.NotAsked(kind="extra", name=name):
             return f"an extra, which nobody asked for; `extras: [{name}]` in `packages-from:` takes it"
+        case of.NotAsked(kind="optional"):
+            return "optional, and nobody asked for it; write it under `packages:` to have it"
+        case of.NotAsked(kind="poetry-group"):
+            return "a group of Poetry's, which nobody asked for; write what is wanted of it under `packages:`"
         case of.NotAsked(name=name):
             return f"a dependency group, which nobody asked for; `groups: [{name}]` in `packages-from:` takes it"
         case of.OtherSource(tool=tool):
