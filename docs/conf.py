@@ -39,7 +39,8 @@ html_theme = "furo"
 html_title = "provision"
 html_copy_source = False
 html_show_sphinx = False
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_css_files = ["console.css"]
 templates_path = ["templates"]
 html_extra_path = ["extra", "../schemas"]
 

@@ -233,6 +233,20 @@ class Range(Struct, frozen=True, array_like=True, gc=False):
         return ",".join(str(clause) for clause in self.clauses) or "any version"
 
 
+def ranges_of(text: str) -> tuple[Range, ...]:
+    """Return the ranges in a requirement on a host, of which a version must be in one.
+
+    Such a requirement is a range (`>=6.8,<6.12`), in which single versions may stand for a clause: `6.8 or 6.11,!=6.11.2`.
+    Raises `ValueError` with the invalid clause.
+    """
+    found: tuple[Range, ...] = (Range(),)
+    for part in text.split(","):
+        single = part.split(" or ")
+        ways = [Range.parse(part)] if len(single) == 1 else [Range.parse(f"=={one.strip()}") for one in single]
+        found = tuple(one.intersect(way) for one in found for way in ways)
+    return found
+
+
 @lru_cache(maxsize=16384)
 def _parse_range(text: str) -> Range:
     stripped = text.strip()

@@ -21,4 +21,4 @@ def catalogue_of(targets: Mapping[str, str]) -> Catalogue:
             chips.append(Chip(name=name, compute_capability=capability, gfx=gfx, pci_device_ids=(name,)))
         else:
             products.append(Gpu(name=name, compute_capability=capability, gfx=gfx, architecture=""))
-    return Catalogue(GpuNames(products, chips))
+    return Catalogue(GpuNames(products, chips), modules={"6.12.12": "6.4"})

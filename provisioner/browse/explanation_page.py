@@ -19,6 +19,19 @@ from provisioner.places import Place
 from provisioner.words.change import SECTION_TITLES, because, change_words, note_words, where_words
 from provisioner.words.choice import shown_words, unread_words
 from provisioner.words.doubt import assumption_words, doubt_words
+from provisioner.words.explanation import (
+    OWN_LINES,
+    accepted_words,
+    image_words,
+    labelled,
+    matrix_words,
+    origin_words,
+    required_words,
+    runs_words,
+    slot_words,
+    stated_words,
+    tool_words,
+)
 from provisioner.words.fault import layer_title
 from provisioner.words.finding import finding_details, finding_hints, finding_words
 from provisioner.words.ground import say, say_with_source
@@ -41,12 +54,6 @@ if TYPE_CHECKING:
 
 TEMPLATE = "explanation.html.j2"
 STYLE = "explanation.css"
-
-SPEC = "your lines"
-"""What is said to hold a component back if lines of the spec about the component itself do."""
-
-_SHORT = 12
-"""The number of characters of a hash that are shown where two of them are compared by eye."""
 
 
 class Told(NamedTuple):
@@ -205,17 +212,16 @@ def explanation_page(subject: Subject, platforms: Sequence[Explained], matrix: M
 
 
 def _about(lock: Lock, matrix: Matrix) -> list[tuple[str, str]]:
-    """Return what the page was made from, as names and values."""
-    is_same = lock.matrix_digest == matrix.digest
-    solved = lock.matrix_digest.removeprefix("sha256:")[:_SHORT]
-    now = matrix.digest.removeprefix("sha256:")[:_SHORT]
-    return [
-        ("Environment", lock.name),
-        *([("Target", lock.target)] if lock.target else []),
-        ("Spec", lock.spec_file),
-        ("Solved by", f"provision {lock.tool_version}"),
-        ("Matrix", now if is_same else f"{solved} when solved; explained with {now}"),
-    ]
+    """Return what the page was made from, as labels and values."""
+    return labelled(
+        {
+            "name": lock.name,
+            "target": lock.target,
+            "spec": lock.spec_file,
+            "tool": tool_words(lock.tool_version),
+            "matrix": matrix_words(lock.matrix_digest, matrix.digest),
+        }
+    )
 
 
 def _platform(explained: Explained, headline: str, matrix: Matrix, sources: _Sources) -> Mapping[str, object]:
@@ -263,19 +269,17 @@ def _is_of_host(why: Why) -> bool:
 
 def _about_platform(explained: Explained) -> list[tuple[str, str]]:
     stack = explained.lock.stack
-    image = stack.image
-    found = {
-        "Accelerator": stack.accelerator,
-        "CUDA runs": stack.basis,
-        "Runs": "in a container" if stack.runs == "container" else "on the host",
-        "Base image": f"{image.reference}@{image.digest}" if image is not None and image.digest else "",
-        "Compiled for": " ".join(stack.arch_list),
-        "Asks of hosts": ", ".join(f"{name} {text}" for name, text in stack.host_requirements.items() if name != "gpu"),
-        "Variables": ", ".join(f"{name}={value}" for name, value in stack.environment.items()),
-    }
-    if image is not None and not image.digest:
-        found["Base image"] = f"{image.reference}, without a digest"
-    return [(name, value) for name, value in found.items() if value]
+    return labelled(
+        {
+            "accelerator": stack.accelerator,
+            "basis": stack.basis,
+            "runs": runs_words(stack.runs),
+            "image": image_words(stack.image.reference, stack.image.digest) if stack.image is not None else "",
+            "arch_list": " ".join(stack.arch_list),
+            "host_requirements": ", ".join(f"{name} {text}" for name, text in stack.host_requirements.items() if name != "gpu"),
+            "environment": ", ".join(f"{name}={value}" for name, value in stack.environment.items()),
+        }
+    )
 
 
 def _choice(why: Why, anchor: str, matrix: Matrix, sources: _Sources) -> Choice:
@@ -321,7 +325,7 @@ def _remarks(stack: Stack) -> list[str]:
     """Return what is taken for granted, accepted, relaxed, shown by drivers, and stated without effect, as sentences."""
     return [
         *map(assumption_words, stack.assumes),
-        *(f"accepted: {doubt_words(one)}" for one in stack.accepts),
+        *(accepted_words(doubt_words(one)) for one in stack.accepts),
         *(_with_place(relaxation_words(one), source_words(one.source)) for one in stack.relaxations),
         *map(shown_words, stack.shown),
         *map(unread_words, stack.unread),
@@ -344,7 +348,7 @@ def _facts(whys: Mapping[str, Why], explained: Explained, sources: _Sources) -> 
         is_doubted = bool({(why.component, why.host), (why.component, "")} & doubted)
         verdict = "unverified" if is_doubted else "yes" if why.is_fact else "chosen"
         needed = stack.host_requirements.get(why.component, "")
-        stated = why.chosen if why.is_fact else f"nothing; {why.chosen} is chosen"
+        stated = stated_words(why.chosen, is_fact=why.is_fact)
         yield Fact(anchor, _label(why.component), why.host, stated, needed, verdict, tuple(_told(why, sources)))
 
 
@@ -372,11 +376,11 @@ def _layers(explained: Explained, whys: Mapping[str, Why], prefix: str, matrix: 
         for name, is_pin in holders:
             if layer_of(name) != layer_of(why.component):
                 (pins if is_pin else limits).setdefault(layer_of(name), {})[why.component] = None
-        held = listed([SPEC if name == why.component else name for name in dict(holders)])
-        name = f"{why.component} for {why.slot}" if why.slot else why.component
+        held = listed([OWN_LINES if name == why.component else name for name in dict(holders)])
+        title = slot_words(why.component, why.slot)
         own = parts.setdefault(layer_of(why.component), {})
-        same = next((one for one in own if (one.name, one.version, one.origin) == (name, why.chosen, _origin(why))), None)
-        part = same or Part(name, why.chosen, _origin(why), anchor, held)
+        same = next((one for one in own if (one.name, one.version, one.origin) == (title, why.chosen, _origin(why))), None)
+        part = same or Part(title, why.chosen, _origin(why), anchor, held)
         own[part] = own.get(part, 0) + 1
     stack = explained.lock.stack
     doubts = (*explained.stack.doubts, *explained.stack.assumes) if explained.stack is not None else ()
@@ -405,9 +409,7 @@ def _is_named(name: str, matrix: Matrix) -> bool:
 
 
 def _origin(why: Why) -> str:
-    if why.is_fact:
-        return "the host states it"
-    return "chosen, for the host states none" if why.host else ""
+    return origin_words(is_fact=why.is_fact, is_of_host=bool(why.host))
 
 
 def _holders(why: Why) -> Iterator[tuple[str, bool]]:
@@ -427,24 +429,22 @@ def _holders(why: Why) -> Iterator[tuple[str, bool]]:
 def _packages(explained: Explained) -> list[Package]:
     """Return the packages, those that the spec names first, each with who requires it."""
     lines = dict(explained.requested)
-    needed: dict[str, list[str]] = {}
+    needed: dict[str, list[tuple[str, str]]] = {}
     for package in explained.lock.packages:
         for text in package.requires:
-            needed.setdefault(canonicalize_name(Requirement(text).name), []).append(f"{package.name} needs {text}")
+            needed.setdefault(canonicalize_name(Requirement(text).name), []).append((package.name, text))
     return sorted(
         (_package(one, lines, needed.get(one.name, [])) for one in explained.lock.packages),
         key=lambda one: (not one.is_requested, one.name),
     )
 
 
-def _package(package: LockedPackage, lines: Mapping[str, Ground], needed: Sequence[str]) -> Package:
+def _package(package: LockedPackage, lines: Mapping[str, Ground], needed: Sequence[tuple[str, str]]) -> Package:
     if package.name in lines:
         return Package(
             package.name, package.version, package.index_url, say_with_source(lines[package.name]), is_requested=True
         )
-    more = f" and {len(needed) - 1} more" if len(needed) > 1 else ""
-    because = f"{needed[0]}{more}" if needed else ""
-    return Package(package.name, package.version, package.index_url, because, is_requested=False)
+    return Package(package.name, package.version, package.index_url, required_words(needed), is_requested=False)
 
 
 def _changes(comparison: Comparison) -> list[tuple[str, list[tuple[str, list[str]]]]]:

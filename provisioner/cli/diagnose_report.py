@@ -169,8 +169,14 @@ def _finding_lines(finding: Finding, diagnosis: Diagnosis, matrix: Matrix, name:
         yield Line(remedy_words(remedy), f"{number}.", Paint.NEXT, 2)
     for one in finding.explanations[1:]:
         yield Line(f"{_condition(one.when)}{one.failure.cause}: {one.failure.remedy}", "or:", Paint.STRONG, 2)
-    for one in finding.possible[: None if wants_details() else MOST_POSSIBLE]:
-        yield Line(f"{_condition(one.when)}{one.failure.cause}: {one.failure.remedy}", "it can come from:", Paint.STRONG, 2)
+    for position, one in enumerate(finding.possible[: None if wants_details() else MOST_POSSIBLE]):
+        remedy = f": {one.failure.remedy}" if wants_details() else ""
+        yield Line(
+            f"{_condition(one.when)}{one.failure.cause}{remedy}",
+            "or from:" if position else "it can come from:",
+            Paint.STRONG,
+            2,
+        )
     for consequence in finding.consequences:
         yield Line(consequence.failure.cause, "from this follows:", Paint.STRONG, 2)
         yield from _quote_lines(consequence, name, indent=4)

@@ -22,6 +22,7 @@ from provisioner.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from provisioner.fleet.model import FleetAnswer
     from provisioner.host.inventory import InventoryHost
     from provisioner.workflow.inputs import Inputs
 
@@ -131,12 +132,18 @@ def fleet(
             table(("hosts", "gpu", "driver", "outcome"), rows)
         report(fleet_lines(answer, placed, name=inputs.spec.name, chosen=chosen))
         if answer.stacks and not wants_details() and not written:
-            report([Line(""), Line(f"-v shows {PLACED_BY[chosen[0]]} of each stack, --out DIR writes it")])
+            report([Line(""), Line(f"-v shows {PLACED_BY[chosen[0]]} of each stack, --out DIR writes it{_choice(answer)}")])
         if inputs.spec.packages:
             talk("packages were not asked about: `provision solve` joins them with the system of each stack")
         if written:
             talk(f"wrote {', '.join(written)}")
     return 1 if answer.unserved_nodes else 0
+
+
+def _choice(answer: FleetAnswer) -> str:
+    """Return how to see what one more stack buys; "" if that is told, or if each class has a stack of its own."""
+    has_choice = answer.limit is None and len(answer.stacks) < sum(len(stack.classes) for stack in answer.stacks)
+    return f"; --stacks {len(answer.stacks) + 1} allows one more, for newer releases" if has_choice else ""
 
 
 def _listed(inputs: Inputs, paths: Sequence[Path], single: Sequence[Path]) -> Sequence[InventoryHost]:

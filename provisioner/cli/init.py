@@ -43,9 +43,11 @@ def init(
     The file is valid as it stands: `provision solve` can be the next command. What could not be carried over from the files of
     `--from` is listed at its end. Beside it stands its JSON Schema, by which editors complete and check it.
     """
-    from provisioner.cli.display import talk
+    from provisioner.accelerators import ON_GPUS
+    from provisioner.cli.display import talk, warn
     from provisioner.document import write_together
     from provisioner.errors import UsageError
+    from provisioner.host.model import Host
     from provisioner.host.profile import host_document
     from provisioner.platforms import DEFAULT_PLATFORM
     from provisioner.schemas.shipped import SCHEMA_BESIDE, require_own_schema, schema_text
@@ -57,8 +59,15 @@ def init(
     schema = out.parent / SCHEMA_BESIDE
     require_own_schema(schema)
     imported = _imported(sources or [], out.parent)
-    host, subject = _described(profile)
     content = imported.content if imported is not None else None
+    host, subject = _described(profile)
+    wanted = content.accelerator if content is not None else None
+    if profile is None and wanted is not None and wanted.value in ON_GPUS and host.gpus == ():
+        host, subject = Host(platform=host.platform), "The machine it must run on: what `provision inspect` prints there"
+        warn(
+            f"this machine has no GPU, and {wanted.place} asks for {wanted.value}: "
+            "state the machine that it must run on under `target.host`, or give --profile"
+        )
     notes = [omission_words(one) for one in imported.omissions] if imported is not None else []
     text = spec_template(
         name=spec_name((content.name if content is not None else "") or out.absolute().parent.name),

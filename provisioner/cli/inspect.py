@@ -31,7 +31,8 @@ def inspect(
         typer.Option(
             "--from",
             metavar="PATH",
-            help="What was captured elsewhere (- is stdin): an `nvidia-smi -q -x`, an inventory, a must-gather, a saved tree.",
+            help="What was captured elsewhere (- is stdin): by `nvidia-smi -q -x`, `amd-smi static --json` or `rocm-smi "
+            "--showallinfo --json`; an inventory, a must-gather, a saved tree.",
         ),
     ] = None,
     nodes: Annotated[

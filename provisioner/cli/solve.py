@@ -325,6 +325,9 @@ def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
         formats = dict.fromkeys(output.format for output in inputs.spec.files if not OUTPUTS[output.format].sets_up_hosts)
         which = f" of output {', '.join(formats)}" if formats else ""
         talk(f"wrote nothing: the lock{which} has packages, and --stack-only leaves them out")
+        if any(one.name == "compiled-from-source" for stack in answer.stacks for one in stack.relaxations):
+            way = f"add `outputs: [host-script]` to {inputs.path}: it writes the lock, and the steps with the build"
+            tell([Line(way, "next:", Paint.NEXT)])
         return
     if run.is_dry_run:
         talk(f"would write {', '.join(answer.written)}")

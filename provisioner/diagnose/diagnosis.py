@@ -172,7 +172,8 @@ class _Order:
     def _finding(self, group: Sequence[Recognised], consequences: tuple[Recognised, ...]) -> Finding:
         first, *others = group
         follows = () if first.failure.kind != "consequence" else first.failure.follows
-        possible = [self._by_name[name] for name in follows]
+        told = {one.failure.name for one in group}
+        possible = [self._by_name[name] for name in follows if name not in told]
         return Finding(
             recognised=first,
             explanations=(self._explanation(first.failure, is_main=True), *(self._explanation(one.failure) for one in others)),

@@ -45,6 +45,7 @@ _BROKEN: dict[type[Remark], LayerName] = {
 _UNKNOWN: dict[type[Remark], LayerName] = {
     of.GpusUnknown: "gpu",
     of.UnknownGpus: "gpu",
+    of.AmdgpuModule: "driver",
     of.SeveralLibcuda: "driver",
     of.NvmlNotLoadable: "driver",
 }

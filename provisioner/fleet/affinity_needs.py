@@ -15,10 +15,10 @@ from provisioner.fleet.labels import drivers_named
 from provisioner.gate.drivers import drivers_by_capability
 from provisioner.grounds.affinity import CapabilityMismatch, LabelMismatch, UnlabelledRequirement, VersionMismatch
 from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, KERNEL, OLD_DRIVER, PRODUCT, SYSTEM
-from provisioner.versions import Range
+from provisioner.versions import Range, ranges_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provisioner.accelerators import Accelerator
     from provisioner.fleet.labels import LabelSet
@@ -165,30 +165,33 @@ def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
     if not accelerator.vendor:
         values[SYSTEM] = frozenset({system})
     unshown = tuple(UnlabelledRequirement(name, text) for name, text in wanted.items() if name not in _SHOWN)
-    kernel, driver = _range(wanted.get("kernel", "")), _range(wanted.get("driver", ""))
+    kernels, drivers = _ranges(wanted.get("kernel", "")), _ranges(wanted.get("driver", ""))
     if accelerator.product_labels:
         named = _by_product(accelerator, admitted, needs_driver=any(one in wanted for one in accelerator.drivers))
-        return Needs(alternatives=tuple(Alternative(values=values | one, kernel=kernel) for one in named), unshown=unshown)
+        return Needs(alternatives=_ways([Alternative(values=values | one) for one in named], kernels), unshown=unshown)
     if not accelerator.node_labels:
-        return Needs(alternatives=(Alternative(values=values, kernel=kernel),), unshown=unshown)
-    plain = Alternative(values=values, capabilities=_capabilities(stack, admitted), driver=driver, kernel=kernel)
-    ways = tuple(replace(plain, capabilities=served, driver=one) for one, served in _drivers(stack, plain))
-    forward = _forward(plain, ways, admitted) if stack.basis == "forward-compat" else ()
-    return Needs(alternatives=(*ways, *forward), unshown=unshown)
+        return Needs(alternatives=_ways([Alternative(values=values)], kernels), unshown=unshown)
+    capabilities = _capabilities(stack, admitted)
+    served_by = drivers_by_capability(stack.require_cuda, capabilities) or tuple((one, capabilities) for one in drivers)
+    plain = [Alternative(values=values, capabilities=served, driver=one) for one, served in served_by]
+    ways = _ways(plain, kernels)
+    if stack.basis != "forward-compat":
+        return Needs(alternatives=ways, unshown=unshown)
+    forward = _forward(Alternative(values=values, capabilities=capabilities), ways, admitted)
+    return Needs(alternatives=(*ways, *_ways(forward, kernels)), unshown=unshown)
 
 
-def _drivers(stack: Stack, plain: Alternative) -> Iterator[tuple[Range, frozenset[tuple[int, int]]]]:
-    """Yield ranges of drivers, each with the compute capabilities that it serves."""
-    capabilities = plain.capabilities or frozenset()
-    yield from drivers_by_capability(stack.require_cuda, capabilities) or ((plain.driver, capabilities),)
+def _ways(alternatives: Iterable[Alternative], kernels: Sequence[Range]) -> tuple[Alternative, ...]:
+    """Return alternatives with each of the ranges of kernels that a stack requires one of."""
+    return tuple(replace(one, kernel=kernel) for one in alternatives for kernel in kernels)
 
 
-def _range(text: str) -> Range:
-    """Parse a requirement on versions; a text that is not a range becomes one that no version meets."""
+def _ranges(text: str) -> tuple[Range, ...]:
+    """Return the ranges in a requirement on versions; for a text that has none, one that no version is in."""
     try:
-        return Range.parse(text)
+        return ranges_of(text)
     except ValueError:
-        return Range.parse("<0")
+        return (Range.parse("<0"),)
 
 
 def _capabilities(stack: Stack, admitted: Sequence[LabelSet]) -> frozenset[tuple[int, int]]:
@@ -215,7 +218,6 @@ def _forward(plain: Alternative, ways: Sequence[Alternative], admitted: Sequence
             values={**plain.values, PRODUCT: frozenset(names)},
             capabilities=plain.capabilities,
             driver=Range.parse(f"=={major}.*"),
-            kernel=plain.kernel,
         )
 
 

@@ -33,6 +33,13 @@ class Channel(Struct, frozen=True):
     """The reason that a channel of conda's is no package index."""
 
 
+class OfChannel(Struct, frozen=True):
+    """The reason that a package is of a channel of conda's with packages of its own; an index may have another of its name."""
+
+    name: str
+    channel: str
+
+
 class WithCompiler(Struct, frozen=True):
     """The reason that a package is CUDA and its compiler, of which only CUDA was carried over."""
 
@@ -136,9 +143,12 @@ class NoSystemPackage(Struct, frozen=True):
 
 
 class NotAsked(Struct, frozen=True):
-    """The reason that a project has more requirements, of an extra or a dependency group, that nobody asked for."""
+    """The reason that a project has more requirements, of an extra or a dependency group, that nobody asked for.
 
-    kind: Literal["extra", "group"]
+    `optional` is a dependency that Poetry installs with an extra alone, `poetry-group` a group of Poetry's.
+    """
+
+    kind: Literal["extra", "group", "optional", "poetry-group"]
     name: str
 
 
@@ -158,6 +168,7 @@ Reason = (
     | BuildString
     | VersionNotation
     | Channel
+    | OfChannel
     | WithCompiler
     | Installer
     | Application

@@ -1,4 +1,4 @@
-"""Read what was captured of machines elsewhere: a report of nvidia-smi, a must-gather, a saved tree, or nodes of Kubernetes."""
+"""Read what was captured of machines elsewhere: reports of the tools of GPUs, must-gathers, saved trees, and nodes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from provisioner.document import read_printed, told
 from provisioner.errors import UsageError
 from provisioner.host.condition import Condition, read_condition
 from provisioner.host.inspect import Inspection, inspect_host, machine_at
-from provisioner.host.inventory import inventory_in, read_inventory
+from provisioner.host.inventory import inventory_in, plain_json, read_inventory
 from provisioner.host.must_gather import is_must_gather, read_must_gather
+from provisioner.host.rocm_report import inspect_rocm_report, is_rocm_report
 from provisioner.host.smi_report import KIND, inspect_smi_report, is_smi_report
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ def read_captured(path: Path, *, gpu_names: Mapping[str, tuple[str, str]], catal
             message = f"`{told(path)}` has more than {_LONGEST_REPORT:,} characters"
             raise UsageError(message, hints=("give the report of one machine",))
         return (Captured(name="", inspection=inspect_smi_report(text, file=told(path), gpu_names=gpu_names)),)
+    data = plain_json(text)
+    if is_rocm_report(data):
+        return (Captured(name="", inspection=inspect_rocm_report(data, catalogue=catalogue)),)
     return _captured(inventory_in(text, path, catalogue=catalogue))
 
 
@@ -70,7 +74,7 @@ def inspected_files(root: Path, *, gpu_names: Mapping[str, tuple[str, str]], cat
 
     What the machine says of itself stays as it is, and a system that the matrix knows needs no system it is like.
     """
-    found = inspect_host(root, gpu_names=gpu_names)
+    found = inspect_host(root, gpu_names=gpu_names, modules=catalogue.modules)
     inspection = replace(found, host=replace(found.host, os=catalogue.identify(found.host).os))
     is_mac = (found.host.platform or "").startswith("macos/")
     condition = None if is_mac else read_condition(machine_at(root), inspection.host)

@@ -11,7 +11,7 @@ from provisioner.host.model import HostGpu
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from provisioner.host.model import Host
 
@@ -20,12 +20,22 @@ class Catalogue:
     """Translates names in a host profile to those of a matrix; `systems` are the matrix's operating systems (`rhel 9`).
 
     `boards` are releases of Jetson Linux that run on boards of one compute capability alone, each with that capability.
+    `modules` are versions that AMD's kernel module calls itself (`6.16.6`), each with the series of the driver (`30.20`);
+    `releases` are those of the driver, of which one, 6.2.4, is the number of an older module, too.
     """
 
     def __init__(
-        self, gpus: GpuNames | None = None, *, systems: Collection[str] = (), boards: Sequence[tuple[Range, str]] = ()
+        self,
+        gpus: GpuNames | None = None,
+        *,
+        systems: Collection[str] = (),
+        boards: Sequence[tuple[Range, str]] = (),
+        modules: Mapping[str, str] | None = None,
+        releases: Collection[str] = (),
     ) -> None:
         self.gpus = gpus or GpuNames()
+        self.modules = modules or {}
+        self._stated_modules = {module: series for module, series in self.modules.items() if module not in releases}
         self._systems = frozenset(systems)
         self._boards = boards
 
@@ -33,12 +43,16 @@ class Catalogue:
         """Return a host with the GPU names and targets of the matrix; unknown names are left as they are.
 
         A Jetson that states its release and no GPUs has the one GPU that the release runs on. If the matrix has the host's own
-        operating system, `os.like`, the system that it is derived from, is dropped.
+        operating system, `os.like`, the system that it is derived from, is dropped. For AMD's driver the number of its module,
+        which is not that of a release, becomes the series of its releases.
         """
         if host.gpus is None:
             host = replace(host, gpus=self._of_board(host))
         elif host.gpus:
             host = replace(host, gpus=tuple(map(self.gpus.identify, host.gpus)))
+        driver = host.driver
+        if driver is not None and driver.kind == "amdgpu" and driver.version in self._stated_modules:
+            host = replace(host, driver=replace(driver, version=self._stated_modules[driver.version]))
         system = host.os
         if system is None or system.like is None or not self._knows(system.id, system.version):
             return host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,6 +15,7 @@ from provisioner.host.model import Driver, HostGpu
 from provisioner.host.nvml import NvmlAnswer, ask_nvml
 from provisioner.host.parse import PciDevice, SeenGpu
 from provisioner.host.remark import (
+    AmdgpuModule,
     AmdGpusLeftOut,
     DriverMismatch,
     DriverNotLoaded,
@@ -82,9 +83,20 @@ def pci_devices(machine: Machine) -> tuple[PciDevice, ...] | None:
     return tuple(found)
 
 
-def find_graphics(machine: Machine, *, kernel: str | None, is_wsl: bool, gpu_names: Mapping[str, tuple[str, str]]) -> Graphics:
-    """Return the driver and the GPUs of a machine; `gpu_names` maps a PCI device id to product and compute capability."""
-    return _Finder(machine, kernel, gpu_names, is_wsl=is_wsl).find()
+class KnownHardware(NamedTuple):
+    """What is known of GPUs and drivers beforehand.
+
+    `gpu_names` maps a PCI device id to product and compute capability, `modules` a version of AMD's kernel module to the series
+    of its driver.
+    """
+
+    gpu_names: Mapping[str, tuple[str, str]]
+    modules: Mapping[str, str]
+
+
+def find_graphics(machine: Machine, *, kernel: str | None, is_wsl: bool, known: KnownHardware) -> Graphics:
+    """Return the driver and the GPUs of a machine."""
+    return _Finder(machine, kernel, known, is_wsl=is_wsl).find()
 
 
 def grouped(seen: tuple[SeenGpu, ...], gpu_names: Mapping[str, tuple[str, str]]) -> tuple[HostGpu, ...]:
@@ -116,10 +128,10 @@ def memory(seen: tuple[SeenGpu, ...]) -> tuple[Remark, ...]:
 
 
 class _Finder:
-    def __init__(self, machine: Machine, kernel: str | None, gpu_names: Mapping[str, tuple[str, str]], *, is_wsl: bool) -> None:
+    def __init__(self, machine: Machine, kernel: str | None, known: KnownHardware, *, is_wsl: bool) -> None:
         self._machine = machine
         self._kernel = kernel
-        self._gpu_names = gpu_names
+        self._gpu_names, self._modules = known
         self._is_wsl = is_wsl
         self._remarks: list[Remark] = []
 
@@ -139,7 +151,7 @@ class _Finder:
         else:
             gpus = self._without_nvidia(devices, targets)
         if gpus and any(gpu.gfx for gpu in gpus):
-            driver = Driver(kind="amdgpu", version=self._machine.text("sys/module/amdgpu/version").strip() or None)
+            driver = Driver(kind="amdgpu", version=self._amd_driver())
         elif gpus and targets:
             self._remarks.append(AmdGpusLeftOut(len(targets)))
         if driver and driver.version and userspace and userspace != driver.version and not self._is_wsl:
@@ -207,6 +219,18 @@ class _Finder:
         if unknown:
             self._remarks.append(UnknownGpus(tuple(unknown)))
         return found
+
+    def _amd_driver(self) -> str | None:
+        """Return the release of AMD's driver, from its package or its loaded module; None for the module of the kernel."""
+        module = self._machine.text("sys/module/amdgpu/version").strip()
+        if not module:
+            return None
+        package = parse.dpkg_status(self._machine.text("var/lib/dpkg/status")).get("amdgpu-dkms", "")
+        is_loaded = package.partition(":")[2].startswith(f"{module}.")
+        release = parse.amdgpu_release(package if is_loaded else module) or self._modules.get(module)
+        if release is None:
+            self._remarks.append(AmdgpuModule(module))
+        return release
 
     def _amd_targets(self) -> tuple[str, ...]:
         nodes = self._machine.names("sys/class/kfd/kfd/topology/nodes") or ()

@@ -14,7 +14,7 @@ from msgspec import Struct
 from provisioner.components import ABSENT
 from provisioner.errors import UsageError
 from provisioner.host import parse
-from provisioner.host.graphics import LIBRARY_DIRECTORIES, NVIDIA, find_graphics, pci_devices
+from provisioner.host.graphics import LIBRARY_DIRECTORIES, NVIDIA, KnownHardware, find_graphics, pci_devices
 from provisioner.host.machine import Machine
 from provisioner.host.model import Driver, Host, HostGpu, Jetson, Libraries, OperatingSystem, SecureBoot
 from provisioner.host.parse import GPU_HOLDERS, NVIDIA_MODULE
@@ -62,16 +62,22 @@ class Inspection(Struct, frozen=True, kw_only=True):
     unread: tuple[Remark, ...] = ()
 
 
-def inspect_host(root: Path = Path("/"), *, gpu_names: Mapping[str, tuple[str, str]] | None = None) -> Inspection:
+def inspect_host(
+    root: Path = Path("/"),
+    *,
+    gpu_names: Mapping[str, tuple[str, str]] | None = None,
+    modules: Mapping[str, str] | None = None,
+) -> Inspection:
     """Return the facts of this machine, or of a saved tree of its files at `root`; a fact that is not found stays unknown.
 
     `gpu_names` maps a PCI device id (`2330`), or the name of a GPU without one (Jetson), to product and compute capability; it
-    is used if the driver cannot be queried. Raises `UsageError` when `root` is not a directory.
+    is used if the driver cannot be queried. `modules` maps versions of AMD's kernel module to series of its driver. Raises
+    `UsageError` when `root` is not a directory.
     """
     machine = machine_at(root)
     if machine.exists(_MACOS_RELEASE):
         return Inspection(host=_inspect_mac(machine), remarks=(GpusUnknown("macos"),))
-    return _Linux(machine).inspection(gpu_names or {})
+    return _Linux(machine).inspection(gpu_names or {}, modules or {})
 
 
 def machine_at(root: Path) -> Machine:
@@ -116,8 +122,9 @@ class _Linux:
         self._kernel = parse.kernel_release(machine.text("proc/sys/kernel/osrelease")) or parse.kernel_banner(self._banner)
         self._is_wsl = parse.wsl(self._kernel or "") is not None
 
-    def inspection(self, gpu_names: Mapping[str, tuple[str, str]]) -> Inspection:
-        graphics = find_graphics(self._machine, kernel=self._kernel, is_wsl=self._is_wsl, gpu_names=gpu_names)
+    def inspection(self, gpu_names: Mapping[str, tuple[str, str]], modules: Mapping[str, str]) -> Inspection:
+        known = KnownHardware(gpu_names=gpu_names, modules=modules)
+        graphics = find_graphics(self._machine, kernel=self._kernel, is_wsl=self._is_wsl, known=known)
         host = Host(
             platform=self._platform(),
             os=self._operating_system(),

@@ -26,6 +26,7 @@ from provisioner.host.gpu_names import NamedGpu
 from provisioner.host.instance_types import instance_type
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.host.remark import (
+    AmdgpuModule,
     MigSlices,
     MoreGpusThanLabelled,
     NodeRemark,
@@ -203,6 +204,7 @@ class _Facts:
         self._labels = labels
         self._info = info
         self._gpus = catalogue.gpus
+        self._modules = catalogue.modules
         self.remarks: list[NodeRemark] = []
         self.mistakes: list[tuple[str, str]] = []
 
@@ -260,7 +262,10 @@ class _Facts:
         if not re.fullmatch(r"\d+(?:\.\d+)+(?:[-+.\w]*)", amd):
             self.mistakes.append((f"{_AMD}gpu.driver-version", f"`{amd}` is not the version of a driver"))
             return None
-        return Driver(version=amd, kind="amdgpu")
+        release = parse.amdgpu_release(amd) or self._modules.get(amd)
+        if release is None:
+            self.remarks.append(AmdgpuModule(amd))
+        return Driver(version=release, kind="amdgpu")
 
     def _driver_of_some_version(self, *, is_nvidia: bool, is_amd: bool) -> Driver | None:
         """Return a driver of unknown version for a node that offers GPUs, which a device plugin finds only with a driver.

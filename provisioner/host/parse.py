@@ -234,6 +234,18 @@ def package_version(text: str) -> str | None:
     return _found(r"^(?:\d+:)?(\d+(?:\.\d+)*)", text.strip())
 
 
+def amdgpu_release(text: str) -> str | None:
+    """Return the release of AMD's driver that a version of its package or module tells; None if it tells none (`6.16.6`).
+
+    A package has the release behind the module's version, in two digits a number: `1:6.12.12.60404-2202139.24.04` is 6.4.4,
+    `1:6.16.6.30200100-2255209.24.04` is 30.20.1; from 31.40 on the module has it, too (`6.19.14.31400000`).
+    """
+    packaged = re.search(r"\.(\d{1,2})(\d\d)(\d\d)(?:\d\d)?(?=-|$)", text)
+    if packaged is not None:
+        return ".".join(str(int(part)) for part in packaged.groups())
+    return _whole(r"(\d\d+(?:\.\d+)+)", text)  # from 30 on drivers have numbers of their own; modules are numbered like kernels
+
+
 def gcc_version(text: str) -> str | None:
     """Read `gcc -dumpfullversion`: `12.2.0`."""
     return _whole(r"(\d+(?:\.\d+){0,2})", text)

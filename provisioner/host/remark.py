@@ -68,6 +68,12 @@ class WindowsDriver(Struct, frozen=True):
     version: str
 
 
+class AmdgpuModule(Struct, frozen=True):
+    """The remark that only the version of the amdgpu module is known, which is another number than the driver's release."""
+
+    version: str
+
+
 class SeveralLibcuda(Struct, frozen=True):
     """The remark that user-space drivers of several versions are installed, and it is unknown which of them is in use."""
 
@@ -175,6 +181,7 @@ NvmlProblem = NvmlNotLoadable | NvmlFailed | GpuSilent
 
 NodeRemark = (
     UnlabelledGpus
+    | AmdgpuModule
     | MigSlices
     | VirtualGpu
     | UnknownAcceleratorLabel

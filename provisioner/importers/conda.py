@@ -18,6 +18,7 @@ from provisioner.grounds.omission import (
     Channel,
     Installer,
     NoPythonPackage,
+    OfChannel,
     UnknownKey,
     VersionNotation,
     WithCompiler,
@@ -131,6 +132,11 @@ class _Environment:
         self._mistakes.append(self._document.mistake(path, text))
 
 
+def _has_own_packages(channel: str) -> bool:
+    """Return whether a channel is none of those whose Python packages are those of PyPI."""
+    return bool(channel) and not _CUDA_LABEL.fullmatch(channel) and channel.partition("/")[0] not in _DEFAULT_CHANNELS
+
+
 class MatchSpecs:
     """Records what match specs ask for, wherever they stand: in an environment file, or behind `conda install`."""
 
@@ -143,15 +149,19 @@ class MatchSpecs:
         label = _CUDA_LABEL.fullmatch(channel)
         if label is not None:
             self._importing.require("cuda", f"=={label['version']}", position)
-        elif channel.partition("/")[0] not in _DEFAULT_CHANNELS:
+        elif _has_own_packages(channel):
             self._importing.omit(_TOKEN.sub("/t/…", channel), position, Channel())
 
     def read(self, text: str, position: Position) -> None:
         """Record what a match spec asks for; raises `ValueError` if the text is none."""
         found = parse_match_spec(text)
+        names = conda_names()
+        channel = _TOKEN.sub("/t/…", found.channel)
+        if _has_own_packages(found.channel) and not names.has(found.name) and found.name not in INSTALLERS:
+            self._importing.omit(_TOKEN.sub("/t/…", text), position, OfChannel(found.name, channel))
+            return
         if found.channel:
             self.named_channel(found.channel, position)
-        names = conda_names()
         if found.name in INSTALLERS:
             self._importing.omit(text, position, Installer())
         elif (component := names.components.get(found.name)) is not None:

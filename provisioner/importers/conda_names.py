@@ -80,6 +80,10 @@ class CondaNames(Struct, frozen=True):
     others: frozenset[str]
     prefixes: tuple[str, ...] = field(default=())
 
+    def has(self, name: str) -> bool:
+        """Return whether a conda package is known to be a component, a distribution, a part of the system, or none of these."""
+        return name in self.components or name in self.distributions or name in self.systems or self.is_other(name)
+
     def is_other(self, name: str) -> bool:
         """Return whether a conda package is known to be no Python package."""
         return name in self.others or name.startswith(self.prefixes)

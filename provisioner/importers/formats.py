@@ -13,7 +13,7 @@ from provisioner.importers.cog import read_cog
 from provisioner.importers.conda import read_conda
 from provisioner.importers.dockerfile import read_dockerfile
 from provisioner.importers.importing import Importing
-from provisioner.importers.project import read_project
+from provisioner.importers.poetry import read_pyproject
 from provisioner.importers.requirements import read_requirements
 from provisioner.importers.settling import settled
 
@@ -57,7 +57,7 @@ FORMATS: dict[str, Format] = {
     "project": Format(
         title="a pyproject.toml",
         names=r".*\.toml",
-        read=lambda path, importing, _: read_project(path, importing),
+        read=lambda path, importing, _: read_pyproject(path, importing),
     ),
     "requirements": Format(
         title="a requirements.txt",

@@ -29,7 +29,7 @@ def read_project(path: Path, importing: Importing) -> None:
     if isinstance(tool, dict) and "provision" in tool:
         raise UsageError(f"`{path}` has a [tool.provision] table, so it is a spec", hints=(f"run `provision solve {path}`",))
     if not isinstance(document.data.get("project"), dict):
-        hint = "of Poetry's own table nothing is read: `poetry export` writes a requirements.txt"
+        hint = "write one, or give a requirements.txt with --from"
         raise UsageError(f"`{path}` has no [project] table, so it states no requirements", hints=(hint,))
     named_at = Position(1, 1, str(path))
     record_project(path, named_at, importing=importing)

@@ -154,7 +154,8 @@ class Release(Row, frozen=True, kw_only=True):
 
     `platforms` are the platforms of a release without builds; empty means all platforms. `prerelease` is the kind of
     pre-release (`Vulkan beta`) when the version does not show it, "" otherwise. `ptx_isa` is the PTX ISA version of a CUDA
-    release. `expects` are needs that the sources of the row suggest and do not state: a stack that violates one is unverified.
+    release. `module` is what the kernel module of a driver calls itself, where that is another number. `expects` are needs that
+    the sources of the row suggest and do not state: a stack that violates one is unverified.
     When several files of a component have the same release, the later ones only add builds to it.
     """
 
@@ -164,6 +165,7 @@ class Release(Row, frozen=True, kw_only=True):
     prerelease: str = ""
     platforms: tuple[PlatformName, ...] = ()
     ptx_isa: str = ""
+    module: str = ""
     requires: WrittenNeeds = ()
     expects: WrittenNeeds = ()
     driver: DriverMinimum | None = None

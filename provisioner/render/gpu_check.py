@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.render.node_affinity import intervals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from provisioner.render.node_affinity import Served
     from provisioner.versions import Range
@@ -30,19 +30,23 @@ def gpu_check(served: Served, *, of_gpu: str = "refuse") -> Iterator[str]:
         '    driver=$(number "${gpu#*,}")',
         "    case ${gpu%%,*} in",
     )
+    ways: dict[frozenset[tuple[int, int]], list[Range]] = {}
     for wanted, those in served:
+        ways.setdefault(those, []).append(wanted)
+    for those, ranges in ways.items():
         pattern = " | ".join("{}.{}".format(*one) for one in sorted(those))
+        needed = " or ".join(map(str, ranges))
         yield f"    {pattern})"
-        yield f'        {in_range(wanted)} || refuse "it needs driver {wanted}, and the driver is ${{gpu#*,}}"'
+        yield f'        {in_ranges(ranges)} || refuse "it needs driver {needed}, and the driver is ${{gpu#*,}}"'
         yield "        ;;"
     yield f'    *) {of_gpu} "it needs compute capability {named}, and a GPU has ${{gpu%%,*}}" ;;'
     yield "    esac"
     yield "done"
 
 
-def in_range(wanted: Range) -> str:
-    """Return a command that succeeds if the shell's `$driver`, as `NUMBER` writes it, is in a range of drivers."""
-    tests = " || ".join(_test(low, high) for low, high in intervals(wanted)) or "false"
+def in_ranges(ranges: Iterable[Range]) -> str:
+    """Return a command that succeeds if the shell's `$driver`, as `NUMBER` writes it, is in one of some ranges of drivers."""
+    tests = " || ".join(_test(low, high) for wanted in ranges for low, high in intervals(wanted)) or "false"
     return f"{{ {tests}; }}"
 
 

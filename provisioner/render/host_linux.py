@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 from provisioner.platforms import PLATFORMS
 from provisioner.render.entry_guard import REFUSED
-from provisioner.render.gpu_check import NUMBER, gpu_check, in_range
+from provisioner.render.gpu_check import NUMBER, gpu_check, in_ranges
 from provisioner.render.header import UnrenderableError
 from provisioner.render.node_affinity import drivers_of
 from provisioner.render.shell import quoted
 from provisioner.setups import KERNEL, SYSTEM
-from provisioner.versions import Range
+from provisioner.versions import ranges_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -353,12 +353,12 @@ class _Function:
         if any(those for _, those in served):
             lines = list(gpu_check(served, of_gpu="unfit"))[1:]  # the first defines `number`, which the script has already
         else:
-            wanted = Range.parse(self._stack.host_requirements.get("driver", ""))
+            wanted = self._stack.host_requirements.get("driver", "")
             lines = [
                 "driver=$(driver)",
                 "[ -n \"$driver\" ] || refuse 'nvidia-smi lists no GPU'",
                 'driver=$(number "$driver")',
-                f"{in_range(wanted)} || refuse 'it needs driver {wanted}'",
+                f"{in_ranges(ranges_of(wanted))} || refuse 'it needs driver {wanted}'",
             ]
         body = "".join(f"    {line}\n" for line in lines)
         return f"""\

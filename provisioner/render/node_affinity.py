@@ -14,14 +14,14 @@ from provisioner.components import DRIVERS
 from provisioner.gate.drivers import drivers_by_capability
 from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, KERNEL, Expression, between
 from provisioner.render.header import UnrenderableError
-from provisioner.versions import Range
+from provisioner.versions import ranges_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from provisioner.lock.format.model import LockedStack
     from provisioner.node_labels import Term
-    from provisioner.versions import Clause
+    from provisioner.versions import Clause, Range
 
     Numbers = tuple[int, ...]
     Served = tuple[tuple[Range, frozenset[tuple[int, int]]], ...]
@@ -82,7 +82,7 @@ def drivers_of(stack: LockedStack) -> Served:
         return ()
     wanted = stack.host_requirements
     capabilities = frozenset(_capabilities(wanted.get("gpu", "")))
-    stated = ((Range.parse(wanted.get("driver", "")), capabilities),)
+    stated = tuple((one, capabilities) for one in _ranges(wanted.get("driver", "")))
     return drivers_by_capability(stack.require_cuda, capabilities) or stated
 
 
@@ -106,13 +106,10 @@ def _gpus(capabilities: frozenset[tuple[int, int]]) -> Iterator[Term]:
         )
 
 
-def _ranges(text: str) -> list[Range]:
-    """Return the ranges in a requirement of a lock, which is one, or single versions (`6.8 or 6.11`).
-
-    Raises `UnrenderableError` for single versions in a range.
-    """
+def _ranges(text: str) -> tuple[Range, ...]:
+    """Return the ranges in a requirement of a lock, of which a version must be in one; raises `UnrenderableError` for none."""
     try:
-        return [Range.parse(one if " or " not in text else f"=={one}") for one in text.split(" or ")]
+        return ranges_of(text)
     except ValueError:
         raise UnrenderableError(f"labels of nodes cannot express the requirement `{text}`") from None
 

@@ -29,6 +29,11 @@ def reason_words(reason: Reason) -> str:
             return f"Python requirements have no such range; `{name}` is carried over without it"
         case of.Channel():
             return "a channel of conda is no package index; packages come from PyPI, or from what `indexes:` lists"
+        case of.OfChannel(name=name, channel=channel):
+            return (
+                f"of the channel {channel}; `{name}` of a package index may be another project: write it under `packages:` "
+                "if it is the same; a program of the system goes under `image: {apt: [...]}`"
+            )
         case of.WithCompiler():
             return "CUDA is carried over, its compiler is not; `nvcc` under `requires:` asks for it"
         case of.Installer():
@@ -76,6 +81,10 @@ def reason_words(reason: Reason) -> str:
             return "not the name of a package of Debian or Ubuntu"
         case of.NotAsked(kind="extra", name=name):
             return f"an extra, which nobody asked for; `extras: [{name}]` in `packages-from:` takes it"
+        case of.NotAsked(kind="optional"):
+            return "optional, and nobody asked for it; write it under `packages:` to have it"
+        case of.NotAsked(kind="poetry-group"):
+            return "a group of Poetry's, which nobody asked for; write what is wanted of it under `packages:`"
         case of.NotAsked(name=name):
             return f"a dependency group, which nobody asked for; `groups: [{name}]` in `packages-from:` takes it"
         case of.OtherSource(tool=tool):

@@ -60,6 +60,11 @@ def remark_words(remark: Remark) -> str:
             return f"driver: NVIDIA {version} is installed for kernel {kernel}, but not loaded"
         case of.WindowsDriver(version=version):
             return f"driver: {version} is the number of the Windows driver, which serves WSL"
+        case of.AmdgpuModule(version=version):
+            return (
+                f"driver: {version} is what the amdgpu module calls itself, and no release of the driver; "
+                "`dpkg -l amdgpu-dkms` or `rpm -q amdgpu-dkms` has it behind that number (.60404 is 6.4.4, .30200100 30.20.1)"
+            )
         case of.SeveralLibcuda(versions=versions):
             return f"userspace_driver: several libcuda are installed: {', '.join(versions)}"
         case of.DriverMismatch(userspace=userspace, module=module):

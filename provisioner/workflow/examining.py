@@ -20,7 +20,7 @@ from provisioner.host.profile import host_from_document
 from provisioner.lock.format.file import lock_path, read_lock
 from provisioner.matrix.cache import cached_matrix
 from provisioner.request import TargetHost, listed_target
-from provisioner.workflow.inputs import catalogue_of, gpu_names_of, read_without_hosts
+from provisioner.workflow.inputs import catalogue_of, gpu_names_of, modules_of, read_without_hosts
 
 if TYPE_CHECKING:
     from provisioner.matrix.model import Matrix
@@ -73,7 +73,7 @@ def _recorded(matrix: Matrix, path: Path) -> Patient:
 
 
 def _read(matrix: Matrix, root: Path, python: Path | None) -> Patient:
-    inspection = inspect_host(root, gpu_names=gpu_names_of(matrix))
+    inspection = inspect_host(root, gpu_names=gpu_names_of(matrix), modules=modules_of(matrix))
     machine = machine_at(root)
     host = catalogue_of(matrix).identify(inspection.host)
     return Patient(

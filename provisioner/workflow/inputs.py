@@ -147,7 +147,20 @@ def catalogue_of(matrix: Matrix) -> Catalogue:
         for need in rule.require
         if rule.when.component == "jetson" and need.component == "gpu" and len(need.one_of) == 1
     ]
-    return Catalogue(GpuNames(matrix.gpus, matrix.chips), systems=systems, boards=boards)
+    driver = matrix.components.get("amdgpu")
+    releases = [str(release.version) for release in driver.releases] if driver is not None else []
+    names = GpuNames(matrix.gpus, matrix.chips)
+    return Catalogue(names, systems=systems, boards=boards, modules=modules_of(matrix), releases=releases)
+
+
+def modules_of(matrix: Matrix) -> dict[str, str]:
+    """Return the series of AMD's driver (`30.20`) by the version that its kernel module calls itself (`6.16.6`).
+
+    A module that serves several releases serves those of one series.
+    """
+    driver = matrix.components.get("amdgpu")
+    rows = driver.releases if driver is not None else ()
+    return {row.module: ".".join(str(row.version).split(".")[:2]) for row in rows if row.module}
 
 
 def machine_called(name: str, matrix: Matrix) -> Profile:
@@ -402,7 +415,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
     elif stated == "auto":
         from provisioner.host.inspect import inspect_host  # imported late: only `host: auto` needs it
 
-        inspection = inspect_host()
+        inspection = inspect_host(modules=modules_of(inputs.matrix))
         hosts, remarks = (TargetHost(label="this machine", host=inspection.host),), inspection.remarks
     elif isinstance(stated, dict):
         label = f"targets.{inputs.target}.host" if inputs.target else INLINE

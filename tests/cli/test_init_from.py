@@ -106,6 +106,7 @@ ANSWERS = {
     "dockerfile-stages": (0, "2.6.0", "cu124"),
     "requirements-refused": (0, "2.5.1", "cu124"),
     "project-dynamic": (0, None, None),
+    "project-poetry": (0, "2.4.1", "cu121"),  # of PyPI, which the spec lists before the index of PyTorch
     "together": (0, "2.7.1", "cu118"),
 }
 """Samples with what solving the system half of their specs gives: the exit code, PyTorch and its build."""
@@ -121,3 +122,41 @@ def test_solving_can_be_the_next_command(case: str, folder: Path, capsys: pytest
     answer = json.loads(capsys.readouterr().out)
     stack = answer.get("stack", {})
     assert (code, stack.get("pytorch"), stack.get("pytorch_build")) == ANSWERS[case]
+
+
+def test_a_machine_without_the_gpu_that_a_file_asks_for_is_not_written_as_the_one_to_run_on(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where images are made there is often no GPU: with the facts of that machine, `accelerator: cuda` was a conflict."""
+    from provisioner.host.inspect import inspect_host
+
+    if inspect_host().host.gpus != ():
+        pytest.skip("this machine has a GPU, or does not show its devices")
+    (folder / "environment.yml").write_text("dependencies: [cudatoolkit=11.3, pytorch=1.11.0, python=3.9]\n")
+    assert leave("init", "--from", "environment.yml") == 0
+    assert capsys.readouterr().err.splitlines()[0] == (
+        "warning: this machine has no GPU, and environment.yml:1 asks for cuda: "
+        "state the machine that it must run on under `target.host`, or give --profile"
+    )
+    spec = load_spec(folder / "provision.yaml").spec
+    assert (spec.accelerator, spec.target.host) == ("cuda", {"platform": "linux/amd64"})
+    assert leave("solve", "--stack-only", "--dry-run") == 0
+    (folder / "requirements.txt").write_text("torch\n")
+    assert leave("init", "--from", "requirements.txt", "--force") == 0
+    assert load_spec(folder / "provision.yaml").spec.target.host["gpus"] == ()
+
+
+def test_a_package_of_a_channel_of_its_own_is_not_taken_for_one_of_an_index(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Bioconda's hmmer is a program; whoever has the name on a package index would have been installed."""
+    (folder / "environment.yml").write_text(
+        "dependencies: [python=3.9, 'bioconda::hmmer==3.3.2', 'pytorch::pytorch=1.12.*', 'conda-forge::pandas']\n"
+    )
+    assert leave("init", "--from", "environment.yml", "--profile", "a100") == 0
+    told = capsys.readouterr().err.splitlines()[1]
+    assert told.startswith(
+        "  environment.yml:1: `bioconda::hmmer==3.3.2`: of the channel bioconda; `hmmer` of a package index may be"
+    )
+    spec = load_spec(folder / "provision.yaml").spec
+    assert (spec.packages, set(spec.requires)) == (("pandas",), {"python", "pytorch"})

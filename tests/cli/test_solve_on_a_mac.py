@@ -68,3 +68,21 @@ def test_a_spec_of_init_is_solved_as_it_is(project: Project) -> None:
     project.write(text.replace('pytorch: "*"', 'pytorch: "2.7.1"').replace(">=3.10", "3.12") + INDEX)
     found = project.run("solve")
     assert found.code == 0, found.err
+
+
+def test_a_stack_that_is_compiled_shows_the_way_to_its_lock_and_script(project: Project) -> None:
+    """A system stack alone is locked with the script that sets up its host, and nobody publishes a wheel of this PyTorch."""
+    system = "os: {id: macos, version: 10.13.6, build: 17G65}, xcode: '10.1'"
+    host = f"{{platform: macos/x86_64, {system}, gpus: [{{name: NVIDIA GeForce GTX 1080 Ti}}]}}"
+    spec = f"name: mac\ntarget: {{host: {host}}}\nrequires: {{pytorch: '>=1.6', cuda: '10.*'}}\n"
+    project.write(spec)
+    found = project.run("solve", "--stack-only")
+    assert found.code == 0, found.err
+    assert (
+        found.err.splitlines()[-1]
+        == "next: add `outputs: [host-script]` to provision.yaml: it writes the lock, and the steps with the build"
+    )
+    project.write(f"{spec}outputs: [host-script]\n")
+    found = project.run("solve", "--stack-only")
+    assert "wrote pylock.mac.toml, host.sh" in found.err
+    assert "compile pytorch" in project.read("host.sh")

@@ -22,7 +22,7 @@ from provisioner.lock.format.model import LockedFile, LockedPackage
 from provisioner.lock.format.tables import CREATED_BY, LOCK_VERSION, LockTable, lock_of, table_of
 from provisioner.strict_model import read
 from provisioner.toml_document import loads_compiled, parse_toml
-from provisioner.versions import Range
+from provisioner.versions import ranges_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -252,10 +252,9 @@ def _of_ranges(requirements: Mapping[str, str], path: KeyPath) -> Iterator[tuple
     for name in sorted(requirements.keys() & RANGED):
         for part in requirements[name].split(","):
             try:
-                Range.parse(part)
+                ranges_of(part)
             except ValueError as error:
-                if not all(map(_is_version, part.split(" or "))):  # a rule may name single versions
-                    yield (*path, name), str(error)
+                yield (*path, name), str(error)
 
 
 def _of_setups(setups: Sequence[HostSetup], path: KeyPath) -> Iterator[tuple[KeyPath, str]]:

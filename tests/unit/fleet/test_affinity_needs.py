@@ -121,6 +121,16 @@ def test_newer_gpus_may_need_a_newer_driver_than_the_rest() -> None:
     assert found == [(">=525.60.13", frozenset({(7, 5), (8, 0)})), (">=570.26", frozenset({(10, 0)}))]
 
 
+def test_single_kernels_are_ways_of_their_own_as_the_renderer_reads_them() -> None:
+    """A rule may name single versions. Both readers of a stack admit the same nodes."""
+    needs = needs_of(stack(driver=">=525.60.13", gpu="8.0", kernel="6.8 or 6.11"), ())
+    labels = {"kubernetes.io/arch": "amd64", **dict(zip(COMPUTE, ("8", "0"), strict=True))}
+    labels |= dict(zip(DRIVER, ("550", "54", "15"), strict=True))
+    for kernel, meets in (("6.8.0", True), ("6.11.3", True), ("6.9.1", False)):
+        node = labels | dict(zip(KERNEL, kernel.split("."), strict=True))
+        assert (needs.lacking(node) == ()) is meets, kernel
+
+
 def test_targets_nobody_measured_are_those_of_the_hosts_it_was_solved_for() -> None:
     hosts = [labelled(dict(zip(COMPUTE, pair, strict=True))) for pair in (("8", "0"), ("9", "0"))]
     assert needs_of(stack(driver=">=525"), hosts).alternatives[0].capabilities == frozenset({(8, 0), (9, 0)})

@@ -7,7 +7,7 @@ import pytest
 from provisioner.document import parse_document
 from provisioner.errors import InvalidDocumentError
 from provisioner.host.facts import stated
-from provisioner.host.model import Host, OperatingSystem
+from provisioner.host.model import Driver, Host, OperatingSystem
 from provisioner.host.profile import KIND, host_document, host_from_document
 from provisioner.matrix.cache import cached_matrix
 from provisioner.workflow.inputs import catalogue_of
@@ -31,6 +31,16 @@ CATALOGUE = catalogue_of(cached_matrix(None))
 )
 def test_a_system_counts_as_its_base_where_the_matrix_lacks_it(system: OperatingSystem, fact: str) -> None:
     assert stated(CATALOGUE.identify(Host(os=system)), "os") == fact
+
+
+@pytest.mark.parametrize(
+    ("version", "release"),
+    [("6.8.5", "6.2"), ("6.16.6", "30.20"), ("6.2.4", "6.2.4"), ("6.4.1", "6.4.1"), ("5.9.25", "5.9.25")],
+)
+def test_the_number_of_amds_module_is_the_series_of_its_driver_where_it_is_no_release(version: str, release: str) -> None:
+    """6.8.5 lies between the releases 6.4 and 30.10, and is the module of driver 6.2: as a release it had ROCm 7.2 as a yes."""
+    host = CATALOGUE.identify(Host(driver=Driver(kind="amdgpu", version=version)))
+    assert host.driver == Driver(kind="amdgpu", version=release)
 
 
 def test_a_toolkit_of_an_unknown_version_is_there_and_has_no_version() -> None:

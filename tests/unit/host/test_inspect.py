@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 HOSTS = Path(__file__).parents[2] / "fixtures/hosts"
 NAMES = sorted(path.name for path in HOSTS.iterdir() if path.is_dir())
+MODULES = {"6.8.5": "6.2"}
 
 PRODUCTS = {
     "2330": ("NVIDIA H100", "9.0"),
@@ -46,13 +47,13 @@ def add_gpu(root: Path, *, slot: str = "0000:01:00.0", device: str = "0x2684") -
 @pytest.mark.parametrize("name", NAMES)
 def test_a_saved_machine_becomes_its_profile(name: str, golden: Callable[[Path, str], None]) -> None:
     profile = HOSTS / f"{name}.yaml"
-    golden(profile, host_document(inspect_host(HOSTS / name, gpu_names=PRODUCTS).host))
+    golden(profile, host_document(inspect_host(HOSTS / name, gpu_names=PRODUCTS, modules=MODULES).host))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_profile_of_a_saved_machine_reads_back(name: str) -> None:
     read = host_from_document(load_document(HOSTS / f"{name}.yaml", kind=KIND))
-    assert read == inspect_host(HOSTS / name, gpu_names=PRODUCTS).host
+    assert read == inspect_host(HOSTS / name, gpu_names=PRODUCTS, modules=MODULES).host
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_the_profile_of_a_saved_machine_reads_back(name: str) -> None:
     ],
 )
 def test_what_could_not_be_learned_is_said(name: str, notes: tuple[str, ...]) -> None:
-    assert remarks(inspect_host(HOSTS / name, gpu_names=PRODUCTS)) == notes
+    assert remarks(inspect_host(HOSTS / name, gpu_names=PRODUCTS, modules=MODULES)) == notes
 
 
 def test_no_gpu_is_stated_only_where_the_bus_was_readable(tmp_path: Path) -> None:
@@ -90,7 +91,7 @@ def test_a_gpu_whose_product_is_unknown_keeps_its_pci_id(tmp_path: Path) -> None
 def test_unlike_gpus_stay_apart_and_like_ones_are_counted(tmp_path: Path) -> None:
     for slot, device in (("0000:01:00.0", "0x2684"), ("0000:02:00.0", "0x1eb8"), ("0000:03:00.0", "0x2684")):
         add_gpu(tmp_path, slot=slot, device=device)
-    assert inspect_host(tmp_path, gpu_names=PRODUCTS).host.gpus == (
+    assert inspect_host(tmp_path, gpu_names=PRODUCTS, modules=MODULES).host.gpus == (
         HostGpu(name="NVIDIA GeForce RTX 4090", compute_capability="8.9", pci_device_id="2684", count=2),
         HostGpu(name="Tesla T4", compute_capability="7.5", pci_device_id="1EB8", count=1),
     )
@@ -100,7 +101,7 @@ def test_user_space_and_kernel_of_different_versions_are_both_kept(tmp_path: Pat
     add_gpu(tmp_path)
     write(tmp_path, "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19\n")
     write(tmp_path, "usr/lib64/libcuda.so.550.54.15", "")
-    inspection = inspect_host(tmp_path, gpu_names=PRODUCTS)
+    inspection = inspect_host(tmp_path, gpu_names=PRODUCTS, modules=MODULES)
     assert inspection.host.driver is not None
     assert inspection.host.driver.version == "535.104.05"
     assert inspection.host.userspace_driver == "550.54.15"
@@ -158,7 +159,7 @@ def test_an_amd_gpu_that_is_not_offered_for_computing_is_unknown(tmp_path: Path)
 def test_an_amd_gpu_beside_nvidias_is_left_out_and_said(tmp_path: Path) -> None:
     add_gpu(tmp_path)
     write(tmp_path, "sys/class/kfd/kfd/topology/nodes/1/properties", "gfx_target_version 100306\n")
-    inspection = inspect_host(tmp_path, gpu_names=PRODUCTS)
+    inspection = inspect_host(tmp_path, gpu_names=PRODUCTS, modules=MODULES)
     assert inspection.host.gpus is not None
     assert [gpu.name for gpu in inspection.host.gpus] == ["NVIDIA GeForce RTX 4090"]
     assert remarks(inspection) == ("gpus: 1 AMD GPU(s) stand beside NVIDIA's and are left out",)

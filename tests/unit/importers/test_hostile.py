@@ -104,7 +104,7 @@ def test_a_project_that_is_a_spec_is_not_imported(tmp_path: Path, matrix: Matrix
     with pytest.raises(UsageError, match=r"has a \[tool\.provision\] table, so it is a spec"):
         imported(tmp_path, "pyproject.toml", "[project]\nname='a'\n[tool.provision]\n", matrix)
     with pytest.raises(UsageError, match=r"has no \[project\] table, so it states no requirements"):
-        imported(tmp_path, "pyproject.toml", "[tool.poetry.dependencies]\npython='^3.11'\n", matrix)
+        imported(tmp_path, "pyproject.toml", "[tool.poetry]\nname='a'\n", matrix)
 
 
 HOSTILE = "x\x1b[2J\u202e\x07\ny: &z"

@@ -31,6 +31,7 @@ CASES = {
     "dockerfile-stages": ("Dockerfile",),
     "requirements-refused": ("requirements.txt",),
     "project-dynamic": ("pyproject.toml",),
+    "project-poetry": ("pyproject.toml",),
     "together": ("environment.yml", "Dockerfile"),
 }
 """The folders of samples, each with the files that one spec is made from."""
