@@ -82,10 +82,11 @@ EXPOSE 5000
 CMD ["python", "-m", "cog.server.http"]
 COPY provision.yaml /src
 """
-"""The steps of cog's generator for an image of Python, in its order (replicate/cog @0045ae95, pkg/dockerfile/standard_generator.go).
+"""The steps of cog's generator for an image of Python, in its order.
 
-Left out are what is no package of the lock (cog itself, and tini from github.com). uv comes from the build context instead of its image,
-and pip, which it starts by `uv run` there, from an environment of its own, because the distribution's Python refuses packages.
+Source: pkg/dockerfile/standard_generator.go of replicate/cog @0045ae95. Left out is what is no package of the lock: cog
+itself, and tini from github.com. uv comes from the build context instead of its image, and pip, which it starts by `uv run`
+there, from an environment of its own, because the distribution's Python refuses packages.
 """
 
 
@@ -210,9 +211,9 @@ The base image has no `/etc/hosts`, so Docker 20.10 gives `/etc` the time of the
 an earlier layer has that file: the first gives its images one (`tests/container/test_layers.py`).
 
 The first compiles bytecode, which the second leaves to every start of a container (`import torch`: 3.6 s of CPU with, 7.9 s
-without), and adds a user, labels and tools of the image. The third is one layer, as the guides of frameworks show. The fourth has
-the steps of cog's generator, read from its source (replicate/cog @0045ae95): a program in Go that its package on PyPI does not
-contain, so it was not run. Left out there are cog itself and tini, which would add to each of its columns.
+without), and adds a user, labels and tools of the image. The third is one layer, as the guides of frameworks show. The fourth
+has the steps of cog's generator, read from its source (replicate/cog @0045ae95): a program in Go that its package on PyPI does
+not contain, so it was not run. Left out there are cog itself and tini, which would add to each of its columns.
 
 `provision validate --level 3` of the same lock takes {checks[0]:.1f} s for a build that is in the cache and {checks[1]:.1f} s
 for the checks: every file against its record, every linked library, every import.

@@ -229,7 +229,7 @@ class RefusedUnpinnedBase(UnpinnedBase, frozen=True, kw_only=True):
 
 
 class UndatedPackages(Finding, frozen=True, kw_only=True):
-    """Packages of the distribution, `names`, whose releases the day of the build decides: the lock has neither a time nor theirs."""
+    """Packages of the distribution, `names`, whose releases the day of the build decides: the lock has no time for them."""
 
     code: ClassVar[str] = "undated-packages"
     verdict: ClassVar[str] = "warning"

@@ -691,7 +691,7 @@ class SystemLibrary(Row, frozen=True, kw_only=True):
 
 
 class SystemTool(Row, frozen=True, kw_only=True):
-    """Programs that Python code starts, or headers with which it compiles, and the packages of Debian and Ubuntu that contain them.
+    """Programs that Python code starts, or headers with which it compiles, and the packages of Debian and Ubuntu with them.
 
     In a name of `packages`, `{python}` stands for the series of a Python that the distribution packages; another Python brings
     its headers itself. `packages` is () when no distribution has them. `kinds` are the kinds of base images that contain them.
@@ -714,7 +714,8 @@ class SystemNeed(Row, frozen=True, kw_only=True):
     """What some `versions` of a distribution (a PEP 440 specifier, "" for all) take from the system, and no wheel shows.
 
     `libraries` are shared libraries by soname that Python code opens; of several versions of one library it needs any one.
-    `tools` are programs that it starts, by their name in the matrix (`c-compiler`). With `optional`, only a part of the distribution needs them, and the rest works without. `accelerators` restricts the row, () for all.
+    `tools` are programs that it starts, by their name in the matrix (`c-compiler`). With `optional`, only a part of the
+    distribution needs them, and the rest works without. `accelerators` restricts the row, () for all.
     """
 
     distribution: str

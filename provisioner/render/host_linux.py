@@ -210,7 +210,8 @@ use_dnf() {
         if dnf --quiet versionlock list 2>/dev/null | grep -q ":$2\\."; then
             say "is locked: $1"
         else
-            for other in $(dnf --quiet versionlock list 2>/dev/null | sed -n 's/.*nvidia.*-[0-9]*:\\([0-9]\\{3\\}\\)\\..*/\\1/p' | sort -u); do
+            for other in $(dnf --quiet versionlock list 2>/dev/null \\
+                | sed -n 's/.*nvidia.*-[0-9]*:\\([0-9]\\{3\\}\\)\\..*/\\1/p' | sort -u); do
                 run dnf versionlock delete "*nvidia*-$other.*"
             done
             run dnf versionlock add "$1"

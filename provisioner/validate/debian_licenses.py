@@ -3,8 +3,8 @@
 Source: "Machine-readable debian/copyright file", version 1.0, sections 7.1 "Short name" and 7.2 "Syntax" (debian-policy 4.7),
 2026-11-27: names are case-insensitive, a missing version is the lowest, `+` is any later version, versions that end in `.0` are
 those without; `and` binds closer than `or` unless a comma stands before it. A name that its list does not have means what its
-author says, and is translated only if SPDX has it, too. `MIT`, of which there are many, `BSD` and `public-domain` name no licence of
-SPDX, and of `Artistic` and `Perl` it has several.
+author says, and is translated only if SPDX has it, too. `MIT`, of which there are many, `BSD` and `public-domain` name no
+licence of SPDX, and of `Artistic` and `Perl` it has several.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _UNCLEAR = frozenset({"mit", "bsd", "public-domain"})
 
 
 def spdx_licenses(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the licences of a package as one expression, or, where SPDX lacks one of them, each as an expression or as its name."""
+    """Return the licences of a package as one expression, or, where SPDX lacks one of them, each by its expression or name."""
     found = tuple(dict.fromkeys(spdx_expression(name) or name for name in names))
     if all(map(spdx_expression, names)):
         return (_joined(found, "AND"),) if found else ()

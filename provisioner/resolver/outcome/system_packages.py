@@ -1,6 +1,6 @@
 """The packages of the base image's Linux distribution that an image needs beside the wheels.
 
-They are those that the spec asks for, those with the shared libraries that chosen wheels link to or open, those with the programs
+They are those that the spec asks for, those with the shared libraries that chosen wheels link to or open and with the programs
 that they start, and compilers for what is compiled at run time.
 """
 

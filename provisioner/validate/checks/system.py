@@ -131,7 +131,12 @@ def main():
     files = list(status_files(root))
     identifier, version = system(root)
     unread = [name for name, places in UNREAD.items() if any(os.path.exists(os.path.join(root, place)) for place in places)]
-    found = {"id": identifier, "version": version, "packages": packages(root, files) if files else None, "unread": sorted(unread)}
+    found = {
+        "id": identifier,
+        "version": version,
+        "packages": packages(root, files) if files else None,
+        "unread": sorted(unread),
+    }
     print(json.dumps(found, sort_keys=True))
 
 

@@ -168,7 +168,9 @@ BOOKWORM = System(
         package("libc6", "2.36-9+deb12u10", source="glibc", texts=("GPL-2", "Apache-2.0")),
         package("libc6", "2.36-9+deb12u10", architecture="i386", source="glibc"),
         package("zlib1g", "1:1.2.13.dfsg-1+b1", source="zlib", source_version="1:1.2.13.dfsg-1"),
-        package("libfaketime", "0.9.10-2.1+b1", source_version="0.9.10-2.1", licenses=("GPL-2", "GPL-2+ with OpenSSL exception")),
+        package(
+            "libfaketime", "0.9.10-2.1+b1", source_version="0.9.10-2.1", licenses=("GPL-2", "GPL-2+ with OpenSSL exception")
+        ),
     ),
     unread=(),
 )

@@ -21,6 +21,6 @@ from provisioner.validate.measurement import check_source
 )
 def test_a_name_with_dots_is_that_of_a_source_too(name: str, source: str) -> None:
     program: dict[str, Any] = {"__name__": "files"}
-    exec(check_source("files"), program)  # noqa: S102 - a program of this package
+    exec(check_source("files"), program)
     assert program["source_of_bytecode"](f"lib/package/__pycache__/{name}") == f"lib/package/{source}"
     assert program["source_of_bytecode"](f"lib/package/{name}") is None
