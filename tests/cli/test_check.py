@@ -265,7 +265,7 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     outcome = project.run("check")
     assert outcome.code == 1
     assert outcome.out == (
-        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 10  [edited-output]\n"
+        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 11  [edited-output]\n"
         f"{RENDER} again\n"
     )
 
@@ -274,8 +274,8 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     ("edit", "line"),
     [
         (lambda content: content.replace(b"\n", b"\r\n"), 1),
-        (lambda content: content + b"\n", 44),
-        (lambda content: content[:-1], 43),
+        (lambda content: content + b"\n", 47),
+        (lambda content: content[:-1], 46),
         (lambda content: content[:0], 1),
         (lambda content: content.replace(b"# Gen", b"\xff\xfe Gen"), 1),
     ],
@@ -284,7 +284,7 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
 def test_a_recipe_is_compared_byte_for_byte(project: Project, edit: object, line: int) -> None:
     path = project.folder / "Dockerfile"
     assert callable(edit)
-    assert path.read_bytes().count(b"\n") == 43
+    assert path.read_bytes().count(b"\n") == 46
     path.write_bytes(edit(path.read_bytes()))
     outcome = project.run("check")
     assert outcome.code == 1
