@@ -1,7 +1,7 @@
-"""Build one lock's packages as an image in three ways, and write what each costs to docs/image-builds.md.
+"""Build one lock's packages as an image in four ways, and write what each costs to docs/image-builds.md.
 
 The rendered Dockerfile stands beside two that people write by hand: two layers with uv, which compile nothing and hold no
-check (the floor), and one layer with pip, the shape that cog's generator and the guides of frameworks have. All three start
+check (the floor), and one layer with pip, as the guides of frameworks show; and beside the steps that cog generates. All start
 from the same base image and install the same files. It needs a Docker engine, debootstrap and the package index, and takes ten
 minutes: `.venv/bin/python benchmarks/image_builds.py`.
 """
@@ -64,6 +64,29 @@ PIP = f"""\
 FROM {BASE}
 RUN {MOUNTS.format(file="requirements.txt")} \\
     {LENT}; python -m venv /opt/venv && /opt/venv/bin/pip install --no-deps --require-hashes -r /requirements.txt
+"""
+COG = f"""\
+FROM {BASE}
+ENV DEBIAN_FRONTEND=noninteractive
+ENV PYTHONUNBUFFERED=1
+COPY uv /usr/local/bin/
+ENV UV_SYSTEM_PYTHON=true
+COPY requirements.txt /tmp/requirements.txt
+ENV CFLAGS="-O3 -funroll-loops -fno-strict-aliasing -flto -S"
+RUN --mount=type=cache,target=/cache --mount=type=secret,id=ca,target=/tmp/ca \\
+    {LENT}; python -m venv /opt/venv && /opt/venv/bin/pip install -r /tmp/requirements.txt
+ENV CFLAGS=
+RUN find / -type f -name "*python*.so" -printf "%h\\n" | sort -u > /etc/ld.so.conf.d/cog.conf && ldconfig
+WORKDIR /src
+EXPOSE 5000
+CMD ["python", "-m", "cog.server.http"]
+COPY provision.yaml /src
+"""
+"""The steps of cog's generator for an image of Python, in its order.
+
+Source: pkg/dockerfile/standard_generator.go of replicate/cog @0045ae95. Left out is what is no package of the lock: cog
+itself, and tini from github.com. uv comes from the build context instead of its image, and pip, which it starts by `uv run`
+there, from an environment of its own, because the distribution's Python refuses packages.
 """
 
 
@@ -174,7 +197,7 @@ def page(rows: Iterable[Row], checks: tuple[float, float], packages: int) -> str
 # What an image costs to build
 
 Written by `benchmarks/image_builds.py`. One lock of {packages} packages (onnxruntime, SciPy, FastAPI, requests) on one
-base image, built in three ways with Docker 20.10 on two cores. Other work may share them (a load average of
+base image, built in four ways with Docker 20.10 on two cores. Other work may share them (a load average of
 {os.getloadavg()[2]:.0f} in 15 minutes): the seconds are then of an order only, and the bytes exact.
 *Cold*: nothing is downloaded yet; *warm*: everything is built again from downloaded files; *change*: another release
 of `{CHANGED}`, a package of 0.1 MB, and the bytes, unpacked, that a registry gets then and every node pulls; *same
@@ -188,8 +211,9 @@ The base image has no `/etc/hosts`, so Docker 20.10 gives `/etc` the time of the
 an earlier layer has that file: the first gives its images one (`tests/container/test_layers.py`).
 
 The first compiles bytecode, which the second leaves to every start of a container (`import torch`: 3.6 s of CPU with, 7.9 s
-without), and adds a user, labels and tools of the image. The third is one layer, as in the Dockerfiles that cog generates and
-the guides of frameworks show; cog's generator is a program in Go that its package on PyPI does not contain, so it was not run.
+without), and adds a user, labels and tools of the image. The third is one layer, as the guides of frameworks show. The fourth
+has the steps of cog's generator, read from its source (replicate/cog @0045ae95): a program in Go that its package on PyPI does
+not contain, so it was not run. Left out there are cog itself and tini, which would add to each of its columns.
 
 `provision validate --level 3` of the same lock takes {checks[0]:.1f} s for a build that is in the cache and {checks[1]:.1f} s
 for the checks: every file against its record, every linked library, every import.
@@ -205,7 +229,7 @@ def main() -> None:
             folder.mkdir()
             prepare(folder, idna)
         rendered = tuple((folder / "Dockerfile").read_text(encoding="utf-8") for folder in (first, second))
-        hand = {"two layers, uv, no bytecode": UV, "one layer, pip": PIP}
+        hand = {"two layers, uv, no bytecode": UV, "one layer, pip": PIP, "as cog generates": COG}
         rows = [measure("provision", first, second, (rendered[0], rendered[1]))]
         rows += [measure(name, first, second, (text, text)) for name, text in hand.items()]
         packages = len(read_lock(first / "pylock.bench.toml").packages)

@@ -142,6 +142,13 @@ class UnpinnedImage(Doubt, frozen=True, kw_only=True):
     reference: str
 
 
+class UndatedPackages(Doubt, frozen=True, kw_only=True):
+    """Packages of the image's distribution, `names`, whose releases the day of the build decides."""
+
+    component: ClassVar[str] = "apt"
+    names: tuple[str, ...]
+
+
 class UnmeasuredTargets(Doubt, frozen=True, kw_only=True):
     """A build whose compiled targets were never read from its artefact, so that the GPUs that it supports are unknown."""
 

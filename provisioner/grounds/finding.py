@@ -228,6 +228,20 @@ class RefusedUnpinnedBase(UnpinnedBase, frozen=True, kw_only=True):
     is_stale: ClassVar[bool] = True
 
 
+class UndatedPackages(Finding, frozen=True, kw_only=True):
+    """Packages of the distribution, `names`, whose releases the day of the build decides: the lock has no time for them."""
+
+    code: ClassVar[str] = "undated-packages"
+    verdict: ClassVar[str] = "warning"
+    names: tuple[str, ...]
+
+
+class RefusedUndatedPackages(UndatedPackages, frozen=True, kw_only=True):
+    """Packages of no certain release, in a check with `--strict` or `policy.strict`."""
+
+    verdict: ClassVar[str] = "no"
+
+
 class MissingOutput(Finding, frozen=True, kw_only=True):
     """A rendered file that does not exist, or a helper file of the rendered file `helped`; `output` is the format."""
 

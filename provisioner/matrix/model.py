@@ -7,7 +7,7 @@ them. `check` verifies that rows are consistent with each other.
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, Struct, field
 
@@ -48,7 +48,8 @@ Positive = Annotated[float, Meta(gt=0)]
 DeviceId = Annotated[str, like("2330", r"[0-9A-F]{4}")]
 LinuxDistribution = Annotated[str, like("debian:13", r"[a-z]+:\d+(\.\d+)?")]
 ModuleFlavour = Literal["open", "proprietary"]
-Tool = Literal["c-compiler", "c++-compiler", "python-headers", "cuda-compiler"]
+Compiler = Literal["c-compiler", "c++-compiler", "python-headers", "cuda-compiler"]
+Tool = Literal[Compiler, "ffmpeg", "graphviz", "poppler", "tesseract"]
 Cited = tuple[str, ...]
 """The keys of the sources that a row cites."""
 
@@ -692,7 +693,7 @@ class SystemLibrary(Row, frozen=True, kw_only=True):
 
 
 class SystemTool(Row, frozen=True, kw_only=True):
-    """Programs or headers with which code is compiled at run time, and the packages of Debian and Ubuntu that contain them.
+    """Programs that Python code starts, or headers with which it compiles, and the packages of Debian and Ubuntu with them.
 
     In a name of `packages`, `{python}` stands for the series of a Python that the distribution packages; another Python brings
     its headers itself. `packages` is () when no distribution has them. `kinds` are the kinds of base images that contain them.
@@ -705,13 +706,18 @@ class SystemTool(Row, frozen=True, kw_only=True):
     kinds: tuple[str, ...] = ()
     source: Cited = ()
 
+    @property
+    def is_compiler(self) -> bool:
+        """Whether it compiles code, which `image: {compiler: none}` is about."""
+        return self.name in get_args(Compiler)
+
 
 class SystemNeed(Row, frozen=True, kw_only=True):
     """What some `versions` of a distribution (a PEP 440 specifier, "" for all) take from the system, and no wheel shows.
 
     `libraries` are shared libraries by soname that Python code opens; of several versions of one library it needs any one.
-    `tools` are programs by their name in the matrix (`c-compiler`), with which code is compiled at run time. With `optional`,
-    only a part of the distribution needs them, and the rest works without. `accelerators` restricts the row, () for all.
+    `tools` are programs that it starts, by their name in the matrix (`c-compiler`). With `optional`, only a part of the
+    distribution needs them, and the rest works without. `accelerators` restricts the row, () for all.
     """
 
     distribution: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -96,6 +97,20 @@ def shipped_base(lock: Lock, stack: LockedStack) -> Base:
     if runtime is None or not any(is_source(package, (stack.platform,)) for package in lock.packages):
         return base
     return replace(base, reference=runtime.reference, digest=runtime.digest)
+
+
+def undated_packages(stack: LockedStack) -> tuple[str, ...]:
+    """Return the packages of the distribution that the image of a stack gets in the release of the day of its build.
+
+    () if the stack has no image, if the lock has a time for them, or if nothing can be built on the image. Packages with a
+    release (`git=1:2.47.3-0`) are left out.
+    """
+    if stack.image is None or stack.runs != "container" or stack.image.snapshot:
+        return ()
+    names = tuple(one.name for one in stack.apt)
+    with suppress(UnrenderableError):
+        names = (*base_of(stack).packages, *names)
+    return tuple(name for name in names if "=" not in name)
 
 
 def _series(version: str) -> str:

@@ -105,10 +105,10 @@ def top_parts(found: tuple[Part, ...]) -> tuple[Part, ...]:
     return tuple(part for part in found if part.purl not in required)
 
 
-def license_expression(part: Part) -> str:
-    """Return the licences of a part as one SPDX expression, "" if they are names, or unknown."""
+def license_expression(*licenses: str) -> str:
+    """Return licences as one SPDX expression, "" if they are several, a name, or unknown."""
     with suppress(InvalidLicenseExpression, ValueError):
-        (text,) = part.licenses
+        (text,) = licenses
         return canonicalize_license_expression(text)
     return ""
 

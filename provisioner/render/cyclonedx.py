@@ -70,8 +70,8 @@ def _component(part: Part, platforms: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _licenses(part: Part) -> list[dict[str, Any]]:
-    """Return the licences that a package's metadata declares: an SPDX expression, or names."""
-    expression = license_expression(part)
+    """Return the declared licences of a part: an SPDX expression, or names, beside which the format has no expression."""
+    expression = license_expression(*part.licenses)
     if expression:
         return [{"expression": expression, "acknowledgement": "declared"}]
     return [{"license": {"name": name, "acknowledgement": "declared"}} for name in part.licenses]

@@ -205,11 +205,15 @@ use_dnf() {
             run dnf module enable --assumeyes "$1"
         fi
     }
-    # Keep the packages of a pattern to the versions of a branch, where there are no module streams.
+    # Keep the packages of a pattern to the versions of a branch, where there are no module streams, and to no other branch.
     lock_versions() {
         if dnf --quiet versionlock list 2>/dev/null | grep -q ":$2\\."; then
             say "is locked: $1"
         else
+            for other in $(dnf --quiet versionlock list 2>/dev/null \\
+                | sed -n 's/.*nvidia.*-[0-9]*:\\([0-9]\\{3\\}\\)\\..*/\\1/p' | sort -u); do
+                run dnf versionlock delete "*nvidia*-$other.*"
+            done
             run dnf versionlock add "$1"
         fi
     }

@@ -94,22 +94,23 @@ def _stated(
 
 
 def _declared(part: Part) -> str:
-    """Return the declared licences as an expression, in which a name that is no identifier of SPDX is a reference."""
-    references = " AND ".join(map(_license_reference, part.licenses))
-    return license_expression(part) or references or "NOASSERTION"
+    """Return the declared licences as an expression, in which a name that is none of SPDX is a reference."""
+    found = [license_expression(one) or _license_reference(one) for one in part.licenses]
+    return " AND ".join(f"({one})" if " OR " in one and len(found) > 1 else one for one in found) or "NOASSERTION"
 
 
 def _license_reference(name: str) -> str:
     """Return the identifier of a name, which may have letters, digits, dots and hyphens only (SPDX 2.3, section 10.1)."""
-    spelled = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+    spelled = re.sub(r"[^A-Za-z0-9.]+", "-", name.replace("+", "-or-later")).strip("-")
     return f"LicenseRef-{spelled or hashlib.sha256(name.encode()).hexdigest()[:12]}"
 
 
 def _extracted(found: tuple[Part, ...]) -> dict[str, Any]:
     """Return the table of the licences that SPDX does not list: all that is known of their text is what metadata says."""
-    named = {_license_reference(name): name for part in found if not license_expression(part) for name in part.licenses}
-    for part in found:
-        named |= {one: one for one in re.findall(r"LicenseRef-[\w.-]+", license_expression(part))}
+    names = dict.fromkeys(name for part in found for name in part.licenses)
+    named = {_license_reference(name): name for name in names if not license_expression(name)}
+    for name in names:
+        named |= {one: one for one in re.findall(r"LicenseRef-[\w.-]+", license_expression(name))}
     table = [{"licenseId": one, "name": name, "extractedText": name} for one, name in sorted(named.items())]
     return {"hasExtractedLicensingInfos": table} if table else {}
 

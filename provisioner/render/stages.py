@@ -30,6 +30,7 @@ from provisioner.render.helper import helper_path
 from provisioner.render.instruction import (
     Arg,
     Cmd,
+    Comment,
     CopyContext,
     CopyStage,
     Env,
@@ -89,6 +90,11 @@ _SNAPSHOT_MOUNT = Mount("bind", (("source", _SNAPSHOT), ("target", f"{_SCRATCH}/
 _WHEELS = Mount("bind", (("source", "wheels"), ("target", f"{_SCRATCH}/wheels")))
 _NOTHING_ELSE = Mount("tmpfs", (("target", _SCRATCH),))
 
+_FILES = Comment(f"Files of the build: the programs that it runs, and what a folder `{WHEELHOUSE}` has.")
+_INSTALLER = Comment("Not shipped: uv, and a folder for each layer with its part of the lock.")
+_BUILDER = Comment("Not shipped: wheels of source distributions.")
+_RUNTIME = Comment("The image. A layer is built again when the hashes of its files change; what changes least comes first.")
+
 _REMOVE_LISTS = "rm -rf /var/lib/apt/lists/*"
 
 _CURL = "--fail --silent --show-error --location --retry 3"
@@ -119,7 +125,7 @@ def _wheelhouse(stacks: tuple[LockedStack, ...]) -> Stage:
     is_dated = any(stack.image is not None and stack.image.snapshot for stack in stacks)
     helpers = (*((_GUARD,) if any(map(has_guard, stacks)) else ()), _HELPER, *((_SNAPSHOT,) if is_dated else ()))
     files = tuple(f"{WHEELHOUSE}*/*.{ending}" for ending in _HOUSED_FILES)
-    return From("scratch", WHEELHOUSE), CopyContext((*helpers, *files), "/")
+    return _FILES, From("scratch", WHEELHOUSE), CopyContext((*helpers, *files), "/")
 
 
 class _Plan(Struct, frozen=True, dict=True):
@@ -201,9 +207,9 @@ def _stages(plan: _Plan) -> tuple[Stage, ...]:
     return (
         *(((From(base.reference, python, base.digest), *_python(base)),) if base.archive else ()),
         (From(base.reference, f"base{suffix}", base.digest), *_base(base, python)),
-        (From(f"base{suffix}", f"installer{suffix}"), *_installer(plan)),
+        (_INSTALLER, From(f"base{suffix}", f"installer{suffix}"), *_installer(plan)),
         *((_builder(plan, python),) if plan.sources else ()),
-        (From(f"base{suffix}", f"runtime{suffix}"), *_runtime(plan)),
+        (_RUNTIME, From(f"base{suffix}", f"runtime{suffix}"), *_runtime(plan)),
     )
 
 
@@ -314,10 +320,10 @@ def _builder(plan: _Plan, python: str) -> Stage:
     """Return the stage that builds wheels of the source distributions, on the image with compilers, which is not shipped."""
     base, suffix = base_of(plan.stacks[0]), plan.suffix
     packages = (*base.builder_packages, *base.header_packages)
-    start: Stage = (From(f"base{suffix}", f"builder{suffix}"),)
+    start: Stage = (_BUILDER, From(f"base{suffix}", f"builder{suffix}"))
     if base != plan.base:
         packages = (*base.packages, *packages)
-        start = (From(base.reference, f"builder{suffix}", base.digest), User("root"), *_unpacked_python(base, python))
+        start = (_BUILDER, From(base.reference, f"builder{suffix}", base.digest), User("root"), *_unpacked_python(base, python))
     return (*start, *_install_tools(packages, base), _build_wheels(plan))
 
 

@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_version
 from provisioner.lock.format.file import lock_digest
 from provisioner.render.bill_of_materials import Bill, Part, newest_file, parts
 from provisioner.render.container import tag
+from provisioner.validate.debian_licenses import spdx_licenses
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -76,6 +77,7 @@ def _system(system: System, platform: str) -> Iterator[Part]:
             version=package.version,
             purl=_purl(package, system),
             platforms=(platform,),
+            licenses=spdx_licenses(package.licenses) or package.texts,
         )
 
 

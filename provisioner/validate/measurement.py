@@ -154,13 +154,19 @@ class Files(Measured, frozen=True, kw_only=True):
 
 
 class SystemPackage(Measured, frozen=True, kw_only=True):
-    """A package of a distribution; `source` and `source_version` are those of its source package, "" if they are its own."""
+    """A package of a distribution; `source` and `source_version` are those of its source package, "" if they are its own.
+
+    `licenses` are those that a machine-readable copyright file names, as it spells them, `texts` the common texts to which
+    another one refers.
+    """
 
     name: str
     version: str
     architecture: str
     source: str
     source_version: str
+    licenses: tuple[str, ...]
+    texts: tuple[str, ...]
 
 
 class System(Measured, frozen=True, kw_only=True):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.components import COMPONENTS
 from provisioner.grounds import doubt as of
 from provisioner.words.ground import LABELS, request_words
-from provisioner.words.notation import bounds_words, listed
+from provisioner.words.notation import bounds_words, listed, undated
 
 if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
@@ -77,6 +77,8 @@ def _words(doubt: Doubt) -> str:
             return f"{own}; whether {subject} loads them or its own is not known; `image: {{base: auto}}` takes one without"
         case of.UnpinnedImage(reference=reference):
             return f"{reference} is not pinned by digest"
+        case of.UndatedPackages(names=names):
+            return undated(names)
         case of.UnmeasuredTargets(subject=subject):
             return f"nobody has measured which GPUs {subject} is compiled for"
         case of.SilentRows(subject=subject, object=name):

@@ -9,7 +9,7 @@ from provisioner.grounds import finding as of
 from provisioner.words.conflict import conflict_lines, fix_line
 from provisioner.words.doubt import doubt_words
 from provisioner.words.ground import say_with_source
-from provisioner.words.notation import listed
+from provisioner.words.notation import listed, undated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -176,6 +176,8 @@ def _words(finding: Finding) -> str:
             return f"`{file}` is not {wanted}; they differ from line {place.line if place is not None else 1}"
         case of.UnpinnedBase(reference=reference):
             return f"{reference} is not pinned by digest: another build of its tag may be another image"
+        case of.UndatedPackages(names=names):
+            return undated(names)
         case of.MissingOutput(file=file):
             return f"`{file}` is missing"
         case of.OverwrittenFile(subjects=subjects, file=file, others=others):

@@ -17,6 +17,18 @@ def listed(names: Sequence[str], conjunction: str = "and") -> str:
     return f"{', '.join(names[:-1])} {conjunction} {names[-1]}" if len(names) > 1 else "".join(names)
 
 
+_MOST_SHOWN = 3
+
+
+def undated(packages: Sequence[str]) -> str:
+    """Return that the day of the build decides the releases of a distribution's packages, with the first of their names."""
+    more = [f"{len(packages) - _MOST_SHOWN} more"] if len(packages) > _MOST_SHOWN else []
+    shown = listed([*packages[:_MOST_SHOWN], *more])
+    them = "it is" if len(packages) == 1 else "they are"
+    dates = "it" if len(packages) == 1 else "them"
+    return f"apt-get installs {shown} as {them} on the day of the build; `image: {{snapshot: DAY}}` dates {dates}"
+
+
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: `1 package`, `3,000 packages`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"

@@ -24,8 +24,10 @@ from provisioner.grounds.finding import (
     OtherAccelerator,
     OtherName,
     OtherRequest,
+    RefusedUndatedPackages,
     RefusedUnpinnedBase,
     UnaskedPlatforms,
+    UndatedPackages,
     UnpinnedBase,
 )
 from provisioner.lock.check.coherence import coherence_findings
@@ -37,6 +39,7 @@ from provisioner.lock.format.file import KIND, lock_path, parse_lock, verify_dig
 from provisioner.lock.requested import requested
 from provisioner.places import Place
 from provisioner.render import render
+from provisioner.render.base_image import undated_packages
 from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.outputs import OutputFile
+    from provisioner.request import Request
     from provisioner.workflow.inputs import Inputs
     from provisioner.workflow.progress import Progress
     from provisioner.workflow.relocking import Preview
@@ -271,11 +275,22 @@ def lock_findings(lock: Lock, inputs: Inputs, *, file: str, has_other_hosts: boo
         yield from package_findings(one, problem)
         yield from hazard_findings(one, problem)
         yield from policy_findings(one, problem)
-        image, policy = one.stack.image, problem.request.spec.policy
-        is_refused = problem.request.is_strict and "image" not in policy.accept
-        for base in image.images if image is not None else ():
-            if not base.digest:
-                yield (RefusedUnpinnedBase if is_refused else UnpinnedBase)(reference=base.reference)
+        yield from _of_reproducibility(one, problem.request)
+
+
+def _of_reproducibility(lock: Lock, request: Request) -> Iterator[Finding]:
+    """Yield a finding for each base image without a digest, and for packages of the distribution that have no time.
+
+    They are refused if the request is strict and the spec does not accept them.
+    """
+    stack = lock.stack
+    refused = {"image", "apt"} - set(request.spec.policy.accept) if request.is_strict else set[str]()
+    for base in stack.image.images if stack.image is not None else ():
+        if not base.digest:
+            yield (RefusedUnpinnedBase if "image" in refused else UnpinnedBase)(reference=base.reference)
+    undated = undated_packages(stack)
+    if undated:
+        yield (RefusedUndatedPackages if "apt" in refused else UndatedPackages)(names=undated)
 
 
 def _is_of_these(lock: Lock, inputs: Inputs) -> bool:

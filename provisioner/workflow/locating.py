@@ -31,6 +31,7 @@ _KEYS: dict[type[Finding], KeyPath] = {
     of.MissingPlatform: ("platform",),
     of.OtherAccelerator: ("accelerator",),
     of.UnpinnedBase: ("image", "reference"),
+    of.UndatedPackages: ("image", "reference"),
     of.OtherImage: ("image", "reference"),
     of.OtherGate: ("require-cuda",),
     of.OtherSystemPackages: ("apt", 0),

@@ -15,18 +15,19 @@ from packaging.version import Version
 from provisioner.components import COMPONENTS
 from provisioner.document import write_together
 from provisioner.errors import UnavailableError, UsageError
-from provisioner.grounds.doubt import UnpinnedImage
+from provisioner.grounds.doubt import UndatedPackages, UnpinnedImage
 from provisioner.grounds.notice import MissingDetails, NoDigest, UnknownUpgrade, UnusedPreference
 from provisioner.index.address import public_url
 from provisioner.index.image_registry import ImageReference, resolve_digest
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
-from provisioner.lock.create import create_lock, local_files
+from provisioner.lock.create import create_lock, local_files, locked_stack
 from provisioner.lock.format.file import lock_path, write_lock
 from provisioner.lock.format.model import INSTALLER
 from provisioner.lock.provenance import Origins, as_before, earlier_details, moved_packages, with_origins
 from provisioner.lock.requested import requested
 from provisioner.names import nearest
 from provisioner.render import render
+from provisioner.render.base_image import undated_packages
 from provisioner.render.helper import helper_files
 from provisioner.resolver.joint import NoStackError, choose, solve_system
 from provisioner.resolver.outcome.answer import answer
@@ -40,6 +41,7 @@ from provisioner.workflow.ownership import earlier_lock, require_other_outputs, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.notice import Notice, SourceNotice
     from provisioner.index.client import PackageIndex
     from provisioner.index.model import IndexFile
@@ -347,8 +349,8 @@ def _source_notices(job: Job, stack: Stack, source: PackageIndex) -> Iterator[So
 def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
     """Return a stack with the digests of its base images: their own, those of the earlier lock, or the registry's.
 
-    If a digest is not available, the session gets a notice, and, if the request is strict, the stack gets a doubt, which the
-    policy may accept.
+    If a digest is not available, the session gets a notice. If the request is strict, the stack gets a doubt for each image
+    without one, and for packages of the distribution without a time, unless the spec accepts that.
     """
     if stack.image is None:
         return stack
@@ -359,13 +361,15 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
     image = image.with_digests(
         {one.reference: _registry_digest(one.reference, session) for one in image.images if not one.digest}
     )
-    unpinned = tuple(UnpinnedImage(reference=one.reference) for one in image.images if not one.digest)
+    found = replace(stack, image=image)
     request = job.inputs.request(stack.platform)
     if not request.is_strict:
-        return replace(stack, image=image)
-    judged = weighed(unpinned, request)
-    doubts, accepts = (*stack.doubts, *judged.doubts), (*stack.accepts, *judged.accepts)
-    return replace(stack, image=image, doubts=doubts, accepts=accepts)
+        return found
+    undated = undated_packages(locked_stack(found))
+    doubts: tuple[Doubt, ...] = tuple(UnpinnedImage(reference=one.reference) for one in image.images if not one.digest)
+    doubts += (UndatedPackages(names=undated),) if undated else ()
+    judged = weighed(doubts, request)
+    return replace(found, doubts=(*stack.doubts, *judged.doubts), accepts=(*stack.accepts, *judged.accepts))
 
 
 def _registry_digest(reference: str, session: Session) -> str:

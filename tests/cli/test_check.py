@@ -76,6 +76,42 @@ def test_an_assumption_is_unverified_with_strict_however_the_lock_was_made(proje
     assert (strict.code, toolkit in strict.out) == (3, True), strict.out
 
 
+def test_undated_packages_are_a_warning_and_an_error_where_nothing_is_taken_for_granted(project: Project) -> None:
+    project.index.status = None
+    image = f"python:3.12-slim-trixie@sha256:{'0' * 64}"
+    project.write(changed(f"image: {{base: '{image}', apt: [git, jq, vim, zip, 'curl=8.14.1-2']}}"))
+    assert project.run("solve", "--upgrade").code == 0
+    outcome = project.run("check")
+    told = "apt-get installs git, jq, vim and 1 more as they are on the day of the build; `image: {snapshot: DAY}` dates them"
+    finding = f"{told}  [undated-packages]"
+    assert (outcome.code, outcome.out) == (0, f"{LOCK}: yes\n  warning: {finding}\n")
+    strict = project.run("check", "--strict")
+    assert (strict.code, strict.out) == (1, f"{LOCK}: no\n  no: {finding}\n")
+    solved = project.run("solve", "--strict", "--dry-run", "--format", "json")
+    assert solved.json["verdict"] == "unverified"
+    assert solved.json["unverified"] == [f"apt: {told}"]
+
+
+@pytest.mark.parametrize("lines", ["apt: [git], snapshot: 2026-09-01", "apt: [git=1:2.47.3-0]"])
+def test_packages_of_one_day_or_version_are_no_finding(lines: str, project: Project) -> None:
+    project.index.status = None
+    project.write(changed(f"image: {{base: 'python:3.12-slim-trixie@sha256:{'0' * 64}', {lines}}}"))
+    assert project.run("solve", "--upgrade").code == 0
+    outcome = project.run("check", "--strict")
+    assert (outcome.code, outcome.out) == (0, f"{LOCK}: yes\n")
+
+
+def test_what_the_spec_accepts_of_its_image_is_no_error(project: Project) -> None:
+    project.index.status = None
+    project.write(changed("image: {base: slim, apt: [git]}\npolicy: {strict: true, accept: [apt, image]}"))
+    solved = project.run("solve", "--offline", "--upgrade", "--format", "json")
+    assert (solved.code, solved.json["verdict"]) == (0, "yes")
+    told = "apt-get installs git as it is on the day of the build; `image: {snapshot: DAY}` dates it"
+    assert solved.json["accepts"] == ["image: python:3.12-slim-trixie is not pinned by digest", f"apt: {told}"]
+    outcome = project.run("check")
+    assert (outcome.code, outcome.out.count("warning: ")) == (0, 2)
+
+
 def test_a_lock_without_its_spec_is_unverified(project: Project) -> None:
     (project.folder / "provision.yaml").unlink()
     outcome = project.run("check")
@@ -251,7 +287,7 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     outcome = project.run("check")
     assert outcome.code == 1
     assert outcome.out == (
-        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 10  [edited-output]\n"
+        f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 11  [edited-output]\n"
         f"{RENDER} again\n"
     )
 
@@ -260,8 +296,8 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     ("edit", "line"),
     [
         (lambda content: content.replace(b"\n", b"\r\n"), 1),
-        (lambda content: content + b"\n", 44),
-        (lambda content: content[:-1], 43),
+        (lambda content: content + b"\n", 47),
+        (lambda content: content[:-1], 46),
         (lambda content: content[:0], 1),
         (lambda content: content.replace(b"# Gen", b"\xff\xfe Gen"), 1),
     ],
@@ -270,7 +306,7 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
 def test_a_recipe_is_compared_byte_for_byte(project: Project, edit: object, line: int) -> None:
     path = project.folder / "Dockerfile"
     assert callable(edit)
-    assert path.read_bytes().count(b"\n") == 43
+    assert path.read_bytes().count(b"\n") == 46
     path.write_bytes(edit(path.read_bytes()))
     outcome = project.run("check")
     assert outcome.code == 1

@@ -37,8 +37,10 @@ def image(engine: DockerEngine, wheelhouse: Wheelhouse, tmp_path: Path) -> Itera
     (tmp_path / "on-top").mkdir()
     fields = ("Package: on-top", "Status: install ok installed", "Version: 1:2.0~rc1-1+b2", "Architecture: all")
     status = "\\n".join((*fields, "Source: top (1:2.0~rc1-1)", ""))
+    licence = "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\\nLicense: GPL-2+ or Expat\\n"
     (tmp_path / "on-top/Dockerfile").write_text(
-        f"FROM {tag}\nUSER root\nRUN printf '\\n{status}' >> /var/lib/dpkg/status && dpkg-query -W on-top\nUSER 10001\n"
+        f"FROM {tag}\nUSER root\nRUN printf '\\n{status}' >> /var/lib/dpkg/status && dpkg-query -W on-top\n"
+        f"RUN mkdir -p /usr/share/doc/on-top && printf '{licence}' > /usr/share/doc/on-top/copyright\nUSER 10001\n"
     )
     subprocess.run(("docker", "build", "--quiet", "--tag", IMAGE, str(tmp_path / "on-top")), check=True, capture_output=True)
     yield IMAGE
@@ -82,6 +84,8 @@ def test_the_bill_of_an_image_lists_what_dpkg_and_python_find_in_it(
     assert len(expected) > 80
     assert ("on-top", "1:2.0~rc1-1+b2", "all", "top@1:2.0~rc1-1") in expected
     assert listed == expected
+    (on_top,) = (one for one in components if one["name"] == "on-top")
+    assert on_top["licenses"] == [{"expression": "GPL-2.0-or-later OR MIT", "acknowledgement": "declared"}]
 
     names = "from importlib.metadata import distributions as d; print(*{f'{x.name}=={x.version}' for x in d()}, sep='\\n')"
     python = {f"{one['name']}=={one['version']}" for one in components if one["purl"].startswith("pkg:pypi/")}

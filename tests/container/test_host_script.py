@@ -299,3 +299,19 @@ def test_release_10_has_no_streams_and_its_packages_are_locked_to_a_branch(host:
     assert (second.returncode, commands(second.stdout)) == (3, [])
     assert "is locked: *nvidia*580*" in second.stdout
     assert host.run("cat", "/commands").stdout == done
+
+
+def test_another_branch_of_release_10_is_unlocked_before_its_driver_is_installed(host: Host) -> None:
+    host.write("/etc/os-release", 'ID="rocky"\nVERSION_ID="10.1"\n')
+    host.write("/usr/local/bin/uname", UNAME)
+    host.write("/usr/local/bin/curl", '#!/bin/sh\nfor last in "$@"; do :; done\necho repo >"$6"\n')
+    host.write("/usr/local/bin/rpm", RPM)
+    host.write("/usr/local/bin/dnf", DNF)
+    kept = ("nvidia-container-toolkit-0:1.18.0-1.*", "bash-0:5.2.26-6.el10.*")
+    host.write("/locked", "".join(f"{one}\n" for one in ("nvidia-driver-cuda-3:575.57.08-1.el10.*", *kept)))
+    host.run("mkdir", "-p", "/etc/yum.repos.d")
+    first = host.set_up(with_setups(ON_HOST, ROCKY_10))
+    assert first.returncode == 3, first.stdout + first.stderr
+    done = host.run("cat", "/commands").stdout.splitlines()
+    assert done[3:5] == ["versionlock delete *nvidia*-575.*", "versionlock add *nvidia*580*"]
+    assert not [line for line in done if "1.18" in line or "5.2" in line], "what else is locked stays"

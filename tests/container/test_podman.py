@@ -11,7 +11,7 @@ import pytest
 from provisioner.lock.format.file import read_lock
 from provisioner.validate.engine import EngineError, NoDeviceError, RunRequest
 from provisioner.validate.podman_engine import PodmanEngine
-from provisioner.validate.run import Options, validate_lock
+from provisioner.validate.run import Options, measure_lock, validate_lock
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,6 +60,18 @@ def test_podman_builds_runs_and_measures_the_same_lock(podman: PodmanEngine, whe
     report = validate_lock(lock, wheelhouse.lock_path, engine=podman, options=options, log=lambda _: None)
     assert (report.verdict, report.engine.name) == ("yes", "podman")
     assert report.engine.builder == f"podman build {podman.version}"
+
+
+def test_the_bill_of_materials_of_an_image_of_podman_lists_its_packages(podman: PodmanEngine, wheelhouse: Wheelhouse) -> None:
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock(base=f"localhost/{wheelhouse.base_image}")
+    options = Options(level=2, build_network="none", lists_parts=True)
+    found = measure_lock(lock, wheelhouse.lock_path, engine=podman, options=options, log=lambda _: None)
+    assert found.bill is not None
+    kinds = {kind: [part.name for part in found.bill.parts if part.kind == kind] for kind in ("system", "package")}
+    assert kinds["package"] == ["demo"]
+    assert {"dpkg", "libc6", "python3.11"} <= set(kinds["system"])
+    assert found.bill.unread == ()
 
 
 def test_an_image_is_built_again_though_its_stages_are_in_the_cache(podman: PodmanEngine, wheelhouse: Wheelhouse) -> None:

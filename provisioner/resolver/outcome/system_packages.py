@@ -1,7 +1,7 @@
 """The packages of the base image's Linux distribution that an image needs beside the wheels.
 
-They are those that the spec asks for, those with the shared libraries that chosen wheels link to or open, and compilers for
-what is compiled at run time.
+They are those that the spec asks for, those with the shared libraries that chosen wheels link to or open and with the programs
+that they start, and compilers for what is compiled at run time.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class _Need(Struct, frozen=True, kw_only=True):
     """A library or tool (`name`) that a chosen distribution needs, for the reason `ground`.
 
     `packages` are the packages of the base image's distribution that have it; None when no package is known. With `optional`
-    only a part of the distribution needs it. `is_tool` is False for a library. `bases` are words for base images that have it.
+    only a part of the distribution needs it. `is_tool` is False for a library, `is_compiler` also for a program that compiles
+    nothing. `bases` are words for base images that have it.
     """
 
     name: str
@@ -52,6 +53,7 @@ class _Need(Struct, frozen=True, kw_only=True):
     because: str = ""
     optional: bool = False
     is_tool: bool = False
+    is_compiler: bool = False
     bases: tuple[str, ...] = ()
 
 
@@ -66,7 +68,7 @@ def system_packages(problem: Problem, pins: Mapping[Key, Candidate]) -> tuple[Sy
         found.setdefault(name.partition("=")[0], {})[ground] = None
     versions = {name.partition("=")[0]: name for name in spec.apt}
     for need in _needs(problem, pins, image):
-        if not need.optional and not (need.is_tool and spec.compiler == "none"):
+        if not need.optional and not (need.is_compiler and spec.compiler == "none"):
             for name in need.packages or ():
                 found.setdefault(name, {})[need.ground] = None
     return tuple(
@@ -173,6 +175,7 @@ def _stated_needs(
             because=need.because,
             optional=need.optional,
             is_tool=tool is not None,
+            is_compiler=tool is not None and tool.is_compiler,
             bases=tuple(kind for kind in tool.kinds if kind in KINDS) if tool is not None else (),
         )
 

@@ -105,11 +105,11 @@ def compare_with_records(stated):
 
 
 def source_of_bytecode(path):
-    """Return the source that a file `__pycache__/NAME.TAG.pyc` is compiled from, None for any other file."""
+    """Return the source that a file `__pycache__/NAME.TAG.pyc` is compiled from (PEP 3147, PEP 488), None for any other file."""
     folder, name = os.path.split(path)
     if not name.endswith(".pyc") or os.path.basename(folder) != "__pycache__":
         return None
-    return os.path.join(os.path.dirname(folder), name.split(".")[0] + ".py")
+    return os.path.join(os.path.dirname(folder), re.sub(r"\.[^.]+(\.opt-\w+)?\.pyc$", "", name) + ".py")
 
 
 def is_stale(path, source):

@@ -3,7 +3,8 @@
 Runs in any container with Python 3.7 or newer, with nothing but the standard library. Databases are read as files: an image without
 dpkg's programs, such as a distroless one, has its packages listed, too. Of other package managers only the presence is told.
 
-Sources: dpkg(1), "Package states" and /var/lib/dpkg/status; deb-control(5), field Source; os-release(5). Distroless images have one
+Sources: dpkg(1), "Package states" and /var/lib/dpkg/status; deb-control(5), field Source; os-release(5); Debian Policy 4.7, 12.5
+"Copyright information", and "Machine-readable debian/copyright file", version 1.0. Distroless images have one
 file for each package in /var/lib/dpkg/status.d (github.com/GoogleContainerTools/distroless, PACKAGE_METADATA.md).
 
 Usage: python -c SYSTEM [ROOT]     (ROOT: the folder of another file system, for tests)
@@ -53,8 +54,8 @@ def status_files(root):
                 yield os.path.join(folder, name)
 
 
-def packages(files):
-    """Return the packages of status files, each once, sorted; one without a state is installed."""
+def packages(root, files):
+    """Return the packages of status files, each once, sorted, with their licences; one without a state is installed."""
     found = {}
     for file in files:
         with io.open(file, encoding="utf-8", errors="replace") as stream:
@@ -64,9 +65,45 @@ def packages(files):
                     key = fields["package"], fields["version"], fields.get("architecture", "")
                     found[key] = source_of(fields)
     return [
-        {"name": name, "version": version, "architecture": architecture, "source": source[0], "source_version": source[1]}
+        {
+            "name": name,
+            "version": version,
+            "architecture": architecture,
+            "source": source[0],
+            "source_version": source[1],
+            **licenses(root, name),
+        }
         for (name, version, architecture), source in sorted(found.items())
     ]
+
+
+def licenses(root, name):
+    """Return the licences that the copyright file of a package has by their short names, or the common texts that it refers to."""
+    text = copyright_of(root, name)
+    if re.match(r"\s*Format(-Specification)?:\s*\S*(copyright-format|dep5)", text, re.IGNORECASE):
+        return {"licenses": once(fields.get("license", "") for fields in paragraphs(text)), "texts": []}
+    texts = re.findall(r"/usr/share/common-licenses/([A-Za-z0-9][A-Za-z0-9.+-]*)", text)
+    return {"licenses": [], "texts": once(one.rstrip(".") for one in texts)}
+
+
+def copyright_of(root, name):
+    """Return the copyright file of a package, "" if the image does not have it."""
+    if not re.match(r"[a-z0-9][a-z0-9.+-]*$", name):
+        return ""
+    try:
+        with io.open(os.path.join(root, "usr/share/doc", name, "copyright"), encoding="utf-8", errors="replace") as stream:
+            return stream.read()
+    except OSError:
+        return ""
+
+
+def once(words):
+    """Return each word once, in their order."""
+    found = []
+    for word in words:
+        if word and word not in found:
+            found.append(word)
+    return found
 
 
 def source_of(fields):
@@ -94,7 +131,12 @@ def main():
     files = list(status_files(root))
     identifier, version = system(root)
     unread = [name for name, places in UNREAD.items() if any(os.path.exists(os.path.join(root, place)) for place in places)]
-    found = {"id": identifier, "version": version, "packages": packages(files) if files else None, "unread": sorted(unread)}
+    found = {
+        "id": identifier,
+        "version": version,
+        "packages": packages(root, files) if files else None,
+        "unread": sorted(unread),
+    }
     print(json.dumps(found, sort_keys=True))
 
 

@@ -3,6 +3,7 @@
 # Proxy, CA, logins: docker build --build-arg HTTP_PROXY --build-arg HTTPS_PROXY --secret id=ca,src=ca.pem --secret id=netrc,src=$HOME/.netrc .
 # hadolint global ignore=DL3002,DL3006,DL3008,DL3009,DL3066
 
+# Files of the build: the programs that it runs, and what a folder `wheelhouse` has.
 FROM scratch AS wheelhouse
 COPY provision/install.py wheelhouse*/*.whl wheelhouse*/*.gz wheelhouse*/*.zip /
 
@@ -25,6 +26,7 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,from=python,source=/tmp/pyt
     && tar --extract --gzip --file /tmp/python.tar.gz --directory /opt/python --strip-components 1 --no-same-owner \
     && touch -d @315532800 /opt/python /opt
 
+# Not shipped: uv, and a folder for each layer with its part of the lock.
 FROM base AS installer
 RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
     --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
@@ -36,6 +38,7 @@ RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
     /opt/python/bin/python3.12 -B /tmp/wheelhouse/install.py layers /tmp/pylock.another-python.toml \
       7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000 --frameworks 32MiB --large 2MiB
 
+# The image. A layer is built again when the hashes of its files change; what changes least comes first.
 FROM base AS runtime
 COPY --from=installer /opt/root/ /
 RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \

@@ -3,12 +3,14 @@
 # Proxy, CA, logins: docker build --build-arg HTTP_PROXY --build-arg HTTPS_PROXY --secret id=ca,src=ca.pem --secret id=netrc,src=$HOME/.netrc .
 # hadolint global ignore=DL3002,DL3006,DL3008,DL3009,DL3066
 
+# Files of the build: the programs that it runs, and what a folder `wheelhouse` has.
 FROM scratch AS wheelhouse
 COPY provision/install.py wheelhouse*/*.whl wheelhouse*/*.gz wheelhouse*/*.zip /
 
 FROM python:3.12-slim@sha256:dddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddddd AS base
 USER root
 
+# Not shipped: uv, and a folder for each layer with its part of the lock.
 FROM base AS installer
 RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
     --mount=type=secret,id=ca,target=/tmp/ca --mount=type=secret,id=netrc,target=/tmp/netrc \
@@ -20,6 +22,7 @@ RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
     python3.12 -B /tmp/wheelhouse/install.py layers /tmp/pylock.cpu.toml \
       7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000 --frameworks 32MiB --large 2MiB
 
+# The image. A layer is built again when the hashes of its files change; what changes least comes first.
 FROM base AS runtime
 COPY --from=installer /opt/root/ /
 RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \

@@ -3,6 +3,7 @@
 # Proxy, CA, logins: docker build --build-arg HTTP_PROXY --build-arg HTTPS_PROXY --secret id=ca,src=ca.pem --secret id=netrc,src=$HOME/.netrc .
 # hadolint global ignore=DL3002,DL3006,DL3008,DL3009,DL3066
 
+# Files of the build: the programs that it runs, and what a folder `wheelhouse` has.
 FROM scratch AS wheelhouse
 COPY provision/guard.py provision/install.py wheelhouse*/*.whl wheelhouse*/*.gz wheelhouse*/*.zip /
 
@@ -13,6 +14,7 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/install.py
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends python3.12 \
     && python3.12 -B /tmp/install.py clean "$start"
 
+# Not shipped: uv, and a folder for each layer with its part of the lock.
 FROM base AS installer
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends python3.12-venv \
@@ -29,6 +31,7 @@ RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
       a23ec95bc83072630ebe8043838a1ca980096f60ebbb8a92191a2b613f20fd7d --libraries 'cuda-*' 'nvidia-*' --frameworks torch \
       32MiB --large 2MiB
 
+# The image. A layer is built again when the hashes of its files change; what changes least comes first.
 FROM base AS runtime
 COPY --from=installer /opt/root/ /
 RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \

@@ -3,6 +3,7 @@
 # Proxy, CA, logins: docker build --build-arg HTTP_PROXY --build-arg HTTPS_PROXY --secret id=ca,src=ca.pem --secret id=netrc,src=$HOME/.netrc .
 # hadolint global ignore=DL3002,DL3006,DL3008,DL3009,DL3066
 
+# Files of the build: the programs that it runs, and what a folder `wheelhouse` has.
 FROM scratch AS wheelhouse
 COPY provision/guard.py provision/install.py provision/snapshot.sh wheelhouse*/*.whl wheelhouse*/*.gz wheelhouse*/*.zip /
 
@@ -13,6 +14,7 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/install.py
     start=$(date +%s) && sh /tmp/snapshot.sh 20260901T000000Z python3.12 \
     && python3.12 -B /tmp/install.py clean "$start"
 
+# Not shipped: uv, and a folder for each layer with its part of the lock.
 FROM base AS installer
 RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
     sh /tmp/wheelhouse/snapshot.sh 20260901T000000Z python3.12-venv \
@@ -28,6 +30,7 @@ RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
       44c463de4c4583d59393e94e59d718c68105cdd3a52c2f758d22e82bab733442 --sources six --libraries 'cuda-*' 'nvidia-*' \
       --frameworks torch 32MiB --large 2MiB
 
+# Not shipped: wheels of source distributions.
 FROM nvidia/cuda:12.6.3-cudnn-devel-ubuntu24.04 AS builder
 USER root
 RUN --mount=type=bind,from=wheelhouse,target=/tmp/wheelhouse \
@@ -38,6 +41,7 @@ RUN --mount=type=cache,target=/tmp/cache --mount=type=bind,from=wheelhouse,targe
     python3.12 -B /tmp/wheelhouse/install.py build \
       'six @ https://example.org/six-1.17.0.tar.gz --hash=sha256:5555555555555555555555555555555555555555555555555555555555555555'
 
+# The image. A layer is built again when the hashes of its files change; what changes least comes first.
 FROM base AS runtime
 COPY --from=installer /opt/root/ /
 RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/install.py,target=/tmp/install.py \

@@ -225,7 +225,7 @@ def helper() -> dict[str, Any]:
 
 def layers(lock_text: str, dockerfile: str) -> dict[str, tuple[str, ...]]:
     """The names of the packages that the helper file puts in each layer, by the rules in a Dockerfile."""
-    words = re.search(r"install\.py layers \S+\s+\\?\s*[0-9a-f]{64} ([^|]*?)\n\nFROM", dockerfile)
+    words = re.search(r"install\.py layers \S+\s+\\?\s*[0-9a-f]{64} ([^|]*?)\n\n(?:# .*\n)?FROM", dockerfile)
     assert words is not None
     groups = words[1].replace("\\\n", " ").replace("'", "").split("--")[1:]
     rules = {name: members for name, *members in map(str.split, groups)}

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from provisioner.render import cyclonedx, render, spdx
 from provisioner.validate.bill import bill_of_image
+from provisioner.validate.debian_licenses import spdx_expression
 from provisioner.validate.measurement import System, SystemPackage, check_source
 from tests.unit.render.test_siblings import VALIDATE_CYCLONEDX, VALIDATE_SPDX
 from tests.unit.validate.locks import CPU, lock_of, measured
@@ -57,6 +58,23 @@ Status: deinstall ok config-files
 Architecture: amd64
 Version: 7.2-1
 """
+MACHINE_READABLE = """\
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+Upstream-Name: zlib
+
+Files: *
+Copyright: 1995-2013 Jean-loup Gailly and Mark Adler
+License: Zlib
+
+Files: contrib/*
+License: GPL-2+ or Artistic-2.0, and BSD-3-clause
+ You may choose.
+ .
+ License: of a text
+
+License: Zlib
+ This software is provided 'as-is'.
+"""
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nVERSION_ID="12"\nID=debian\n'
 
 
@@ -75,7 +93,7 @@ def written(root: Path, **files: str) -> Path:
 
 
 def rows(found: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - JSON
-    return [tuple(package.values()) for package in found["packages"]]
+    return [tuple(value for key, value in package.items() if key not in {"licenses", "texts"}) for package in found["packages"]]
 
 
 def test_what_dpkg_has_unpacked_is_listed_with_its_source_and_what_it_has_removed_is_not(tmp_path: Path) -> None:
@@ -87,6 +105,28 @@ def test_what_dpkg_has_unpacked_is_listed_with_its_source_and_what_it_has_remove
         ("amd64", "libgcc-s1", "gcc-12", "", "12.2.0-14+deb12u1"),
         ("amd64", "zlib1g", "zlib", "1:1.2.13.dfsg-1", "1:1.2.13.dfsg-1+b1"),
     ]
+
+
+def test_licences_are_those_that_the_copyright_file_of_a_package_names(tmp_path: Path) -> None:
+    texts = "On Debian systems the texts are in\n/usr/share/common-licenses/GPL-3, `/usr/share/common-licenses/LGPL-2.1'."
+    files = {
+        "usr__share__doc__zlib1g__copyright": MACHINE_READABLE,
+        "usr__share__doc__gcc-12-base__copyright": f"{texts}\nNo License: at all. See /usr/share/common-licenses/GPL-3.\n",
+    }
+    root = written(tmp_path, var__lib__dpkg__status=STATUS, **files)
+    (root / "usr/share/doc/libgcc-s1").symlink_to("gcc-12-base")
+    licences = {one["name"]: (one["licenses"], one["texts"]) for one in read(root)["packages"]}
+    assert licences == {
+        "libc6": ([], []),
+        "libgcc-s1": ([], ["GPL-3", "LGPL-2.1"]),
+        "zlib1g": (["Zlib", "GPL-2+ or Artistic-2.0, and BSD-3-clause"], []),
+    }
+
+
+def test_the_name_of_a_package_leads_to_no_file_elsewhere(tmp_path: Path) -> None:
+    status = "Package: ../../secret\nStatus: install ok installed\nArchitecture: all\nVersion: 1\n"
+    found = read(written(tmp_path, var__lib__dpkg__status=status, usr__secret__copyright=MACHINE_READABLE))
+    assert [(one["name"], one["licenses"]) for one in found["packages"]] == [("../../secret", [])]
 
 
 def test_a_distroless_image_has_a_file_for_each_package(tmp_path: Path) -> None:
@@ -114,20 +154,23 @@ def test_another_package_manager_is_told_and_not_read(tmp_path: Path, file: str,
 
 
 def package(
-    name: str, version: str, *, architecture: str = "amd64", source: str = "", source_version: str = ""
+    name: str, version: str, *, licenses: tuple[str, ...] = (), texts: tuple[str, ...] = (), **stated: str
 ) -> SystemPackage:
-    return SystemPackage(name=name, version=version, architecture=architecture, source=source, source_version=source_version)
+    fields = {"architecture": "amd64", "source": "", "source_version": "", **stated}
+    return SystemPackage(name=name, version=version, licenses=licenses, texts=texts, **fields)
 
 
 BOOKWORM = System(
     identifier="debian",
     version="12",
     packages=(
-        package("apt", "2.6.1"),
-        package("libc6", "2.36-9+deb12u10", source="glibc"),
+        package("apt", "2.6.1", licenses=("GPL-2+", "Expat", "GPL-2+")),
+        package("libc6", "2.36-9+deb12u10", source="glibc", texts=("GPL-2", "Apache-2.0")),
         package("libc6", "2.36-9+deb12u10", architecture="i386", source="glibc"),
         package("zlib1g", "1:1.2.13.dfsg-1+b1", source="zlib", source_version="1:1.2.13.dfsg-1"),
-        package("libfaketime", "0.9.10-2.1+b1", source_version="0.9.10-2.1"),
+        package(
+            "libfaketime", "0.9.10-2.1+b1", source_version="0.9.10-2.1", licenses=("GPL-2", "GPL-2+ with OpenSSL exception")
+        ),
     ),
     unread=(),
 )
@@ -146,6 +189,54 @@ def test_package_urls_name_distribution_architecture_and_source() -> None:
         "pkg:deb/debian/libc6@2.36-9%2Bdeb12u10?arch=i386&distro=debian-12&upstream=glibc",
         "pkg:deb/debian/zlib1g@1:1.2.13.dfsg-1%2Bb1?arch=amd64&distro=debian-12&upstream=zlib%401:1.2.13.dfsg-1",
         "pkg:deb/debian/libfaketime@0.9.10-2.1%2Bb1?arch=amd64&distro=debian-12&upstream=libfaketime%400.9.10-2.1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "expression"),
+    [
+        ("GPL-2+", "GPL-2.0-or-later"),
+        ("gpl-3", "GPL-3.0-only"),
+        ("GPL", "GPL-1.0-only"),
+        ("LGPL-2.1+", "LGPL-2.1-or-later"),
+        ("LGPL-2.0.0+", "LGPL-2.0-or-later"),
+        ("GFDL-NIV-1.3+", "GFDL-1.3-no-invariants-or-later"),
+        ("Expat", "MIT"),
+        ("MIT", ""),
+        ("BSD-3-clause", "BSD-3-Clause"),
+        ("BSD", ""),
+        ("Apache-2", "Apache-2.0"),
+        ("Apache-2.0", "Apache-2.0"),
+        ("Artistic", ""),
+        ("Perl", ""),
+        ("Zlib", "Zlib"),
+        ("public-domain", ""),
+        ("A or B and C", ""),
+        ("ISC or Zlib and X11", "ISC OR (Zlib AND X11)"),
+        ("GPL-2+ or Artistic-2.0, and BSD-3-clause", "(GPL-2.0-or-later OR Artistic-2.0) AND BSD-3-Clause"),
+        ("GPL-2+ with OpenSSL exception", ""),
+        ("GPL-2+ or", ""),
+        ("", ""),
+    ],
+)
+def test_names_of_debian_are_those_of_spdx_where_they_mean_the_same(name: str, expression: str) -> None:
+    assert spdx_expression(name) == expression
+
+
+def test_a_package_with_names_that_spdx_knows_has_an_expression_and_others_have_their_names() -> None:
+    found = {part.name: part.licenses for part in bill().parts if part.kind == "system" and part.licenses}
+    assert found == {
+        "apt": ("GPL-2.0-or-later AND MIT",),
+        "libc6": ("GPL-2", "Apache-2.0"),
+        "libfaketime": ("GPL-2.0-only", "GPL-2+ with OpenSSL exception"),
+    }
+    declared = {one["name"]: one["licenseDeclared"] for one in json.loads(spdx.bill_text(bill()))["packages"]}
+    assert declared["apt"] == "GPL-2.0-or-later AND MIT"
+    assert declared["libfaketime"] == "GPL-2.0-only AND LicenseRef-GPL-2-or-later-with-OpenSSL-exception"
+    components = {one["name"]: one.get("licenses") for one in json.loads(cyclonedx.bill_text(bill()))["components"]}
+    assert components["libfaketime"] == [
+        {"license": {"name": "GPL-2.0-only", "acknowledgement": "declared"}},
+        {"license": {"name": "GPL-2+ with OpenSSL exception", "acknowledgement": "declared"}},
     ]
 
 
