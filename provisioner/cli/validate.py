@@ -292,10 +292,13 @@ def _together(jobs: Sequence[Callable[[], Validation]], stop: Event) -> list[Val
 
 
 def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Validation:
+    from msgspec.structs import replace
+
     from provisioner.cli.display import talk
     from provisioner.evidence.report import NO_ENGINE
     from provisioner.lock.format.file import read_lock
     from provisioner.validate.run import measure_lock
+    from provisioner.workflow.fetching import single_files
 
     lock = read_lock(path)
     what = options.image or path
@@ -303,7 +306,9 @@ def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: boo
     on = f" on {engine.node_class}" if engine.node_class else ""
     talk(f"validating {what}{by}{on}")
     prefix = f"{engine.node_class}: " if engine.node_class else ""
-    found = measure_lock(lock, path, engine=engine, options=options, log=lambda line: _show_progress(line, prefix))
+    with single_files(path.parent) as read_wheel:
+        options = replace(options, read_wheel=read_wheel)
+        found = measure_lock(lock, path, engine=engine, options=options, log=lambda line: _show_progress(line, prefix))
     if is_recorded:
         _record(path, found.report)
     return found

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from provisioner.validate.measurement import Framework, Measurement
 
 _NEEDS_DRIVER = re.compile(
-    r"lib(cuda|nvidia-ml|nvcuvid)\.so\.1: cannot open|cudaError(NoDevice|InsufficientDriver)|no CUDA-capable device"
+    r"lib(cuda|cudadebugger|nvcuvid|nvidia-[a-z-]+|nvoptix)\.so\.\d+: cannot open|cudaError(NoDevice|InsufficientDriver)|no CUDA-capable device"
     r"|CUDA driver version is insufficient|Found no NVIDIA driver|CUDA_ERROR_NO_DEVICE|libamdhip64\.so\.\d: cannot open"
 )
-"""Errors for want of a driver or a GPU, which say nothing about the stack."""
+"""Errors for want of a driver or a GPU, which say nothing about the stack: no image has the libraries of the driver."""
 
 
 def compare_frameworks(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:

@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import shutil
 import sys
 import venv
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +17,11 @@ from provisioner.document import write_text
 from provisioner.evidence.junit import junit_text
 from provisioner.evidence.statement import evidence_path, read_evidence, write_evidence
 from provisioner.lock.format.file import write_lock
+from provisioner.lock.format.model import LockedFile
 from provisioner.validate.local_engine import LocalEngine
+from provisioner.validate.measurement import Content, Files
+from provisioner.validate.published import Published, as_published
+from tests.built_files import build_wheel
 from tests.leaving import leave
 from tests.unit.validate.locks import lock_of
 
@@ -104,6 +112,84 @@ def test_an_image_is_that_of_one_lock(tmp_path: Path, python: Path, capsys: pyte
     assert "error: --image is the image of one lock" in capsys.readouterr().err
     assert leave("validate", str(path), "--image", "registry/trainer:1", "--engine", "local", "--python", str(python)) == 2
     assert "error: --engine local measures an environment, not image `registry/trainer:1`" in capsys.readouterr().err
+
+
+def installed(folder: Path, python: Path, *, is_misrecorded: bool) -> tuple[Path, Path]:
+    """A wheel beside its lock, installed as an installer does it; its RECORD may have another hash than that of the module."""
+    filename, content = build_wheel("demo", "1.2")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    if is_misrecorded:
+        members["demo.py"] += b"# signed after RECORD was written\n"
+    (folder / "wheels").mkdir()
+    with zipfile.ZipFile(folder / "wheels" / filename, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    site = next((folder / "env").glob("lib/python*/site-packages"))
+    shutil.unpack_archive(folder / "wheels" / filename, site, "zip")
+    sha256 = hashlib.sha256((folder / "wheels" / filename).read_bytes()).hexdigest()
+    lock = lock_of({"demo": "1.2"}, components={"python": PYTHON}, platform=LocalEngine.connect(python).platform)
+    (package,) = lock.packages
+    file = LockedFile(filename=filename, sha256=sha256, path=f"wheels/{filename}")
+    path = folder / "pylock.trial.toml"
+    write_text(path, write_lock(replace(lock, packages=(replace(package, wheels=(file,)),))))
+    return path, site / "demo.py"
+
+
+@pytest.mark.parametrize(
+    ("is_misrecorded", "is_edited", "is_wheel_there", "expected"),
+    [
+        (False, False, True, ("3 compared", "yes", "")),
+        (False, True, True, ("3 compared, 1 changed", "no", "changed: {module}")),
+        (
+            *(True, False, True),
+            ("3 compared, 1 misrecorded by their wheel", "yes", "misrecorded by their wheel: {module}"),
+        ),
+        (True, True, True, ("3 compared, 1 changed", "no", "changed: {module}")),
+        (
+            *(True, False, False),
+            (
+                "3 compared, 1 changed",
+                "no",
+                "changed: {module}; whether a wheel was published so is not known: `{wheel}` cannot be read: No such file or directory",
+            ),
+        ),
+    ],
+)
+def test_a_wheel_that_was_published_with_a_wrong_record_is_not_blamed_on_the_environment(
+    tmp_path: Path, python: Path, is_misrecorded: bool, is_edited: bool, is_wheel_there: bool, expected: tuple[str, str, str]
+) -> None:
+    path, module = installed(tmp_path, python, is_misrecorded=is_misrecorded)
+    if is_edited:
+        module.write_text(module.read_text(encoding="utf-8") + "x = 1\n", encoding="utf-8")
+    (wheel,) = (tmp_path / "wheels").iterdir()
+    if not is_wheel_there:
+        wheel.unlink()
+    leave(
+        "validate", str(path), "--engine", "local", "--python", str(python), "--level", "2", "--evidence", str(tmp_path / "e")
+    )
+    (files,) = (field for field in read_evidence(tmp_path / "e").report.fields if field.name == "files")
+    measured, verdict, note = expected
+    spelled = note.format(module=module.relative_to(tmp_path / "env"), wheel=wheel)
+    assert (files.measured, files.verdict, files.note) == (measured, verdict, spelled)
+
+
+def test_files_of_many_packages_are_no_publishers_mistake(tmp_path: Path) -> None:
+    names = [f"demo{number}" for number in range(5)]
+    contents = {f"lib/python3/site-packages/{name}.py": Content(packages=(f"{name}-1.2",), sha256="0" * 64) for name in names}
+    files = Files(
+        **dict.fromkeys(("changed", "missing", "unreadable", "unrecorded", "stale", "path"), ()),
+        compared=5,
+        unowned=(),
+        prefix="",
+        contents=contents,
+    )
+
+    def read_wheel(file: LockedFile) -> Path:
+        raise AssertionError(file)
+
+    found = as_published(lock_of(dict.fromkeys(names, "1.2")), files, read_wheel)
+    assert found == Published(paths=frozenset(), unread="5 packages have such files")
 
 
 def test_what_proves_less_does_not_replace_what_proves_more(

@@ -63,12 +63,18 @@ def digest_of(path, algorithm):
     return base64.urlsafe_b64encode(found.digest()).rstrip(b"=").decode()
 
 
-def recorded(sites):
-    """Return the digests stated for each recorded path, and the packages that have no RECORD.
+def hex_digest_of(path):
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    return base64.urlsafe_b64decode(digest_of(path, "sha256") + "=").hex()
 
-    Two packages may state the same path; the one installed last has overwritten it, so either digest will do.
+
+def recorded(sites):
+    """Return the digests stated for each recorded path, the packages that state it, and the packages that have no RECORD.
+
+    Two packages may state the same path; the one installed last has overwritten it, so either digest will do. A package is the
+    name of its folder of metadata without the suffix.
     """
-    stated, without = {}, []
+    stated, owners, without = {}, {}, []
     for site in sites:
         for name in sorted(os.listdir(site)):
             folder = os.path.join(site, name)
@@ -82,7 +88,8 @@ def recorded(sites):
                     continue
                 for path, algorithm, digest in entries:
                     stated.setdefault(path, set()).add((algorithm, digest))
-    return stated, without
+                    owners.setdefault(path, set()).add(name[: -len(".dist-info")])
+    return stated, owners, without
 
 
 def compare_with_records(stated):
@@ -308,9 +315,14 @@ def preloaded():
 def main():
     root = os.path.realpath(sys.prefix)
     sites = sorted({os.path.realpath(sysconfig.get_path(name)) for name in ("purelib", "platlib")})
-    stated, without = recorded([site for site in sites if os.path.isdir(site)])
+    stated, owners, without = recorded([site for site in sites if os.path.isdir(site)])
     found = compare_with_records(stated)
     found["unrecorded"] = without
+    # What was changed, to be compared with the wheels themselves: some were published with a RECORD that is wrong.
+    found["contents"] = {
+        os.path.relpath(path, root): {"packages": sorted(owners[path]), "sha256": hex_digest_of(path)}
+        for path in found["changed"]
+    }
     for path, digest in sorted(json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}").items()):
         if not os.path.exists(path):
             found["missing"].append(path)
