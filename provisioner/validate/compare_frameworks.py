@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from provisioner.validate.measurement import Framework, Measurement
 
 _NEEDS_DRIVER = re.compile(
-    r"lib(cuda|cudadebugger|nvcuvid|nvidia-[a-z-]+|nvoptix)\.so\.\d+: cannot open|cudaError(NoDevice|InsufficientDriver)|no CUDA-capable device"
-    r"|CUDA driver version is insufficient|Found no NVIDIA driver|CUDA_ERROR_NO_DEVICE|libamdhip64\.so\.\d: cannot open"
+    r"lib(cuda|cudadebugger|nvcuvid|nvidia-[a-z-]+|nvoptix)\.so\.\d+: cannot open|libamdhip64\.so\.\d: cannot open"
+    r"|is an NVIDIA driver library and can only be found|CUDA driver version is insufficient|Found no NVIDIA driver"
+    r"|cudaError(NoDevice|InsufficientDriver)|no CUDA-capable device|CUDA_ERROR_NO_DEVICE"
 )
 """Errors for want of a driver or a GPU, which say nothing about the stack: no image has the libraries of the driver."""
 

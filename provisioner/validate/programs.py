@@ -43,7 +43,9 @@ DISTRIBUTIONS = {
     "cupy-cuda11x": "cupy",
     "cupy-cuda12x": "cupy",
     "cupy-cuda13x": "cupy",
+    **{f"{name}-{cuda}": "rapids" for name in ("cudf", "cuml", "rmm") for cuda in ("cu11", "cu12", "cu13")},
     "triton": "triton",
+    "vllm": "vllm",
     "nvidia-cuda-nvrtc": "nvrtc",
     "nvidia-cuda-nvrtc-cu11": "nvrtc",
     "nvidia-cuda-nvrtc-cu12": "nvrtc",
@@ -93,12 +95,13 @@ def programs_for(
     chosen = [Program(name="files", kind="files", parts=("files",), arguments=(json.dumps(pinned),))]
     if lists_system:
         chosen.append(Program(name="system", kind="system", parts=("system",)))
-    plugins = {}
+    plugins, asked = {}, asked_packages(lock)
     for name in checked_packages(lock) if level >= 3 else ():
         if source := _plugin(name):
             plugins[name] = source
         check = name if source else f"frameworks/{DISTRIBUTIONS.get(name, _ANY)}"
-        chosen.append(Program(name=name, kind="framework", parts=("framework", check, "run"), arguments=(str(level), name)))
+        arguments = (str(level), name, "asked" if name in asked else "brought along")
+        chosen.append(Program(name=name, kind="framework", parts=("framework", check, "run"), arguments=arguments))
     if level >= 5:
         chosen.append(Program(name="health", kind="health", parts=("health",), arguments=(f"{load_seconds:g}",)))
     names = {part for program in chosen for part in program.parts} - {"run", *plugins}
@@ -107,15 +110,20 @@ def programs_for(
 
 
 def checked_packages(lock: Lock) -> tuple[str, ...]:
-    """Return the packages of a lock that are imported in a process of their own: frameworks, and what the spec names; sorted.
+    """Return the packages of a lock that are imported in processes of their own: frameworks, and what the spec names."""
+    present, named = {package.name for package in lock.packages}, asked_packages(lock)
+    return tuple(sorted(name for name in present - {IN_THE_SMOKE_SCRIPT} if name in named or has_own_check(name)))
+
+
+def asked_packages(lock: Lock) -> frozenset[str]:
+    """Return the packages that the spec of a lock names.
 
     A lock that does not record its spec names the packages that no other package requires.
     """
-    present = {package.name for package in lock.packages}
-    named = {key.removeprefix("packages.") for key in lock.asked if key.startswith("packages.")}
-    if not lock.asked:
-        named = present - {name for package in lock.packages for name in package.dependencies}
-    return tuple(sorted(name for name in present - {IN_THE_SMOKE_SCRIPT} if name in named or has_own_check(name)))
+    if lock.asked:
+        return frozenset(key.removeprefix("packages.") for key in lock.asked if key.startswith("packages."))
+    required = {name for package in lock.packages for name in package.dependencies}
+    return frozenset(package.name for package in lock.packages if package.name not in required)
 
 
 def has_own_check(name: str) -> bool:

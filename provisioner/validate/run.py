@@ -66,8 +66,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     `level` is None for the highest level that has something to do for the lock, except health, which is the machine's. `image`
     is the image to measure, "" for one to build. Level 5 loads each GPU for `load_seconds`, and compares what it reaches with
-    `figures`, by PCI device id. `read_wheel` gives the wheels in which files that differ from their RECORD are looked up; without
-    it they are not. `lists_parts` if the packages of the distribution are read for a bill of materials, too.
+    `figures`, by PCI device id. `read_wheel` gives the wheels in which files that differ from their RECORD are looked up;
+    None to look up none. `lists_parts` if the packages of the distribution are read for a bill of materials, too.
     """
 
     level: int | None = None

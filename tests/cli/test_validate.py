@@ -136,41 +136,35 @@ def installed(folder: Path, python: Path, *, is_misrecorded: bool) -> tuple[Path
     return path, site / "demo.py"
 
 
+MISRECORDED = "misrecorded by their wheel"
+UNREAD = "; whether a wheel was published so is not known: `{wheel}` cannot be read: No such file or directory"
+
+
 @pytest.mark.parametrize(
-    ("is_misrecorded", "is_edited", "is_wheel_there", "expected"),
+    ("what", "measured", "verdict", "note"),
     [
-        (False, False, True, ("3 compared", "yes", "")),
-        (False, True, True, ("3 compared, 1 changed", "no", "changed: {module}")),
-        (
-            *(True, False, True),
-            ("3 compared, 1 misrecorded by their wheel", "yes", "misrecorded by their wheel: {module}"),
-        ),
-        (True, True, True, ("3 compared, 1 changed", "no", "changed: {module}")),
-        (
-            *(True, False, False),
-            (
-                "3 compared, 1 changed",
-                "no",
-                "changed: {module}; whether a wheel was published so is not known: `{wheel}` cannot be read: No such file or directory",
-            ),
-        ),
+        ({""}, "3 compared", "yes", ""),
+        ({"edited"}, "3 compared, 1 changed", "no", "changed: {module}"),
+        ({"misrecorded"}, f"3 compared, 1 {MISRECORDED}", "yes", f"{MISRECORDED}: {{module}}"),
+        ({"misrecorded", "edited"}, "3 compared, 1 changed", "no", "changed: {module}"),
+        ({"misrecorded", "out of reach"}, "3 compared, 1 changed", "no", f"changed: {{module}}{UNREAD}"),
     ],
 )
 def test_a_wheel_that_was_published_with_a_wrong_record_is_not_blamed_on_the_environment(
-    tmp_path: Path, python: Path, is_misrecorded: bool, is_edited: bool, is_wheel_there: bool, expected: tuple[str, str, str]
+    tmp_path: Path, what: set[str], measured: str, verdict: str, note: str
 ) -> None:
-    path, module = installed(tmp_path, python, is_misrecorded=is_misrecorded)
-    if is_edited:
+    env = tmp_path / "env"
+    venv.create(env, with_pip=False, symlinks=True)
+    path, module = installed(tmp_path, env / "bin/python", is_misrecorded="misrecorded" in what)
+    if "edited" in what:
         module.write_text(module.read_text(encoding="utf-8") + "x = 1\n", encoding="utf-8")
     (wheel,) = (tmp_path / "wheels").iterdir()
-    if not is_wheel_there:
+    if "out of reach" in what:
         wheel.unlink()
-    leave(
-        "validate", str(path), "--engine", "local", "--python", str(python), "--level", "2", "--evidence", str(tmp_path / "e")
-    )
+    python = ("--python", str(env / "bin/python"))
+    leave("validate", str(path), "--engine", "local", *python, "--level", "2", "--evidence", str(tmp_path / "e"))
     (files,) = (field for field in read_evidence(tmp_path / "e").report.fields if field.name == "files")
-    measured, verdict, note = expected
-    spelled = note.format(module=module.relative_to(tmp_path / "env"), wheel=wheel)
+    spelled = note.format(module=module.relative_to(env), wheel=wheel)
     assert (files.measured, files.verdict, files.note) == (measured, verdict, spelled)
 
 

@@ -244,27 +244,36 @@ class Loader:
         return self.read[path]
 
     def find(self, name, chain):
-        """Return the library that the last file of a chain of loaders gets by a name, None if there is none."""
+        """Return the library that the last file of a chain of loaders gets by a name, and whether a file or variable names its folder.
+
+        The library is None if there is none.
+        """
         if "/" in name:
-            return self.library(name)
+            return self.library(name), True
         own, folders = chain[-1], []
         if not own.runpath:
             folders += [path for one in reversed(chain) if not one.runpath for path in one.folders(one.rpath)]
         folders += self.variable + own.folders(own.runpath)
-        paths = [os.path.join(folder, name) for folder in folders] + self.cache.get(name, [])
-        paths += [os.path.join(folder, name) for folder in self.default]
-        return next((found for found in map(self.library, paths) if found is not None), None)
+        for is_named, paths in (
+            (True, [os.path.join(folder, name) for folder in folders]),
+            (False, self.cache.get(name, []) + [os.path.join(folder, name) for folder in self.default]),
+        ):
+            for found in map(self.library, paths):
+                if found is not None:
+                    return found, is_named
+        return None, False
 
     def load(self, root):
-        """Yield each library that loading a file brings in: the file that needs it, its name, and what is found, else None."""
+        """Yield each library that loading a file brings in: the file that needs it, its name, and what `find` returns."""
         loaded, waiting = {root.soname: root}, [[root]]
         while waiting:
             chain = waiting.pop(0)
             for name in chain[-1].needed:
                 if name in loaded:
                     continue
-                found = loaded[name] = self.find(name, chain)
-                yield chain[-1], name, found
+                found, is_named = self.find(name, chain)
+                loaded[name] = found
+                yield chain[-1], name, found, is_named
                 if found is not None:
                     loaded.setdefault(found.soname, found)
                     waiting.append(chain + [found])
@@ -274,6 +283,8 @@ def compare_libraries(root, paths):
     """Return what the loader does not find for the extension modules among `paths`, and what it takes from outside of `root`.
 
     What another package of the environment has counts as found: frameworks load such libraries before they import their modules.
+    For the same reason, one that the system has as well does not count as taken from there: it is the one that is loaded first,
+    and what a framework has loaded is looked at after its import. A folder of RPATH, RUNPATH or LD_LIBRARY_PATH does count.
     """
     loader = Loader()
     glibc = tuple(int(number) for number in platform.libc_ver()[1].split(".")[:2] if number.isdigit())
@@ -292,13 +303,13 @@ def compare_libraries(root, paths):
             found["unresolved"].add("%s is for another machine" % os.path.relpath(path, root))
         if glibc and module.glibc > glibc:
             found["unresolved"].add("%s needs GLIBC_%d.%d" % ((os.path.relpath(path, root),) + module.glibc))
-        for needing, name, library in loader.load(module):
+        for needing, name, library, is_named in loader.load(module):
             shown = os.path.relpath(needing.path, root)
             if library is None and name in OF_THE_SYSTEM:
                 found["unresolved"].add("%s needs %s" % (shown, name))
             elif library is None and name not in within and not OF_THE_DRIVER.fullmatch(name):
                 found["optional"].add("%s needs %s" % (shown, name))
-            elif library is not None and name in within and not library.path.startswith(os.path.realpath(root) + os.sep):
+            elif is_named and name in within and not library.path.startswith(os.path.realpath(root) + os.sep):
                 found["shadowed"].add("%s gets %s" % (shown, library.path))
     return {key: sorted(value) if isinstance(value, set) else value for key, value in found.items()}
 
