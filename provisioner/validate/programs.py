@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from importlib.metadata import entry_points
-from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from provisioner.validate.measurement import check_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.machinery import ModuleSpec
 
     from provisioner.lock.format.model import Lock
 
@@ -137,8 +139,20 @@ def _plugin(name: str) -> str:
     Raises `UsageError` if the module of a plug-in has no source.
     """
     for entry in entry_points(group=PLUGINS, name=name):
-        spec = find_spec(entry.module)
+        spec = _spec(entry.module)
         if spec is None or not spec.origin or not spec.origin.endswith(".py"):
             raise UsageError(f"the check of `{name}` names module `{entry.module}`, which has no source here")
         return Path(spec.origin).read_text(encoding="utf-8")
     return ""
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Return where a module is; unlike `importlib.util.find_spec`, without importing the packages that it is in."""
+    spec, path = None, None
+    for name in accumulate(module.split("."), "{}.{}".format):
+        found = (finder.find_spec(name, path) for finder in sys.meta_path)
+        spec = next((one for one in found if one is not None), None)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return spec

@@ -152,7 +152,7 @@ def test_a_package_of_somebody_else_adds_a_check(
     entry_points = b"[provision.checks]\ndemo = provision_check_demo.demo\n"
     members = {
         "*.dist-info/entry_points.txt": entry_points,
-        "provision_check_demo/__init__.py": b"",
+        "provision_check_demo/__init__.py": b"raise RuntimeError('imported')\n",
         "provision_check_demo/demo.py": PLUG_IN,
     }
     filename, content = build_wheel("somebodys-checks", "1.0", members=members)
