@@ -183,10 +183,10 @@ UNKNOWN = (
         (RECORDED, "bad"),
         (("[2/2] RUN false", "ERROR: executor failed running [/bin/sh -c false]: exit code: 1"), ""),
         (
-            ("[2/2] RUN x", "0.2 Traceback (most recent call last):", "0.2 ImportError: no y", "ERROR: executor failed running"),
+            ("[2/2] RUN x", "0.2 Traceback:", "0.2 ImportError: no y", "ERROR: executor failed running [x]"),
             "ImportError: no y",
         ),
-        (("#1 [internal] load build definition from Dockerfile", UNKNOWN), "dockerfile parse error line 2: unknown instruction: RUNS"),
+        (("#1 [internal] load build definition", UNKNOWN), "dockerfile parse error line 2: unknown instruction: RUNS"),
     ],
 )  # fmt: skip
 def test_the_line_that_says_why_a_build_failed_comes_first(lines: tuple[str, ...], reason: str) -> None:

@@ -218,3 +218,16 @@ def test_a_cupti_that_asks_for_the_driver_is_a_library_that_is_loaded(
     found = json.loads(finished.stdout)
     assert found["facts"] == ({"cublas": "131000", "cupti": "loaded"} if is_loaded else {"cublas": "131000"})
     assert found["outcomes"] == {"libraries": True if is_loaded else None}
+
+
+@pytest.mark.parametrize("needs", [(), ("libamdhip64.so.99",)])
+def test_a_plug_in_of_jax_for_rocm_is_its_modules(tmp_path: Path, compiled: Compile, needs: tuple[str, ...]) -> None:
+    (tmp_path / "jax_rocm7_plugin").mkdir()
+    (tmp_path / "jax_rocm7_plugin/__init__.py").touch()
+    compiled(tmp_path / "jax_rocm7_plugin/_solver.so", EXTENSION.replace("NAME", "_solver"), *needs)
+    program = check_source("frameworks/jax") + "\nprint(are_importable('jax_rocm7_plugin'))\n"
+    finished = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, cwd=tmp_path)
+    if needs:
+        assert finished.stderr.splitlines()[-1].startswith("ImportError: libamdhip64.so.99: cannot open shared object file")
+    else:
+        assert finished.stdout == "True\n", finished.stderr

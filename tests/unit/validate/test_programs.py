@@ -191,6 +191,7 @@ DRIVER = "OSError: libcuda.so.1: cannot open shared object file: No such file or
         ({}, "yes"),
         ({"version": "1.31.0"}, "no"),
         ({"errors": {"import": "ImportError: libgomp.so.1"}}, "no"),
+        ({"errors": {"import": "ImportError: libamdhip64.so.7: cannot open shared object file"}}, "no"),
         ({"errors": {"import": DRIVER}}, "unverified"),
         ({"errors": {"import": "RuntimeError: libnvidia-encode.so.1: cannot open shared object file"}}, "unverified"),
         ({"outcomes": {"matmul": False}}, "no"),

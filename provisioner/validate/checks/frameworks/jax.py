@@ -2,8 +2,10 @@
 
 import ctypes
 import os
+import re
 from importlib import import_module
 from importlib.util import find_spec
+from pkgutil import iter_modules
 
 
 def measure(probe):
@@ -19,6 +21,9 @@ def measure(probe):
     for name in ("jax_cuda12_plugin", "jax_cuda13_plugin"):
         if find_spec(name) is not None:
             probe.outcome("libraries of " + name, are_loaded, probe, name)
+    for module in iter_modules():
+        if re.match(r"jax_rocm\d+_plugin$", module.name):
+            probe.outcome("libraries of " + module.name, are_importable, module.name)
 
 
 def are_loaded(probe, plugin):
@@ -38,6 +43,15 @@ def are_loaded(probe, plugin):
                 raise
             probe.fact(library, "loaded")
     return True
+
+
+def are_importable(plugin):
+    """Return whether each extension module of a plug-in loads, which needs the libraries of ROCm and no GPU."""
+    folder = os.path.dirname(import_module(plugin).__file__)
+    names = sorted(name.partition(".")[0] for name in os.listdir(folder) if name.endswith(".so"))
+    for name in names:
+        import_module(plugin + "." + name)
+    return bool(names)
 
 
 def is_found(library):
