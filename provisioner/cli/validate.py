@@ -45,7 +45,10 @@ PlatformOption = Annotated[
     str, typer.Option("--platform", metavar="PLATFORM", help="The lock's platform to validate; default: the engine's.")
 ]
 PythonOption = Annotated[
-    Path | None, typer.Option("--python", metavar="FILE", help="The interpreter of --engine local or slurm.")
+    Path | None,
+    typer.Option(
+        "--python", metavar="FILE", help="The interpreter of --engine local or slurm; default: that of the active environment."
+    ),
 ]
 ModulesOption = Annotated[
     list[str] | None, typer.Option("--module", metavar="NAME", help="A module that a job of Slurm loads first; repeatable.")

@@ -168,8 +168,8 @@ def build_failure(tag: str, lines: list[str]) -> ProvisionError:
         )
         return EngineError(f"the build of `{tag}` could not reach what it needs: {sign[0]}", causes=last, hints=hints)
     if any(_KILLED.search(line) for line in printed[-60:]):
-        hints = ("give the engine more memory, or build with less at a time",)
-        return EngineError(f"a step of `{tag}` was killed, most often for want of memory", causes=last, hints=hints)
+        memory = ("give the engine more memory, or build with less at a time",)
+        return EngineError(f"a step of `{tag}` was killed, most often for want of memory", causes=last, hints=memory)
     reason = reason_of(failed_step(printed))
     return BuildFailedError(f"the image `{tag}` does not build from its lock", causes=((reason,) if reason else ()) + last)
 

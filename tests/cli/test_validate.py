@@ -136,6 +136,18 @@ def installed(folder: Path, python: Path, *, is_misrecorded: bool) -> tuple[Path
     return path, site / "demo.py"
 
 
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_without_an_interpreter_the_active_environment_is_measured(
+    tmp_path: Path, python: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """A program that was installed for itself runs in an environment that no lock is about."""
+    path, _ = installed(tmp_path, python, is_misrecorded=False)
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "env"))
+    assert leave("validate", str(path), "--engine", "local", "--no-record") == 0
+
+
 MISRECORDED = "misrecorded by their wheel"
 UNREAD = "; whether a wheel was published so is not known: `{wheel}` cannot be read: No such file or directory"
 
@@ -171,11 +183,17 @@ def test_a_wheel_that_was_published_with_a_wrong_record_is_not_blamed_on_the_env
 def test_files_of_many_packages_are_no_publishers_mistake(tmp_path: Path) -> None:
     names = [f"demo{number}" for number in range(5)]
     contents = {f"lib/python3/site-packages/{name}.py": Content(packages=(f"{name}-1.2",), sha256="0" * 64) for name in names}
+    none: tuple[str, ...] = ()
     files = Files(
-        **dict.fromkeys(("changed", "missing", "unreadable", "unrecorded", "stale", "path"), ()),
         compared=5,
-        unowned=(),
+        changed=tuple(contents),
+        missing=none,
+        unreadable=none,
+        unrecorded=none,
+        unowned=none,
+        stale=none,
         prefix="",
+        path=none,
         contents=contents,
     )
 

@@ -69,7 +69,7 @@ def verdicts(folder: Path, name: str, version: str, files: Mapping[str, str], *,
         shutil.copytree(folder / "site", site, dirs_exist_ok=True)
     lock = lock_of({name: version})
     lock = replace(lock, asked={f"packages.{name}": "any version"} if is_asked else {"requires.python": "3.11"})
-    command = [folder / "env/bin/python", "-c", script(), "3", str(programs_for(lock, 3, has_entry_point=False))]
+    command = [str(folder / "env/bin/python"), "-c", script(), "3", str(programs_for(lock, 3, has_entry_point=False))]
     finished = subprocess.run(command, capture_output=True, text=True, check=True, cwd=folder)
     fields = compare_frameworks(lock, parse_measurement(finished.stdout))
     return {field.name.removeprefix(name).strip() or "import": (field.verdict, field.note) for field in fields}

@@ -5,7 +5,7 @@ import os
 import re
 from importlib import import_module
 
-OF_THE_DRIVER = re.compile(r"lib(cuda|nvidia-[a-z-]+)\.so\.\d+: cannot open")
+OF_THE_DRIVER = re.compile(r"lib(cuda|nvidia-[a-z-]+)\.so\.\d+")
 
 
 def measure(probe):
