@@ -54,7 +54,7 @@ hash tells.
 
 Faults of levels 4 and 5 need a GPU: what `validate` says of them is tried with reports as a GPU would give them, and with
 stand-ins of the driver's libraries (`tests/unit/validate`). vLLM's and RAPIDS' checks of level 3 are tried with stand-ins, too,
-because their wheels are too large to be broken again and again.
+because their wheels are too large to be broken again and again; what they compute at level 4 has not run on a GPU yet.
 """
 
 
