@@ -45,7 +45,10 @@ PlatformOption = Annotated[
     str, typer.Option("--platform", metavar="PLATFORM", help="The lock's platform to validate; default: the engine's.")
 ]
 PythonOption = Annotated[
-    Path | None, typer.Option("--python", metavar="FILE", help="The interpreter of --engine local or slurm.")
+    Path | None,
+    typer.Option(
+        "--python", metavar="FILE", help="The interpreter of --engine local or slurm; default: that of the active environment."
+    ),
 ]
 ModulesOption = Annotated[
     list[str] | None, typer.Option("--module", metavar="NAME", help="A module that a job of Slurm loads first; repeatable.")
@@ -292,10 +295,13 @@ def _together(jobs: Sequence[Callable[[], Validation]], stop: Event) -> list[Val
 
 
 def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: bool) -> Validation:
+    from msgspec.structs import replace
+
     from provisioner.cli.display import talk
     from provisioner.evidence.report import NO_ENGINE
     from provisioner.lock.format.file import read_lock
     from provisioner.validate.run import measure_lock
+    from provisioner.workflow.fetching import single_files
 
     lock = read_lock(path)
     what = options.image or path
@@ -303,7 +309,9 @@ def _validated(path: Path, engine: Engine, options: Options, *, is_recorded: boo
     on = f" on {engine.node_class}" if engine.node_class else ""
     talk(f"validating {what}{by}{on}")
     prefix = f"{engine.node_class}: " if engine.node_class else ""
-    found = measure_lock(lock, path, engine=engine, options=options, log=lambda line: _show_progress(line, prefix))
+    with single_files(path.parent) as read_wheel:
+        options = replace(options, read_wheel=read_wheel)
+        found = measure_lock(lock, path, engine=engine, options=options, log=lambda line: _show_progress(line, prefix))
     if is_recorded:
         _record(path, found.report)
     return found

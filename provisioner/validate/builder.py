@@ -64,6 +64,15 @@ _CAUSES = (
 )
 """How the programs of a build state why they failed, the deepest cause first: uv's last arrow, its causes; apt, git; pip."""
 
+_UNSOLVED = re.compile(r"(?:ERROR: )?failed to solve(?: with frontend \S+)?: (?:failed to create LLB definition: )?(.+)")
+"""How BuildKit states that no step could begin, as for an instruction that does not exist."""
+
+_PRINTED = re.compile(r"[\d.]+ (.*\S.*)")
+"""A line that a step has printed, after its time in seconds."""
+
+_KILLED = re.compile(r"ERROR: .*exit code: 137\b")
+"""A step that the kernel has killed (128 + SIGKILL)."""
+
 
 _PROXIES = tuple(name for one in ("http", "https", "ftp", "all", "no") for name in (f"{one}_proxy", f"{one}_proxy".upper()))
 """The build arguments that BuildKit knows without being declared, and turns into variables of each step."""
@@ -158,13 +167,19 @@ def build_failure(tag: str, lines: list[str]) -> ProvisionError:
             "logins are taken from the file that NETRC names, or ~/.netrc; those of registries from the engine's client",
         )
         return EngineError(f"the build of `{tag}` could not reach what it needs: {sign[0]}", causes=last, hints=hints)
+    if any(_KILLED.search(line) for line in printed[-60:]):
+        memory = ("give the engine more memory, or build with less at a time",)
+        return EngineError(f"a step of `{tag}` was killed, most often for want of memory", causes=last, hints=memory)
     reason = reason_of(failed_step(printed))
     return BuildFailedError(f"the image `{tag}` does not build from its lock", causes=((reason,) if reason else ()) + last)
 
 
 def reason_of(lines: tuple[str, ...]) -> str:
-    """Return the one line of a failed step that says why it failed, "" if none is known to."""
-    for pattern in _CAUSES:
+    """Return the one line of a failed step that says why it failed: that of a known form, else the last that the step printed.
+
+    "" if it printed nothing.
+    """
+    for pattern in (*_CAUSES, _UNSOLVED, _PRINTED):
         found = [match[1].strip() for line in lines if (match := pattern.fullmatch(line))]
         if found:
             return found[-1]

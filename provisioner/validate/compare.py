@@ -13,6 +13,7 @@ from provisioner.validate.compare_files import compare_files
 from provisioner.validate.compare_frameworks import compare_framework_devices, compare_frameworks
 from provisioner.validate.compare_health import Figures, compare_health
 from provisioner.validate.local_engine import ARCHITECTURES
+from provisioner.validate.published import Published
 from provisioner.versions import Range, Version, series, without_local
 
 if TYPE_CHECKING:
@@ -32,14 +33,17 @@ def compare(
     no_device: str = "",
     figures: Mapping[str, Figures] | None = None,
     engine_platform: str = "",
+    published: Published | None = None,
 ) -> tuple[FieldReport, ...]:
     """Return the fields of the comparison with a lock of one platform, in the order of the report.
 
     `no_device` is the engine's message if it could not provide the requested GPUs, else "". `figures` are the figures of
     healthy boards, by PCI device id. `engine_platform` is the platform of the engine's machine, "" if unknown.
+    `published` are the files that the locked wheels have as they are; None if no wheel was read.
     """
     fields = (_python(lock, measurement), _machine(lock, measurement, engine_platform), *_glibc(lock, measurement))
-    found = at_level(2, (*fields, *compare_packages(lock, measurement.distributions), *compare_files(measurement)))
+    found = at_level(2, (*fields, *compare_packages(lock, measurement.distributions)))
+    found += at_level(2, compare_files(measurement, published or Published()))
     if measurement.level >= 3:
         torch = _torch(lock, measurement) if "torch" in {package.name for package in lock.packages} else ()
         found += at_level(3, (*torch, *compare_frameworks(lock, measurement)))

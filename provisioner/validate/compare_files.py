@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from provisioner.render.image_config import ImageConfig
     from provisioner.validate.engine import Image
     from provisioner.validate.measurement import Files, Libraries, Measurement
+    from provisioner.validate.published import Published
 
 SHOWN = 5
 """The number of files that a note names; the rest are counted."""
@@ -36,16 +37,16 @@ _IS_SITE = re.compile(r"/(site|dist)-packages$")
 """Folders of installed packages; an environment has its own, and another one is that of the system or of a user."""
 
 
-def compare_files(measurement: Measurement) -> Iterator[FieldReport]:
-    """Yield the fields about files, libraries and the path of modules."""
+def compare_files(measurement: Measurement, published: Published) -> Iterator[FieldReport]:
+    """Yield the fields about files, libraries and the path of modules.
+
+    A file that differs from its RECORD, and is `published` so, is as locked: the wheel states a hash that is not the file's.
+    """
     files = measurement.files
     if files is None:
         yield unverified("files", "as recorded", measurement.error("files") or "the files were not looked at")
         return
-    wrong = [(kind, getattr(files, kind)) for kind in ("changed", "missing", "unreadable", "unrecorded")]
-    note = "; ".join(f"{kind}: {_listed(found)}" for kind, found in wrong if found)
-    measured = f"{files.compared} compared" + "".join(f", {len(found)} {kind}" for kind, found in wrong if found)
-    yield agreement("files", "as recorded", measured, agrees=not note, note=note)
+    yield _recorded(files, published)
     yield _unowned(files)
     if files.stale:
         yield agreement("bytecode", "of its source", f"{len(files.stale)} stale", agrees=False, note=_listed(files.stale))
@@ -54,6 +55,19 @@ def compare_files(measurement: Measurement) -> Iterator[FieldReport]:
         yield agreement("module path", "the environment", f"{len(foreign)} more", agrees=False, note=_listed(foreign))
     if files.libraries is not None:
         yield from _libraries(files.libraries)
+
+
+def _recorded(files: Files, published: Published) -> FieldReport:
+    misrecorded = tuple(path for path in files.changed if path in published.paths)
+    changed = tuple(path for path in files.changed if path not in published.paths)
+    wrong = [("changed", changed), *((kind, getattr(files, kind)) for kind in ("missing", "unreadable", "unrecorded"))]
+    found = [(kind, paths) for kind, paths in (*wrong, ("misrecorded by their wheel", misrecorded)) if paths]
+    measured = f"{files.compared} compared" + "".join(f", {len(paths)} {kind}" for kind, paths in found)
+    notes = [f"{kind}: {_listed(paths)}" for kind, paths in found]
+    if changed and published.unread:
+        notes.append(f"whether a wheel was published so is not known: {published.unread}")
+    agrees = not any(paths for _, paths in wrong)
+    return agreement("files", "as recorded", measured, agrees=agrees, note="; ".join(notes))
 
 
 def _unowned(files: Files) -> FieldReport:

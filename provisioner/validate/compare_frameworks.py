@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from provisioner.validate.measurement import Framework, Measurement
 
 _NEEDS_DRIVER = re.compile(
-    r"lib(cuda|nvidia-ml|nvcuvid)\.so\.1: cannot open|cudaError(NoDevice|InsufficientDriver)|no CUDA-capable device"
-    r"|CUDA driver version is insufficient|Found no NVIDIA driver|CUDA_ERROR_NO_DEVICE|libamdhip64\.so\.\d: cannot open"
+    r"lib(cuda|cudadebugger|nvcuvid|nvidia-[a-z-]+|nvoptix)\.so\.\d+: cannot open"
+    r"|is an NVIDIA driver library and can only be found|CUDA driver version is insufficient|Found no NVIDIA driver"
+    r"|cudaError(NoDevice|InsufficientDriver)|no CUDA-capable device|CUDA_ERROR_NO_DEVICE"
 )
-"""Errors for want of a driver or a GPU, which say nothing about the stack."""
+"""Errors for want of a driver or a GPU, which say nothing about the stack: no image has the libraries of the driver.
+
+AMD's driver has none: those of ROCm, such as libamdhip64, are the image's, or the wheels'.
+"""
 
 
 def compare_frameworks(lock: Lock, measurement: Measurement) -> Iterator[FieldReport]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
@@ -63,9 +61,9 @@ def _connected(name: str, where: Where) -> Engine:
         from provisioner.validate.slurm_engine import SlurmEngine
 
         return SlurmEngine.connect(where)
-    from provisioner.validate.local_engine import LocalEngine
+    from provisioner.validate.local_engine import LocalEngine, active_python
 
-    return LocalEngine.connect(Path(sys.executable) if where.python is None else where.python)
+    return LocalEngine.connect(active_python() if where.python is None else where.python)
 
 
 def _require_options(name: str, where: Where) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
 from provisioner.evidence.report import NO_ENGINE
+from provisioner.host.environment import VARIABLES
 from provisioner.validate.engine import Built, EngineError
 from provisioner.validate.process import stream
 
@@ -25,6 +27,12 @@ def this_platform() -> str:
     if sys.platform == "darwin":
         return f"macos/{machine}"
     return f"{sys.platform}/{ARCHITECTURES.get(machine, machine)}"
+
+
+def active_python() -> Path:
+    """Return the interpreter of the environment that is active in this shell, else the one that runs this program."""
+    places = [Path(os.environ[name]) / "bin" / "python" for name in VARIABLES if os.environ.get(name)]
+    return next((path for path in places if path.exists()), Path(sys.executable))
 
 
 class LocalEngine:

@@ -134,9 +134,17 @@ class Libraries(Measured, frozen=True, kw_only=True):
     preloaded: tuple[str, ...]
 
 
+class Content(Measured, frozen=True, kw_only=True):
+    """What a file is that differs from its RECORD: its hash, and the packages (`NAME-VERSION`) whose RECORDs have it."""
+
+    packages: tuple[str, ...]
+    sha256: str
+
+
 class Files(Measured, frozen=True, kw_only=True):
     """The files of an environment beside the RECORDs of its packages; paths are relative to `prefix`.
 
+    `contents` has what each file of a package that is `changed` is now, by its path.
     `unowned` and `stale` are files of no package and bytecode that is not that of its source; `unowned` is None outside of a
     virtual environment. `unrecorded` are packages without a RECORD, `path` is the path of modules.
     """
@@ -151,6 +159,7 @@ class Files(Measured, frozen=True, kw_only=True):
     prefix: str
     path: tuple[str, ...]
     libraries: Libraries | None = None
+    contents: dict[str, Content] = field(default_factory=dict)
 
 
 class SystemPackage(Measured, frozen=True, kw_only=True):

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from importlib.metadata import entry_points
-from importlib.util import find_spec
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from provisioner.validate.measurement import check_source
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from importlib.machinery import ModuleSpec
 
     from provisioner.lock.format.model import Lock
 
@@ -43,7 +45,9 @@ DISTRIBUTIONS = {
     "cupy-cuda11x": "cupy",
     "cupy-cuda12x": "cupy",
     "cupy-cuda13x": "cupy",
+    **{f"{name}-{cuda}": "rapids" for name in ("cudf", "cuml", "rmm") for cuda in ("cu11", "cu12", "cu13")},
     "triton": "triton",
+    "vllm": "vllm",
     "nvidia-cuda-nvrtc": "nvrtc",
     "nvidia-cuda-nvrtc-cu11": "nvrtc",
     "nvidia-cuda-nvrtc-cu12": "nvrtc",
@@ -93,12 +97,13 @@ def programs_for(
     chosen = [Program(name="files", kind="files", parts=("files",), arguments=(json.dumps(pinned),))]
     if lists_system:
         chosen.append(Program(name="system", kind="system", parts=("system",)))
-    plugins = {}
+    plugins, asked = {}, asked_packages(lock)
     for name in checked_packages(lock) if level >= 3 else ():
         if source := _plugin(name):
             plugins[name] = source
         check = name if source else f"frameworks/{DISTRIBUTIONS.get(name, _ANY)}"
-        chosen.append(Program(name=name, kind="framework", parts=("framework", check, "run"), arguments=(str(level), name)))
+        arguments = (str(level), name, "asked" if name in asked else "brought along")
+        chosen.append(Program(name=name, kind="framework", parts=("framework", check, "run"), arguments=arguments))
     if level >= 5:
         chosen.append(Program(name="health", kind="health", parts=("health",), arguments=(f"{load_seconds:g}",)))
     names = {part for program in chosen for part in program.parts} - {"run", *plugins}
@@ -107,15 +112,20 @@ def programs_for(
 
 
 def checked_packages(lock: Lock) -> tuple[str, ...]:
-    """Return the packages of a lock that are imported in a process of their own: frameworks, and what the spec names; sorted.
+    """Return the packages of a lock that are imported in processes of their own: frameworks, and what the spec names."""
+    present, named = {package.name for package in lock.packages}, asked_packages(lock)
+    return tuple(sorted(name for name in present - {IN_THE_SMOKE_SCRIPT} if name in named or has_own_check(name)))
+
+
+def asked_packages(lock: Lock) -> frozenset[str]:
+    """Return the packages that the spec of a lock names.
 
     A lock that does not record its spec names the packages that no other package requires.
     """
-    present = {package.name for package in lock.packages}
-    named = {key.removeprefix("packages.") for key in lock.asked if key.startswith("packages.")}
-    if not lock.asked:
-        named = present - {name for package in lock.packages for name in package.dependencies}
-    return tuple(sorted(name for name in present - {IN_THE_SMOKE_SCRIPT} if name in named or has_own_check(name)))
+    if lock.asked:
+        return frozenset(key.removeprefix("packages.") for key in lock.asked if key.startswith("packages."))
+    required = {name for package in lock.packages for name in package.dependencies}
+    return frozenset(package.name for package in lock.packages if package.name not in required)
 
 
 def has_own_check(name: str) -> bool:
@@ -129,8 +139,20 @@ def _plugin(name: str) -> str:
     Raises `UsageError` if the module of a plug-in has no source.
     """
     for entry in entry_points(group=PLUGINS, name=name):
-        spec = find_spec(entry.module)
+        spec = _spec(entry.module)
         if spec is None or not spec.origin or not spec.origin.endswith(".py"):
             raise UsageError(f"the check of `{name}` names module `{entry.module}`, which has no source here")
         return Path(spec.origin).read_text(encoding="utf-8")
     return ""
+
+
+def _spec(module: str) -> ModuleSpec | None:
+    """Return where a module is; unlike `importlib.util.find_spec`, without importing the packages that it is in."""
+    spec, path = None, None
+    for name in accumulate(module.split("."), "{}.{}".format):
+        found = (finder.find_spec(name, path) for finder in sys.meta_path)
+        spec = next((one for one in found if one is not None), None)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+    return spec

@@ -42,6 +42,7 @@ from provisioner.validate.measurement import parse_measurement, script
 from provisioner.validate.not_run import NotRunError
 from provisioner.validate.process import TIMED_OUT
 from provisioner.validate.programs import IN_THE_SMOKE_SCRIPT, checked_packages, programs_for
+from provisioner.validate.published import as_published
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
     from provisioner.validate.engine import Engine, Finished, Log
     from provisioner.validate.image import Source
     from provisioner.validate.measurement import Measurement
+    from provisioner.validate.published import Published, ReadWheel
 
 STATIC, BUILD, FILES, IMPORTS, DEVICES, HEALTH = range(len(LEVELS))
 
@@ -64,7 +66,8 @@ class Options(Struct, frozen=True, kw_only=True):
 
     `level` is None for the highest level that has something to do for the lock, except health, which is the machine's. `image`
     is the image to measure, "" for one to build. Level 5 loads each GPU for `load_seconds`, and compares what it reaches with
-    `figures`, by PCI device id. `lists_parts` if the packages of the distribution are read for a bill of materials, too.
+    `figures`, by PCI device id. `read_wheel` gives the wheels in which files that differ from their RECORD are looked up;
+    None to look up none. `lists_parts` if the packages of the distribution are read for a bill of materials, too.
     """
 
     level: int | None = None
@@ -76,6 +79,7 @@ class Options(Struct, frozen=True, kw_only=True):
     timeout: float = 900.0
     load_seconds: float = 20.0
     lists_parts: bool = False
+    read_wheel: ReadWheel | None = None
     figures: Mapping[str, Figures] = field(default_factory=dict)
 
 
@@ -271,9 +275,24 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
     if ended is not None:
         return Outcome(fields=at_level(FILES, [ended]), image=finished.image)
     measurement = parse_measurement(finished.stdout)
-    named = {"no_device": no_device, "engine_platform": engine.platform}
-    fields = compare(lock, measurement, figures=options.figures, **named)
+    fields = compare(
+        lock,
+        measurement,
+        no_device=no_device,
+        figures=options.figures,
+        engine_platform=engine.platform,
+        published=_published(lock, measurement, options, log),
+    )
     return Outcome(fields=fields, measurement=measurement, image=finished.image)
+
+
+def _published(lock: Lock, measurement: Measurement, options: Options, log: Log) -> Published | None:
+    """Return which files that differ from their RECORD are as the wheel was published; None if there are none to look up."""
+    files = measurement.files
+    if options.read_wheel is None or files is None or not files.contents:
+        return None
+    log(f"{len(files.contents)} files differ from the RECORD of their wheel; reading the wheel itself")
+    return as_published(lock, files, options.read_wheel)
 
 
 def _entry(lock: Lock, engine: Engine) -> tuple[str, ...]:

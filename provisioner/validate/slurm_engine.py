@@ -10,7 +10,6 @@ import math
 import os
 import re
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -24,7 +23,7 @@ from provisioner.names import nearest
 from provisioner.render.shell import quoted, variables
 from provisioner.validate.apptainer_command import DEVICE_VARIABLES, NOT_STARTED, exec_command
 from provisioner.validate.engine import Built, EngineError, Finished
-from provisioner.validate.local_engine import this_platform
+from provisioner.validate.local_engine import active_python, this_platform
 from provisioner.validate.not_run import NotRun, NotRunError
 from provisioner.validate.process import TIMED_OUT, stream
 
@@ -248,9 +247,9 @@ class SlurmEnvironment(Struct, frozen=True, kw_only=True):
 
 
 def shared_python(python: Path | None, modules: tuple[str, ...]) -> SlurmEnvironment:
-    """Return the environment of an interpreter, by default this one, or the one that modules bring."""
+    """Return the environment of an interpreter, by default the active one, or the one that modules bring."""
     if python is None:
-        return SlurmEnvironment(python="" if modules else sys.executable, modules=modules)
+        return SlurmEnvironment(python="" if modules else str(active_python()), modules=modules)
     return SlurmEnvironment(python=os.path.abspath(python), modules=modules)  # noqa: PTH100 - a link to an interpreter stays one
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -19,7 +21,7 @@ from provisioner.index.settings import settings_from_pip
 from provisioner.lock.format.file import read_lock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from provisioner.lock.format.model import Lock, LockedFile
     from provisioner.resolver.stack import BaseImage, RuntimeImage
@@ -110,6 +112,26 @@ def _files_of(lock: Lock, folder: Path) -> Iterator[WantedFile]:
 def _wanted(file: LockedFile, folder: Path) -> WantedFile:
     known = KnownFile(filename=file.filename, url=file.url, sha256=file.sha256, size=file.size)
     return WantedFile(known=known, source=folder / file.path if file.path else None)
+
+
+@contextmanager
+def single_files(folder: Path) -> Iterator[Callable[[LockedFile], Path]]:
+    """Give a function that returns the path of one file of a lock, verified; `folder` is that of the lock.
+
+    What it downloads is removed in the end. It raises `UnavailableError` for a file that cannot be read, and `FileError` or
+    `HashMismatchError` for one that is not the locked one.
+    """
+    with TemporaryDirectory(prefix="provision-files-") as scratch:
+        downloads = Downloads(settings_from_pip(os.environ), Path(scratch))
+
+        def read(file: LockedFile) -> Path:
+            _put(_wanted(file, folder), Path(scratch), downloads)
+            return Path(scratch) / file.filename
+
+        try:
+            yield read
+        finally:
+            downloads.close()
 
 
 def fetch(files: Sequence[WantedFile], folder: Path, progress: FetchProgress) -> Fetched:

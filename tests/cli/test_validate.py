@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import hashlib
+import io
 import json
+import shutil
 import sys
 import venv
+import zipfile
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,7 +17,11 @@ from provisioner.document import write_text
 from provisioner.evidence.junit import junit_text
 from provisioner.evidence.statement import evidence_path, read_evidence, write_evidence
 from provisioner.lock.format.file import write_lock
+from provisioner.lock.format.model import LockedFile
 from provisioner.validate.local_engine import LocalEngine
+from provisioner.validate.measurement import Content, Files
+from provisioner.validate.published import Published, as_published
+from tests.built_files import build_wheel
 from tests.leaving import leave
 from tests.unit.validate.locks import lock_of
 
@@ -104,6 +112,96 @@ def test_an_image_is_that_of_one_lock(tmp_path: Path, python: Path, capsys: pyte
     assert "error: --image is the image of one lock" in capsys.readouterr().err
     assert leave("validate", str(path), "--image", "registry/trainer:1", "--engine", "local", "--python", str(python)) == 2
     assert "error: --engine local measures an environment, not image `registry/trainer:1`" in capsys.readouterr().err
+
+
+def installed(folder: Path, python: Path, *, is_misrecorded: bool) -> tuple[Path, Path]:
+    """A wheel beside its lock, installed as an installer does it; its RECORD may have another hash than that of the module."""
+    filename, content = build_wheel("demo", "1.2")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    if is_misrecorded:
+        members["demo.py"] += b"# signed after RECORD was written\n"
+    (folder / "wheels").mkdir()
+    with zipfile.ZipFile(folder / "wheels" / filename, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    site = next((folder / "env").glob("lib/python*/site-packages"))
+    shutil.unpack_archive(folder / "wheels" / filename, site, "zip")
+    sha256 = hashlib.sha256((folder / "wheels" / filename).read_bytes()).hexdigest()
+    lock = lock_of({"demo": "1.2"}, components={"python": PYTHON}, platform=LocalEngine.connect(python).platform)
+    (package,) = lock.packages
+    file = LockedFile(filename=filename, sha256=sha256, path=f"wheels/{filename}")
+    path = folder / "pylock.trial.toml"
+    write_text(path, write_lock(replace(lock, packages=(replace(package, wheels=(file,)),))))
+    return path, site / "demo.py"
+
+
+@pytest.mark.parametrize("variable", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_without_an_interpreter_the_active_environment_is_measured(
+    tmp_path: Path, python: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    """A program that was installed for itself runs in an environment that no lock is about."""
+    path, _ = installed(tmp_path, python, is_misrecorded=False)
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv(variable, str(tmp_path / "env"))
+    assert leave("validate", str(path), "--engine", "local", "--no-record") == 0
+
+
+MISRECORDED = "misrecorded by their wheel"
+UNREAD = "; whether a wheel was published so is not known: `{wheel}` cannot be read: No such file or directory"
+
+
+@pytest.mark.parametrize(
+    ("what", "measured", "verdict", "note"),
+    [
+        ({""}, "3 compared", "yes", ""),
+        ({"edited"}, "3 compared, 1 changed", "no", "changed: {module}"),
+        ({"misrecorded"}, f"3 compared, 1 {MISRECORDED}", "yes", f"{MISRECORDED}: {{module}}"),
+        ({"misrecorded", "edited"}, "3 compared, 1 changed", "no", "changed: {module}"),
+        ({"misrecorded", "out of reach"}, "3 compared, 1 changed", "no", f"changed: {{module}}{UNREAD}"),
+    ],
+)
+def test_a_wheel_that_was_published_with_a_wrong_record_is_not_blamed_on_the_environment(
+    tmp_path: Path, what: set[str], measured: str, verdict: str, note: str
+) -> None:
+    env = tmp_path / "env"
+    venv.create(env, with_pip=False, symlinks=True)
+    path, module = installed(tmp_path, env / "bin/python", is_misrecorded="misrecorded" in what)
+    if "edited" in what:
+        module.write_text(module.read_text(encoding="utf-8") + "x = 1\n", encoding="utf-8")
+    (wheel,) = (tmp_path / "wheels").iterdir()
+    if "out of reach" in what:
+        wheel.unlink()
+    python = ("--python", str(env / "bin/python"))
+    leave("validate", str(path), "--engine", "local", *python, "--level", "2", "--evidence", str(tmp_path / "e"))
+    (files,) = (field for field in read_evidence(tmp_path / "e").report.fields if field.name == "files")
+    spelled = note.format(module=module.relative_to(env), wheel=wheel)
+    assert (files.measured, files.verdict, files.note) == (measured, verdict, spelled)
+
+
+def test_files_of_many_packages_are_no_publishers_mistake(tmp_path: Path) -> None:
+    names = [f"demo{number}" for number in range(5)]
+    contents = {f"lib/python3/site-packages/{name}.py": Content(packages=(f"{name}-1.2",), sha256="0" * 64) for name in names}
+    none: tuple[str, ...] = ()
+    files = Files(
+        compared=5,
+        changed=tuple(contents),
+        missing=none,
+        unreadable=none,
+        unrecorded=none,
+        unowned=none,
+        stale=none,
+        prefix="",
+        path=none,
+        contents=contents,
+    )
+
+    def read_wheel(file: LockedFile) -> Path:
+        raise AssertionError(file)
+
+    found = as_published(lock_of(dict.fromkeys(names, "1.2")), files, read_wheel)
+    assert found == Published(paths=frozenset(), unread="5 packages have such files")
 
 
 def test_what_proves_less_does_not_replace_what_proves_more(

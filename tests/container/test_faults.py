@@ -14,14 +14,16 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 from packaging.utils import parse_wheel_filename
-from ruamel.yaml import YAML
 
 from provisioner.document import write_text
 from provisioner.lock.format.file import write_lock
+from provisioner.render import render
+from provisioner.render.helper import helper_files
 from provisioner.validate.engine import BuildRequest, RunRequest
 from provisioner.validate.measurement import check_source
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import unavailable
+from tests.container.fault_table import FAULTS
 from tests.container.image_locks import Wheelhouse
 from tests.unit.validate.locks import failed
 
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from provisioner.evidence.report import Report
     from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
+    from tests.container.fault_table import Fault
 
 pytestmark = [pytest.mark.docker, pytest.mark.network]
 
@@ -38,32 +41,18 @@ REQUIRED = {
     "onnx": ("onnxruntime==1.32.0", "numpy==2.4.6", "protobuf==7.36.2"),
     "jax": ("jax==0.10.2", "numpy==2.4.6"),
     "torch": ("torch==2.13.0+cpu",),
+    "tensorflow": ("tensorflow-cpu==2.21.0",),
+    "compilers": ("triton==3.9.0", "nvidia-cuda-nvrtc-cu12==12.9.86", "cupy-cuda12x==14.2.0"),
 }
-"""The packages of each stack that a spec would name, with versions whose wheels are for Python 3.11."""
+"""The packages of each stack, with versions whose wheels are for Python 3.11."""
+
+NAMED = {"compilers": ("triton", "nvidia-cuda-nvrtc-cu12")}
+"""What the spec names where it is not all of `REQUIRED`: CuPy without libraries of CUDA is there for its kernels."""
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 HERE = Path(__file__).parent
 
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Fault:
-    """A row of faults.yaml: one fault, the image that it breaks, and which fact says no at which level."""
-
-    stack: str
-    level: int
-    name: str
-    fact: str
-    run: str = ""
-    instruction: str = ""
-
-
-FAULTS = tuple(
-    Fault(stack=group["stack"], level=group["level"], **row)
-    for group in YAML(typ="safe").load(HERE / "faults.yaml")
-    for row in group["faults"]
-)
 
 
 @dataclass(frozen=True)
@@ -112,7 +101,8 @@ def built(name: str, house: Wheelhouse, engine: DockerEngine) -> Stack:
         download(REQUIRED[name], house)
         components = {"pytorch": "2.13.0", "pytorch_build": "cpu"} if name == "torch" else {}
         lock = house.lock(components=components)
-    lock = replace(lock, asked={f"packages.{one.partition('==')[0]}": "any version" for one in REQUIRED.get(name, ("demo",))})
+    named = NAMED.get(name) or [one.partition("==")[0] for one in REQUIRED.get(name, ("demo",))]
+    lock = replace(lock, asked={f"packages.{one}": "any version" for one in named})
     write_text(house.lock_path, write_lock(lock))
     options = Options(level=3, build_network="none", keep_image=True)
     report = validate_lock(lock, house.lock_path, engine=engine, options=options, log=lambda _: None)
@@ -137,7 +127,16 @@ def download(requirements: tuple[str, ...], house: Wheelhouse) -> None:
 
 
 def broken(fault: Fault, stack: Stack, engine: DockerEngine, folder: Path) -> Report:
-    """Break the image of a stack, and validate what came of it."""
+    """Break the image of a stack, or what it is built from, and validate what came of it."""
+    if fault.beside:
+        shutil.copytree(stack.path.parent, folder / "beside")
+        path = folder / "beside" / stack.path.name
+        recipe = render(stack.lock, "dockerfile", lock_file_name=path.name)
+        for name, text in {"Dockerfile": recipe, **helper_files("dockerfile", recipe)}.items():
+            write_text(path.parent / name, text)
+        subprocess.run(fault.beside, shell=True, check=True, cwd=path.parent)
+        options = Options(level=fault.level, build_network="none")
+        return validate_lock(stack.lock, path, engine=engine, options=options, log=lambda _: None)
     shutil.copyfile(HERE / "forge.py", folder / "forge.py")
     as_root = ("USER root", "COPY forge.py /srv/forge.py", f"RUN cd {SITE} && {fault.run}", "USER 10001:10001")
     lines = (f"FROM {stack.image}", *(as_root if fault.run else ()), fault.instruction)
@@ -157,6 +156,8 @@ def broken(fault: Fault, stack: Stack, engine: DockerEngine, folder: Path) -> Re
         ("guarded", {"files", "other files", "entry point", "variables", "user", "demo"}),
         ("onnx", {"numpy", "numpy matmul", "numpy solve", "onnxruntime", "onnxruntime matmul", "protobuf"}),
         ("jax", {"jax", "jax matmul", "jax gradient"}),
+        ("tensorflow", {"tensorflow-cpu", "tensorflow-cpu matmul", "tensorflow-cpu function"}),
+        ("compilers", {"triton", "triton compile", "nvidia-cuda-nvrtc-cu12 compile", "cupy-cuda12x compile"}),
         ("torch", {"pytorch", "pytorch_build", "libraries", "packages", "cpu compute"}),
     ],
     indirect=["stack"],

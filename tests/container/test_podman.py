@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.document import write_text
 from provisioner.lock.format.file import read_lock
+from provisioner.render import render
+from provisioner.render.helper import helper_files
 from provisioner.validate.engine import EngineError, NoDeviceError, RunRequest
 from provisioner.validate.podman_engine import PodmanEngine
 from provisioner.validate.run import Options, measure_lock, validate_lock
@@ -72,6 +75,33 @@ def test_the_bill_of_materials_of_an_image_of_podman_lists_its_packages(podman: 
     assert kinds["package"] == ["demo"]
     assert {"dpkg", "libc6", "python3.11"} <= set(kinds["system"])
     assert found.bill.unread == ()
+
+
+@pytest.mark.parametrize(
+    "line", ["", "USER root\nRUN touch /opt/venv/lib/python3.11/site-packages/stray.py\nUSER 10001:10001\n"]
+)
+def test_docker_and_podman_find_the_same_facts_of_a_lock(
+    podman: PodmanEngine, engine: DockerEngine, wheelhouse: Wheelhouse, line: str
+) -> None:
+    base = f"localhost/{wheelhouse.base_image}"
+    engine._client.images.get(wheelhouse.base_image).tag(*base.rsplit(":", 1))
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock(base=base)
+    if line:
+        text = render(lock, "dockerfile", lock_file_name=wheelhouse.lock_path.name)
+        write_text(wheelhouse.folder / "Dockerfile", text + line)
+        for name, helper in helper_files("dockerfile", text).items():
+            write_text(wheelhouse.folder / name, helper)
+    options = Options(build_network="none")
+    try:
+        docker, other = (
+            validate_lock(lock, wheelhouse.lock_path, engine=one, options=options, log=lambda _: None)
+            for one in (engine, podman)
+        )
+    finally:
+        engine.remove(base)
+    assert (docker.fields, docker.levels) == (other.fields, other.levels)
+    assert docker.verdict == other.verdict == ("no" if line else "yes")
 
 
 def test_an_image_is_built_again_though_its_stages_are_in_the_cache(podman: PodmanEngine, wheelhouse: Wheelhouse) -> None:

@@ -17,6 +17,7 @@ from provisioner.validate.engine import BuildRequest, EngineError, RunRequest
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import push
 from tests.loopback_index import LoopbackIndex
+from tests.scripted_server import Answer, ScriptedServer
 from tests.unit.validate.locks import failed
 
 if TYPE_CHECKING:
@@ -184,6 +185,37 @@ def test_wheels_from_a_loopback_index_need_the_hosts_network(engine: DockerEngin
         report = validated(lock, wheelhouse, engine, Options(build_network="host"))
     assert report.verdict == "yes"
     assert index.requests[served.path] >= 1
+
+
+@pytest.mark.parametrize(
+    ("status", "sign"), [(401, "401 Unauthorized"), (403, "403 Forbidden"), (404, ""), (503, "503 Service")]
+)
+def test_an_index_that_refuses_tells_nothing_about_the_lock_and_one_without_the_file_does(
+    engine: DockerEngine, wheelhouse: Wheelhouse, status: int, sign: str
+) -> None:
+    name = "served-2.0-py3-none-any.whl"
+    with ScriptedServer({f"/{name}": [Answer(status=status)]}) as server:
+        wheelhouse.add_file("served", "2.0", name, sha256="0" * 64, url=server.url(f"/{name}"))
+        lock = wheelhouse.lock()
+        if sign:
+            with pytest.raises(EngineError, match=f"could not reach what it needs: {sign}"):
+                validated(lock, wheelhouse, engine, Options(level=1, build_network="host"))
+        else:
+            (build,) = failed(validated(lock, wheelhouse, engine, Options(level=1, build_network="host")).fields)
+            assert (build.name, build.verdict, "404 Not Found" in build.note.splitlines()[0]) == ("build", "no", True)
+        assert server.seen
+
+
+@pytest.mark.parametrize("status", [401, 403, 429, 500, 503])
+def test_a_registry_that_refuses_tells_nothing_about_the_lock(
+    engine: DockerEngine, wheelhouse: Wheelhouse, status: int
+) -> None:
+    wheelhouse.add("demo", "1.2")
+    paths = ("/v2/", "/v2/base/manifests/1")
+    with ScriptedServer({path: [Answer(status=status)] for path in paths}) as server:
+        lock = wheelhouse.lock(base=f"{server.url('').removeprefix('http://').rstrip('/')}/base:1")
+        with pytest.raises(EngineError, match=f"could not reach what it needs: {status}"):
+            validated(lock, wheelhouse, engine, Options(level=1))
 
 
 def test_a_base_image_pinned_by_digest_is_pulled_from_its_registry(

@@ -63,12 +63,18 @@ def digest_of(path, algorithm):
     return base64.urlsafe_b64encode(found.digest()).rstrip(b"=").decode()
 
 
-def recorded(sites):
-    """Return the digests stated for each recorded path, and the packages that have no RECORD.
+def hex_digest_of(path):
+    """Return the SHA-256 of a file in hexadecimal digits."""
+    return base64.urlsafe_b64decode(digest_of(path, "sha256") + "=").hex()
 
-    Two packages may state the same path; the one installed last has overwritten it, so either digest will do.
+
+def recorded(sites):
+    """Return the digests stated for each recorded path, the packages that state it, and the packages that have no RECORD.
+
+    Two packages may state the same path; the one installed last has overwritten it, so either digest will do. A package is the
+    name of its folder of metadata without the suffix.
     """
-    stated, without = {}, []
+    stated, owners, without = {}, {}, []
     for site in sites:
         for name in sorted(os.listdir(site)):
             folder = os.path.join(site, name)
@@ -82,7 +88,8 @@ def recorded(sites):
                     continue
                 for path, algorithm, digest in entries:
                     stated.setdefault(path, set()).add((algorithm, digest))
-    return stated, without
+                    owners.setdefault(path, set()).add(name[: -len(".dist-info")])
+    return stated, owners, without
 
 
 def compare_with_records(stated):
@@ -237,27 +244,36 @@ class Loader:
         return self.read[path]
 
     def find(self, name, chain):
-        """Return the library that the last file of a chain of loaders gets by a name, None if there is none."""
+        """Return the library that the last file of a chain of loaders gets by a name, and whether a file or variable names its folder.
+
+        The library is None if there is none.
+        """
         if "/" in name:
-            return self.library(name)
+            return self.library(name), True
         own, folders = chain[-1], []
         if not own.runpath:
             folders += [path for one in reversed(chain) if not one.runpath for path in one.folders(one.rpath)]
         folders += self.variable + own.folders(own.runpath)
-        paths = [os.path.join(folder, name) for folder in folders] + self.cache.get(name, [])
-        paths += [os.path.join(folder, name) for folder in self.default]
-        return next((found for found in map(self.library, paths) if found is not None), None)
+        for is_named, paths in (
+            (True, [os.path.join(folder, name) for folder in folders]),
+            (False, self.cache.get(name, []) + [os.path.join(folder, name) for folder in self.default]),
+        ):
+            for found in map(self.library, paths):
+                if found is not None:
+                    return found, is_named
+        return None, False
 
     def load(self, root):
-        """Yield each library that loading a file brings in: the file that needs it, its name, and what is found, else None."""
+        """Yield each library that loading a file brings in: the file that needs it, its name, and what `find` returns."""
         loaded, waiting = {root.soname: root}, [[root]]
         while waiting:
             chain = waiting.pop(0)
             for name in chain[-1].needed:
                 if name in loaded:
                     continue
-                found = loaded[name] = self.find(name, chain)
-                yield chain[-1], name, found
+                found, is_named = self.find(name, chain)
+                loaded[name] = found
+                yield chain[-1], name, found, is_named
                 if found is not None:
                     loaded.setdefault(found.soname, found)
                     waiting.append(chain + [found])
@@ -267,6 +283,8 @@ def compare_libraries(root, paths):
     """Return what the loader does not find for the extension modules among `paths`, and what it takes from outside of `root`.
 
     What another package of the environment has counts as found: frameworks load such libraries before they import their modules.
+    For the same reason, one that the system has as well does not count as taken from there: it is the one that is loaded first,
+    and what a framework has loaded is looked at after its import. A folder of RPATH, RUNPATH or LD_LIBRARY_PATH does count.
     """
     loader = Loader()
     glibc = tuple(int(number) for number in platform.libc_ver()[1].split(".")[:2] if number.isdigit())
@@ -285,13 +303,13 @@ def compare_libraries(root, paths):
             found["unresolved"].add("%s is for another machine" % os.path.relpath(path, root))
         if glibc and module.glibc > glibc:
             found["unresolved"].add("%s needs GLIBC_%d.%d" % ((os.path.relpath(path, root),) + module.glibc))
-        for needing, name, library in loader.load(module):
+        for needing, name, library, is_named in loader.load(module):
             shown = os.path.relpath(needing.path, root)
             if library is None and name in OF_THE_SYSTEM:
                 found["unresolved"].add("%s needs %s" % (shown, name))
             elif library is None and name not in within and not OF_THE_DRIVER.fullmatch(name):
                 found["optional"].add("%s needs %s" % (shown, name))
-            elif library is not None and name in within and not library.path.startswith(os.path.realpath(root) + os.sep):
+            elif is_named and name in within and not library.path.startswith(os.path.realpath(root) + os.sep):
                 found["shadowed"].add("%s gets %s" % (shown, library.path))
     return {key: sorted(value) if isinstance(value, set) else value for key, value in found.items()}
 
@@ -308,9 +326,14 @@ def preloaded():
 def main():
     root = os.path.realpath(sys.prefix)
     sites = sorted({os.path.realpath(sysconfig.get_path(name)) for name in ("purelib", "platlib")})
-    stated, without = recorded([site for site in sites if os.path.isdir(site)])
+    stated, owners, without = recorded([site for site in sites if os.path.isdir(site)])
     found = compare_with_records(stated)
     found["unrecorded"] = without
+    # What was changed, to be compared with the wheels themselves: some were published with a RECORD that is wrong.
+    found["contents"] = {
+        os.path.relpath(path, root): {"packages": sorted(owners[path]), "sha256": hex_digest_of(path)}
+        for path in found["changed"]
+    }
     for path, digest in sorted(json.loads(sys.argv[1] if len(sys.argv) > 1 else "{}").items()):
         if not os.path.exists(path):
             found["missing"].append(path)

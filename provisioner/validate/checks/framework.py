@@ -6,7 +6,7 @@ version (`probe.version`), facts (`probe.fact`) and results of small computation
 `measure_devices(probe)`, this is called from level 4 on and does the same on every device of the framework; it returns their
 names.
 
-Usage: python -c PROGRAM LEVEL ARGUMENTS...     (ARGUMENTS: what the check reads from `probe.arguments`)
+Usage: python -c PROGRAM LEVEL DISTRIBUTION ORIGIN     (ORIGIN: `asked` if the spec names the distribution, else `brought along`)
 """
 
 import json
@@ -43,6 +43,7 @@ class Probe(object):
 
     def __init__(self, level, arguments):
         self.level, self.arguments = level, arguments
+        self.is_asked = arguments[1:] == ["asked"]
         self.found = {
             "version": None,
             "facts": {},

@@ -164,6 +164,12 @@ def test_a_build_for_an_architecture_that_is_not_emulated_tells_nothing_about_th
     )
 
 
+UNKNOWN = (
+    "failed to solve with frontend dockerfile.v0: failed to create LLB definition: dockerfile parse error line 2: "
+    "unknown instruction: RUNS"
+)
+
+
 @pytest.mark.parametrize(
     ("lines", "reason"),
     [
@@ -174,13 +180,25 @@ def test_a_build_for_an_architecture_that_is_not_emulated_tells_nothing_about_th
         (("1.2 error: Failed to fetch", "1.2   Caused by: a", "1.2   Caused by: no file"), "no file"),
         (("3.1 Reading package lists...", "3.1 E: Unable to locate package libnone"), "Unable to locate package libnone"),
         (("2.0 ERROR: No distribution for uv", "ERROR: executor failed running [x]"), "No distribution for uv"),
-        (RECORDED, ""),
+        (RECORDED, "bad"),
+        (("[2/2] RUN false", "ERROR: executor failed running [/bin/sh -c false]: exit code: 1"), ""),
+        (
+            ("[2/2] RUN x", "0.2 Traceback:", "0.2 ImportError: no y", "ERROR: executor failed running [x]"),
+            "ImportError: no y",
+        ),
+        (("#1 [internal] load build definition", UNKNOWN), "dockerfile parse error line 2: unknown instruction: RUNS"),
     ],
 )  # fmt: skip
 def test_the_line_that_says_why_a_build_failed_comes_first(lines: tuple[str, ...], reason: str) -> None:
-    assert reason_of(tuple(lines)) == reason
+    assert reason_of(failed_step(list(lines))) == reason
     causes = build_failure("t:1", list(lines)).causes
-    assert causes[0] == (reason or failed_step(RECORDED)[0])
+    assert causes[0] == (reason or failed_step(list(lines))[0])
+
+
+def test_a_step_that_is_killed_tells_nothing_about_the_lock() -> None:
+    error = build_failure("t:1", ["#5 [2/2] RUN x", "#5 9.1 Killed", "#5 ERROR: executor failed running [x]: exit code: 137"])
+    assert isinstance(error, EngineError)
+    assert (error.message, error.exit_code) == ("a step of `t:1` was killed, most often for want of memory", 3)
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,91 @@
-"""Which source a file of bytecode has, by its name alone."""
+"""The check of files: what the loader finds for extension modules, in libraries that a compiler has made; the source of a file of bytecode, by its name alone."""
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import ctypes
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from provisioner.validate.measurement import check_source
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SYSTEMS = "libacl.so.1"
+"""A library that Linux systems have, because tar needs it, and the environment of these tests has; Python does not load it."""
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Path:
+    """An environment with a package whose extension module needs a library of the package, which is in another folder."""
+    compiler = shutil.which("gcc") or shutil.which("cc")
+    if compiler is None or not sys.platform.startswith("linux"):
+        pytest.skip("needs a C compiler on Linux")
+    venv.create(tmp_path / "env", with_pip=False, symlinks=True)
+    site = next((tmp_path / "env").glob("lib/python*/site-packages"))
+    for folder in ("demo", "demo.libs", "demo-1.dist-info"):
+        (site / folder).mkdir()
+    (tmp_path / "dep.c").write_text("int dep(void) { return 1; }\n")
+    (tmp_path / "mod.c").write_text("extern int dep(void);\nint PyInit_mod(void) { return dep(); }\n")
+    library, module = site / "demo.libs" / SYSTEMS, site / "demo" / "mod.so"
+    common = [compiler, "-shared", "-fPIC"]
+    subprocess.run([*common, "-Wl,-soname," + SYSTEMS, "-o", library, tmp_path / "dep.c"], check=True)
+    subprocess.run([*common, "-o", module, tmp_path / "mod.c", library], check=True)
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copyfile(library, tmp_path / "elsewhere" / SYSTEMS)
+    record(site)
+    return tmp_path / "env"
+
+
+def record(site: Path) -> None:
+    """Write the RECORD of the package."""
+    lines = []
+    for path in (site / "demo" / "mod.so", site / "demo.libs" / SYSTEMS):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode()
+        lines.append(f"{path.relative_to(site)},sha256={digest},{path.stat().st_size}\n")
+    (site / "demo-1.dist-info" / "RECORD").write_text("".join([*lines, "demo-1.dist-info/RECORD,,\n"]))
+
+
+def libraries(environment: Path, **variables: str) -> dict[str, Any]:
+    command = [str(environment / "bin/python"), "-c", check_source("files")]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, **variables})
+    found = json.loads(finished.stdout)["libraries"]
+    assert isinstance(found, dict)
+    return found
+
+
+def test_a_library_that_the_system_has_too_is_that_which_is_loaded_first(environment: Path) -> None:
+    try:
+        ctypes.CDLL(SYSTEMS)
+    except OSError:
+        pytest.skip(f"this system has no {SYSTEMS}")
+    found = libraries(environment)
+    assert (found["modules"], found["unresolved"], found["shadowed"]) == (1, [], [])
+
+
+def test_a_folder_of_the_variable_comes_before_the_environment(environment: Path) -> None:
+    elsewhere = environment.parent / "elsewhere"
+    found = libraries(environment, LD_LIBRARY_PATH=str(elsewhere))
+    (shadowed,) = found["shadowed"]
+    assert shadowed.endswith(f"demo/mod.so gets {elsewhere / SYSTEMS}")
+
+
+def test_a_library_that_nothing_has_is_an_optional_part(environment: Path) -> None:
+    site = next(environment.glob("lib/python*/site-packages"))
+    module = site / "demo" / "mod.so"
+    module.write_bytes(module.read_bytes().replace(SYSTEMS.encode(), b"libnot.so.1"))
+    found = libraries(environment)
+    assert (found["unresolved"], found["shadowed"]) == ([], [])
+    assert found["optional"] == [f"{module.relative_to(environment)} needs libnot.so.1"]
 
 
 @pytest.mark.parametrize(

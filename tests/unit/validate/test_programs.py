@@ -13,10 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec.structs import replace
 
+from provisioner.document import write_text
+from provisioner.lock.format.file import write_lock
 from provisioner.validate.compare_frameworks import compare_frameworks
+from provisioner.validate.local_engine import LocalEngine
 from provisioner.validate.measurement import Framework, check_source, parse_measurement, script
 from provisioner.validate.programs import DISTRIBUTIONS, checked_packages, programs_for
 from tests.built_files import build_wheel
+from tests.leaving import leave
 from tests.unit.validate.locks import CPU, lock_of, measured
 
 if TYPE_CHECKING:
@@ -76,17 +80,21 @@ def measured_in(site: Path, python: str, lock: Lock) -> Measurement:
 
 @pytest.mark.network
 @pytest.mark.slow
-def test_the_compiler_of_cuda_compiles_without_a_gpu(tmp_path: Path) -> None:
-    lock = lock_of({"nvidia-cuda-nvrtc-cu12": "12.1.105"})
+@pytest.mark.parametrize(("name", "version"), [("nvidia-cuda-nvrtc-cu12", "12.1.105"), ("nvidia-cuda-nvrtc", "13.0.88")])
+def test_the_compiler_of_cuda_compiles_without_a_gpu(tmp_path: Path, name: str, version: str) -> None:
+    lock = lock_of({name: version})
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
     site = next((tmp_path / "env").glob("lib/python*/site-packages"))
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(site), "--only-binary", ":all:"]
-    done = subprocess.run([*command, "nvidia-cuda-nvrtc-cu12==12.1.105"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, f"{name}=={version}"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         (pytest.fail if os.environ.get("PROVISION_REQUIRE_INDEX") == "1" else pytest.skip)(done.stderr[-300:])
     measurement = measured_in(site, str(tmp_path / "env" / "bin" / "python"), lock)
     (framework,) = measurement.frameworks.values()
-    assert (framework.outcomes, framework.facts) == ({"compile": True, "release": True}, {"compiler": "12.1"})
+    assert (framework.outcomes, framework.facts) == (
+        {"compile": True, "release": True},
+        {"compiler": version.rpartition(".")[0]},
+    )
 
 
 def test_packages_are_imported_each_in_a_process_of_its_own(tmp_path: Path) -> None:
@@ -127,6 +135,53 @@ def test_a_plug_in_adds_a_check_and_is_not_imported(tmp_path: Path, monkeypatch:
     assert "X = 1 / 0" in sent["sources"]["demo"]
 
 
+PLUG_IN = b"""
+def measure(probe):
+    import demo
+
+    probe.version(demo.__version__)
+    probe.outcome("answer", lambda: demo.answer() == 42)
+"""
+
+
+@pytest.mark.parametrize(("answer", "verdict"), [(42, "yes"), (41, "no")])
+def test_a_package_of_somebody_else_adds_a_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: int, verdict: str
+) -> None:
+    plugins = tmp_path / "plugins"
+    entry_points = b"[provision.checks]\ndemo = provision_check_demo.demo\n"
+    members = {
+        "*.dist-info/entry_points.txt": entry_points,
+        "provision_check_demo/__init__.py": b"raise RuntimeError('imported')\n",
+        "provision_check_demo/demo.py": PLUG_IN,
+    }
+    filename, content = build_wheel("somebodys-checks", "1.0", members=members)
+    (tmp_path / filename).write_bytes(content)
+    shutil.unpack_archive(tmp_path / filename, plugins, "zip")
+    module = f'__version__ = "1.0"\n\ndef answer():\n    return {answer}\n'.encode()
+    filename, content = build_wheel("demo", "1.0", members={"demo.py": module})
+    (tmp_path / filename).write_bytes(content)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "env")], check=True)
+    python = tmp_path / "env/bin/python"
+    shutil.unpack_archive(tmp_path / filename, next((tmp_path / "env").glob("lib/python*/site-packages")), "zip")
+    numbers = f"{sys.version_info.major}.{sys.version_info.minor}"
+    lock = lock_of({"demo": "1.0"}, components={"python": numbers}, platform=LocalEngine.connect(python).platform)
+    write_text(tmp_path / "pylock.trial.toml", write_lock(lock))
+    monkeypatch.syspath_prepend(str(plugins))
+    command = ("validate", str(tmp_path / "pylock.trial.toml"), "--engine", "local", "--python", str(python), "--no-record")
+    code = leave(*command, "--format", "json")
+    (report,) = json.loads(capsys.readouterr().out)["reports"]
+    found = {
+        field["name"]: (field["level"], field["verdict"]) for field in report["fields"] if field["name"].startswith("demo")
+    }
+    assert found == {"demo": (3, "yes"), "demo answer": (3, verdict)}, [
+        one for one in report["fields"] if one["verdict"] != "yes"
+    ]
+    assert (report["verdict"], code) == (verdict, int(verdict == "no")), [
+        one for one in report["fields"] if one["verdict"] != "yes"
+    ]
+
+
 DRIVER = "OSError: libcuda.so.1: cannot open shared object file: No such file or directory"
 
 
@@ -136,7 +191,9 @@ DRIVER = "OSError: libcuda.so.1: cannot open shared object file: No such file or
         ({}, "yes"),
         ({"version": "1.31.0"}, "no"),
         ({"errors": {"import": "ImportError: libgomp.so.1"}}, "no"),
+        ({"errors": {"import": "ImportError: libamdhip64.so.7: cannot open shared object file"}}, "no"),
         ({"errors": {"import": DRIVER}}, "unverified"),
+        ({"errors": {"import": "RuntimeError: libnvidia-encode.so.1: cannot open shared object file"}}, "unverified"),
         ({"outcomes": {"matmul": False}}, "no"),
         ({"outcomes": {"matmul": None}, "errors": {"matmul": DRIVER}}, "unverified"),
         ({"shadowed": ("/usr/local/cuda/lib64/libcudnn.so.9",)}, "no"),

@@ -1,6 +1,23 @@
-"""CuPy: a kernel compiled by its NVRTC, which needs no GPU; a product and that kernel on every GPU at level 4."""
+"""CuPy: its CUDA libraries, and a kernel compiled by its NVRTC, which need no GPU; a product and that kernel on every GPU at level 4.
+
+Packages such as cuDF bring CuPy for its arrays and kernels alone: its libraries are asked for if the spec names CuPy.
+"""
+
+from importlib import import_module
 
 SOURCE = 'extern "C" __global__ void twice(float *x) { x[threadIdx.x] *= 2.0f; }'
+
+LIBRARIES = {
+    "cublas": "cupy_backends.cuda.libs.cublas",
+    "cufft": "cupy.cuda.cufft",
+    "curand": "cupy_backends.cuda.libs.curand",
+    "cusolver": "cupy_backends.cuda.libs.cusolver",
+    "cusparse": "cupy_backends.cuda.libs.cusparse",
+}
+"""The modules of CuPy that load a library of the CUDA Toolkit, which CuPy requires (docs.cupy.dev, "Installation").
+
+cuTENSOR and NCCL are not among them: those are "additional" there, and used if they are installed.
+"""
 
 
 def measure(probe):
@@ -10,6 +27,28 @@ def measure(probe):
     probe.version(cupy.__version__)
     probe.fact("nvrtc", "%d.%d" % nvrtc.getVersion())
     probe.outcome("compile", is_compiled, nvrtc)
+    missing = missing_libraries()
+    if probe.is_asked:
+        probe.outcome("libraries", are_loaded, missing)
+    elif missing:
+        probe.fact("without", " ".join(sorted(missing)))
+
+
+def missing_libraries():
+    """Return the error of each library that does not load."""
+    missing = {}
+    for name, module in LIBRARIES.items():
+        try:
+            import_module(module)
+        except ImportError as error:
+            missing[name] = str(error)
+    return missing
+
+
+def are_loaded(missing):
+    if missing:
+        raise ImportError("; ".join(missing[name] for name in sorted(missing)))
+    return True
 
 
 def is_compiled(nvrtc):
@@ -27,7 +66,10 @@ def measure_devices(probe):
         with cupy.cuda.Device(index):
             names.append(cupy.cuda.runtime.getDeviceProperties(index)["name"].decode())
             arrays = [cupy.array(one, cupy.float32) for one in (left, right)]
-            probe.outcome("matmul cuda:%d" % index, lambda: is_equal(cupy.asnumpy(arrays[0] @ arrays[1]), product(left, right)))
+            if "cublas" not in missing_libraries():
+                probe.outcome(
+                    "matmul cuda:%d" % index, lambda: is_equal(cupy.asnumpy(arrays[0] @ arrays[1]), product(left, right))
+                )
             probe.outcome("kernel cuda:%d" % index, is_doubled, cupy)
     return names
 

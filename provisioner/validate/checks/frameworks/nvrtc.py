@@ -60,21 +60,36 @@ def measure_devices(probe):
 
 
 def opened(distribution):
-    """Return the library that a distribution contains."""
+    """Return the library that a distribution contains, after that of its builtins.
+
+    NVRTC opens its builtins by name. In the wheels of CUDA 13.0 it has no RUNPATH to them (nvidia-cuda-nvrtc 13.0.48 and 13.0.88;
+    all of CUDA 12, and from 13.1 on, have one), so that those who use it load them first: PyTorch in `_preload_cuda_deps`
+    (torch/__init__.py). A library that is loaded is found by its name.
+    """
     from importlib import metadata
 
+    found = {}
     for file in metadata.files(distribution) or ():
-        if re.match(r"libnvrtc\.so\.\d+(\.\d+)?$", file.name):
-            return ctypes.CDLL(str(file.locate()))
-    raise RuntimeError("%s contains no libnvrtc.so" % distribution)
+        match = re.match(r"libnvrtc(-builtins)?\.so\.\d+(\.\d+)?$", file.name)
+        if match:
+            found["builtins" if match.group(1) else "compiler"] = str(file.locate())
+    if "compiler" not in found:
+        raise RuntimeError("%s contains no libnvrtc.so" % distribution)
+    for name in sorted(found):
+        library = ctypes.CDLL(found[name])
+    return library
 
 
 def check(library, function, *arguments):
     """Call a function of NVRTC; raises RuntimeError for an error."""
     status = getattr(library, function)(*arguments)
     if status != 0:
-        library.nvrtcGetErrorString.restype = ctypes.c_char_p
-        raise RuntimeError("%s: %s" % (function, (library.nvrtcGetErrorString(status) or b"").decode()))
+        raise RuntimeError("%s: %s" % (function, spelled_status(library, status)))
+
+
+def spelled_status(library, status):
+    library.nvrtcGetErrorString.restype = ctypes.c_char_p
+    return (library.nvrtcGetErrorString(status) or b"").decode()
 
 
 def compiled(library, target, kind):
@@ -82,7 +97,13 @@ def compiled(library, target, kind):
     program, size = ctypes.c_void_p(), ctypes.c_size_t()
     check(library, "nvrtcCreateProgram", ctypes.byref(program), SOURCE, b"twice.cu", 0, None, None)
     options = (ctypes.c_char_p * 1)(("--gpu-architecture=" + target).encode())
-    check(library, "nvrtcCompileProgram", program, 1, options)
+    status = library.nvrtcCompileProgram(program, 1, options)
+    if status != 0:
+        # The log has the cause, such as a library that is not found; the status only a number.
+        check(library, "nvrtcGetProgramLogSize", program, ctypes.byref(size))
+        said = ctypes.create_string_buffer(size.value)
+        check(library, "nvrtcGetProgramLog", program, said)
+        raise RuntimeError("%s: %s" % (spelled_status(library, status), said.value.decode("utf-8", "replace")))
     check(library, "nvrtcGet%sSize" % kind, program, ctypes.byref(size))
     text = ctypes.create_string_buffer(size.value)
     check(library, "nvrtcGet" + kind, program, text)

@@ -1,0 +1,74 @@
+"""The faults of faults.yaml, and the page that lists them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruamel.yaml import YAML
+
+from provisioner.evidence.report import LEVELS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fault:
+    """A row of faults.yaml: one fault, what it breaks, and which fact says no at which level."""
+
+    stack: str
+    level: int
+    name: str
+    fact: str
+    run: str = ""
+    instruction: str = ""
+    beside: str = ""
+
+
+FAULTS = tuple(
+    Fault(stack=group["stack"], level=group["level"], **row)
+    for group in YAML(typ="safe").load(Path(__file__).with_name("faults.yaml"))
+    for row in group["faults"]
+)
+
+STACKS = {
+    "guarded": "Two small packages, with the guard",
+    "onnx": "ONNX Runtime, NumPy, Protocol Buffers",
+    "jax": "JAX",
+    "torch": "PyTorch",
+    "tensorflow": "TensorFlow",
+    "compilers": "Triton, CUDA's NVRTC, CuPy",
+}
+"""What each stack is for a reader; but for the first, all are the wheels that the index has."""
+
+_HEAD = """\
+# What validate catches
+
+<!-- written by pytest --accept tests/test_fault_table.py, from tests/container/faults.yaml -->
+
+`validate` is tried on {total} faults. Each is put into an image that was a *yes*, built from a lock with real wheels by a real
+engine, and has to be a *no* at the lowest level that can see it, by the fact of the report that is about it; a *no* at another
+level, or by luck, fails the test. Faults of level 3 are put into a file and into the RECORD of its package alike, so that no
+hash tells.
+
+{counts}
+
+Faults of levels 4 and 5 need a GPU: what `validate` says of them is tried with reports as a GPU would give them, and with
+stand-ins of the driver's libraries (`tests/unit/validate`). vLLM's and RAPIDS' checks of level 3 are tried with stand-ins, too,
+because their wheels are too large to be broken again and again; what they compute at level 4 has not run on a GPU yet.
+"""
+
+
+def page() -> str:
+    """Return the page of all faults, by stack and level."""
+    levels = Counter((fault.stack, fault.level) for fault in FAULTS)
+    numbers = sorted({fault.level for fault in FAULTS})
+    heads = [f"level {number} ({LEVELS[number]})" for number in numbers]
+    counts = [f"| stack | {' | '.join(heads)} | all |", f"| --- |{' ---: |' * (len(numbers) + 1)}"]
+    for stack, title in STACKS.items():
+        cells = [levels[stack, number] for number in numbers]
+        counts.append(f"| {title} | {' | '.join(str(cell or '') for cell in cells)} | {sum(cells)} |")
+    parts = [_HEAD.format(total=len(FAULTS), counts="\n".join(counts))]
+    for stack, title in STACKS.items():
+        parts.append(f"\n## {title}\n\n| level | fault | the fact that says no |\n| --- | --- | --- |\n")
+        parts += [f"| {fault.level} | {fault.name} | `{fault.fact}` |\n" for fault in FAULTS if fault.stack == stack]
+    return "".join(parts)
