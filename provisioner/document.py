@@ -23,9 +23,10 @@ from provisioner.places import Place
 from provisioner.strict_model import Keys, half_characters, mistakes, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ruamel.yaml.composer import Composer
+    from ruamel.yaml.events import Event
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
     Model = TypeVar("Model", bound=Struct)
@@ -38,6 +39,8 @@ _HUGE = "is nested too deeply, or holds too much, to be read"
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
 """Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
+
+_CONSTANTS = {True: "true", False: "false", None: "null"}
 
 STDIN = Path("-")
 """The path by which people name stdin."""
@@ -215,32 +218,41 @@ def yaml_text(data: Mapping[str, Any]) -> str:
     from io import StringIO
 
     from ruamel.yaml import YAML
+    from ruamel.yaml.events import DocumentEndEvent, DocumentStartEvent, StreamEndEvent, StreamStartEvent
 
+    stream = StringIO()
     writer = YAML()
     writer.width = 1_000_000  # a text in quotes may be broken elsewhere
     writer.indent(mapping=2, sequence=4, offset=2)
-    stream = StringIO()
-    writer.dump(_styled(data), stream)
+    # Its representer and serializer, which know of anchors and comments, take longer than all the rest.
+    emitter = writer.emitter
+    emitter.stream = stream
+    for event in (StreamStartEvent(), DocumentStartEvent(), *_events(data), DocumentEndEvent(), StreamEndEvent()):
+        emitter.emit(event)
     return stream.getvalue()
 
 
-def _styled(value: Any, *, is_item: bool = False) -> Any:  # noqa: ANN401 - YAML holds anything
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+def _events(value: Any, *, is_item: bool = False) -> Iterator[Event]:  # noqa: ANN401 - YAML holds anything
+    """Yield the events with which a parser would read a value; `is_item`: it is in a list."""
+    from ruamel.yaml.events import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
 
     if isinstance(value, dict):
-        styled = CommentedMap((_styled(key), _styled(item)) for key, item in value.items())
-        if is_item and not any(isinstance(item, dict) or _is_nested(item) for item in value.values()):
-            styled.fa.set_flow_style()
-        return styled
-    if isinstance(value, list | tuple):
-        items = CommentedSeq(_styled(item, is_item=True) for item in value)
-        if not _is_nested(value):
-            items.fa.set_flow_style()
-        return items
-    if isinstance(value, str) and (not _PLAIN.fullmatch(value) or value.lower() in _WORDS):
-        return DoubleQuotedScalarString(value)
-    return value
+        is_flow = is_item and not any(isinstance(item, dict) or _is_nested(item) for item in value.values())
+        yield MappingStartEvent(None, None, implicit=True, flow_style=is_flow)
+        for key, item in value.items():
+            yield from _events(key)
+            yield from _events(item)
+        yield MappingEndEvent()
+    elif isinstance(value, list | tuple):
+        yield SequenceStartEvent(None, None, implicit=True, flow_style=not _is_nested(value))
+        for item in value:
+            yield from _events(item, is_item=True)
+        yield SequenceEndEvent()
+    elif isinstance(value, str):
+        is_quoted = not _PLAIN.fullmatch(value) or value.lower() in _WORDS
+        yield ScalarEvent(None, None, (True, True), value, style='"' if is_quoted else None)
+    else:
+        yield ScalarEvent(None, None, (True, False), _CONSTANTS[value] if isinstance(value, bool | None) else str(value))
 
 
 def _is_nested(value: object) -> bool:
