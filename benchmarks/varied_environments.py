@@ -1,6 +1,6 @@
 """Environments of a large repository, of which no two are alike: other machines, frameworks, pins, packages and outputs.
 
-Their locks are solved once, with the package indexes of this machine and as of one day, and kept in `build/benchmarks`.
+Their locks are solved once, with the package indexes of this machine and as of one day, and kept in a folder.
 """
 
 from __future__ import annotations
@@ -9,120 +9,147 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from provisioner.lock.format.file import lock_path
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator
 
 DAY = "2026-11-20"
 PROVISION = Path(sys.executable).parent / "provision"
 
-HOSTS = {
-    "t4-470": '{driver: {version: 470.256.02, module: proprietary}, gpus: [{name: Tesla T4, compute_capability: "7.5"}]}',
-    "t4-535": '{driver: {version: 535.247.01, module: open}, gpus: [{name: Tesla T4, compute_capability: "7.5", count: 4}], container_toolkit: 1.14.6}',
-    "v100": "{kernel: 5.15.0-141-generic, driver: {version: 550.163.01, module: proprietary}, "
-    'gpus: [{name: Tesla V100-SXM2-32GB, compute_capability: "7.0", count: 8}]}',
-    "a10": '{os: {id: ubuntu, version: "22.04"}, glibc: "2.35", driver: {version: 535.183.06, module: open}, '
-    'gpus: [{name: NVIDIA A10, compute_capability: "8.6"}]}',
-    "a100": "{driver: {version: 570.133.20, module: open}, fabric_manager: 570.133.20, container_toolkit: 1.17.8, "
-    'gpus: [{name: NVIDIA A100-SXM4-80GB, compute_capability: "8.0", count: 8}]}',
-    "l4": '{os: {id: debian, version: "12"}, driver: {version: 560.35.05, module: open}, '
-    'gpus: [{name: NVIDIA L4, compute_capability: "8.9", count: 2}]}',
-    "h100": '{os: {id: rhel, version: "9.5"}, driver: {version: 575.57.08, module: open}, fabric_manager: 575.57.08, '
-    'gpus: [{name: NVIDIA H100 80GB HBM3, compute_capability: "9.0", count: 8}]}',
-    "h200": "{driver: {version: 580.95.05, module: open}, container_toolkit: 1.18.0, fabric_manager: 580.95.05, "
-    'gpus: [{name: NVIDIA H200, compute_capability: "9.0", count: 8}]}',
-    "rtx4090": '{os: {id: ubuntu, version: "24.04"}, kernel: 6.8.0-60-generic, driver: {version: "550.120", module: proprietary}, '
-    'gpus: [{name: NVIDIA GeForce RTX 4090, compute_capability: "8.9"}]}',
-    "rtx5090": '{driver: {version: 580.95.05, module: open}, gpus: [{name: NVIDIA GeForce RTX 5090, compute_capability: "12.0"}]}',
-    "b200": "{driver: {version: 580.82.07, module: open}, fabric_manager: 580.82.07, "
-    'gpus: [{name: NVIDIA B200, compute_capability: "10.0", count: 8}]}',
-    "mixed": '{driver: {version: 570.172.08, module: open}, gpus: [{name: NVIDIA A40, compute_capability: "8.6"}, '
-    '{name: NVIDIA L40S, compute_capability: "8.9", count: 2}]}',
-    "cpu": "{gpus: []}",
+
+class Machine(NamedTuple):
+    """A host: its driver, its GPUs as YAML, and further facts."""
+
+    driver: str
+    gpus: str
+    facts: str = ""
+    module: str = "open"
+
+    @property
+    def profile(self) -> str:
+        """The host profile, as YAML on one line."""
+        driver = f'driver: {{version: "{self.driver}", module: {self.module}}}, ' if self.driver else ""
+        return f"{{{driver}{self.facts}gpus: [{self.gpus}]}}"
+
+
+def _gpu(name: str, capability: str, count: int = 1) -> str:
+    return f'{{name: {name}, compute_capability: "{capability}", count: {count}}}'
+
+
+MACHINES = {
+    "t4": Machine("535.247.01", _gpu("Tesla T4", "7.5", 4), "container_toolkit: 1.14.6, "),
+    "v100": Machine("550.163.01", _gpu("Tesla V100-SXM2-32GB", "7.0", 8), "kernel: 5.15.0-141-generic, ", "proprietary"),
+    "a10": Machine("535.183.06", _gpu("NVIDIA A10", "8.6"), 'os: {id: ubuntu, version: "22.04"}, '),
+    "a100": Machine("570.133.20", _gpu("NVIDIA A100-SXM4-80GB", "8.0", 8), "fabric_manager: 570.133.20, "),
+    "l4": Machine("560.35.05", _gpu("NVIDIA L4", "8.9", 2), 'os: {id: debian, version: "12"}, '),
+    "h100": Machine("575.57.08", _gpu("NVIDIA H100 80GB HBM3", "9.0", 8), 'os: {id: rhel, version: "9.5"}, '),
+    "h200": Machine("580.95.05", _gpu("NVIDIA H200", "9.0", 8), "fabric_manager: 580.95.05, container_toolkit: 1.18.0, "),
+    "rtx4090": Machine("550.120", _gpu("NVIDIA GeForce RTX 4090", "8.9"), "kernel: 6.8.0-60-generic, ", "proprietary"),
+    "rtx5090": Machine("580.95.05", _gpu("NVIDIA GeForce RTX 5090", "12.0")),
+    "b200": Machine("580.82.07", _gpu("NVIDIA B200", "10.0", 8), "fabric_manager: 580.82.07, "),
+    "mixed": Machine("570.172.08", f"{_gpu('NVIDIA A40', '8.6')}, {_gpu('NVIDIA L40S', '8.9', 2)}"),
+    "cpu": Machine("", ""),
 }
 
-WISHES: tuple[tuple[str, str, str, Sequence[str], Sequence[str]], ...] = (
-    ("train", "3.12", "", ("torch", "torchvision", "transformers>=4.50", "accelerate", "datasets"), ("dockerfile",)),
-    ("tune", "3.11", ">=2.6,<2.7", ("transformers<5", "peft", "trl", "safetensors"), ("dockerfile", "compose")),
-    ("diffuse", "3.10", ">=2.5,<2.6", ("diffusers", "torchvision", "pillow", "numpy<2"), ("dockerfile", "requirements")),
-    ("embed", "3.12", ">=2.7,<2.9", ("sentence-transformers", "faiss-cpu", "fastapi"), ("dockerfile", "kubernetes")),
-    ("jax", "3.12", "", ("jax[cuda12]", "flax", "optax", "orbax-checkpoint"), ("dockerfile",)),
-    ("tensorflow", "3.11", "", ("tensorflow[and-cuda]<2.20", "tensorboard", "pandas"), ("dockerfile", "sbom")),
-    ("serve", "3.12", "", ("vllm",), ("dockerfile", "compose", "kubernetes")),
-    ("arrays", "3.13", "", ("cupy-cuda12x", "numba", "scipy", "xgboost"), ("dockerfile", "devcontainer")),
-    ("light", "3.12", "==2.4.1", ("lightning", "torchmetrics", "wandb", "hydra-core"), ("dockerfile",)),
-    ("onnx", "3.12", "", ("onnxruntime", "fastapi[standard]", "pydantic<2.12"), ("dockerfile", "requirements")),
+
+class Wish(NamedTuple):
+    """What is wanted on each of some machines; `pytorch` is a range of it, "" for any or none."""
+
+    name: str
+    python: str
+    packages: str
+    outputs: str
+    machines: str
+    pytorch: str = ""
+
+
+WISHES = (
+    Wish(
+        *("train", "3.12", "torch torchvision transformers>=4.50 accelerate datasets", "dockerfile"),
+        machines="v100 a10 a100 l4 h100 h200 rtx4090 rtx5090 b200 mixed",
+    ),
+    Wish(
+        *("tune", "3.11", "transformers<5 peft trl safetensors", "dockerfile, compose"),
+        machines="t4 v100 a10 a100 l4 h100 h200 rtx4090 mixed",
+        pytorch=">=2.6,<2.7",
+    ),
+    Wish(
+        *("diffuse", "3.10", "diffusers torchvision pillow numpy<2", "dockerfile, requirements"),
+        machines="t4 v100 a100 l4 h100 rtx4090",
+        pytorch=">=2.5,<2.6",
+    ),
+    Wish(
+        *("embed", "3.12", "sentence-transformers faiss-cpu fastapi", "dockerfile, kubernetes"),
+        machines="a10 a100 h200 rtx4090 rtx5090",
+        pytorch=">=2.7,<2.9",
+    ),
+    Wish("jax", "3.12", "jax[cuda12] flax optax orbax-checkpoint", "dockerfile", "t4 v100 a100 h100 rtx5090 b200"),
+    Wish(
+        *("tensorflow", "3.11", "tensorflow[and-cuda]<2.20 tensorboard pandas", "dockerfile, sbom"),
+        machines="t4 a10 a100 l4 h100 rtx4090",
+    ),
+    Wish("serve", "3.12", "vllm", "dockerfile, compose, kubernetes", "h100 h200 b200 a100"),
+    Wish("arrays", "3.13", "cupy-cuda12x numba scipy xgboost", "dockerfile, devcontainer", "t4 a10 h100 rtx4090 mixed"),
+    Wish(
+        *("light", "3.12", "lightning torchmetrics wandb hydra-core", "dockerfile"),
+        machines="v100 a10 h100 l4",
+        pytorch="==2.4.1",
+    ),
+    Wish("onnx", "3.12", "onnxruntime fastapi[standard] pydantic<2.12", "dockerfile, requirements", "cpu"),
 )
-"""Name, Python, range of PyTorch, packages and outputs."""
-
-WANTED = {
-    "train": ("v100", "a10", "a100", "l4", "h100", "h200", "rtx4090", "rtx5090", "b200", "mixed", "cpu"),
-    "tune": ("t4-535", "v100", "a10", "a100", "l4", "h100", "h200", "rtx4090", "mixed"),
-    "diffuse": ("t4-535", "v100", "a100", "l4", "h100", "rtx4090", "cpu"),
-    "embed": ("a10", "a100", "h200", "rtx4090", "rtx5090", "cpu"),
-    "jax": ("t4-535", "v100", "a100", "h100", "rtx5090", "b200"),
-    "tensorflow": ("t4-535", "a10", "a100", "l4", "h100", "rtx4090"),
-    "serve": ("h100", "h200", "b200", "a100"),
-    "arrays": ("t4-535", "a10", "h100", "rtx4090", "mixed"),
-    "light": ("t4-470", "v100", "a10", "h100", "l4"),
-    "onnx": ("cpu",),
-}
 
 
-def environments() -> Mapping[str, str]:
-    """Return the spec of each environment, by its name; neighbours differ in what they want."""
+def environments() -> dict[str, str]:
+    """Return the spec of each environment by its name; of two that follow each other, each wants something else."""
     return dict(_environments())
 
 
 def _environments() -> Iterator[tuple[str, str]]:
-    for at in range(max(map(len, WANTED.values()))):
-        for name, python, pytorch, packages, outputs in WISHES:
-            hosts = WANTED[name]
-            if at < len(hosts):
-                yield f"{name}-{hosts[at]}", _spec(f"{name}-{hosts[at]}", hosts[at], python, pytorch, packages, outputs)
+    machines = {wish: wish.machines.split() for wish in WISHES}
+    for turn in range(max(map(len, machines.values()))):
+        for wish, names in machines.items():
+            if turn < len(names):
+                yield f"{wish.name}-{names[turn]}", _spec(wish, names[turn])
 
 
-def _spec(name: str, host: str, python: str, pytorch: str, packages: Sequence[str], outputs: Sequence[str]) -> str:
+def _spec(wish: Wish, machine: str) -> str:
+    is_on_cpu = machine == "cpu"
     lines = [
-        f"# {packages[0]} on {host}.",
-        f"name: {name}",
+        f"# {wish.packages.split()[0]} on {machine}.",
+        f"name: {wish.name}-{machine}",
         "target:",
-        f"  platform: {'[linux/amd64, linux/arm64]' if name.startswith('onnx') else 'linux/amd64'}",
-        f"  host: {HOSTS[host]}",
-        *(["accelerator: cpu"] if host == "cpu" else []),
+        f"  platform: {'[linux/amd64, linux/arm64]' if is_on_cpu else 'linux/amd64'}",
+        f"  host: {MACHINES[machine].profile}",
+        *(["accelerator: cpu"] if is_on_cpu else []),
         "requires:",
-        f'  python: "{python}"',
-        *([f'  pytorch: "{pytorch}"'] if pytorch else []),
+        f'  python: "{wish.python}"',
+        *([f'  pytorch: "{wish.pytorch}"'] if wish.pytorch else []),
         "packages:",
-        *(f'  - "{one}"' for one in packages),
+        *(f'  - "{one}"' for one in wish.packages.split()),
         "policy:",
         "  allow: [minor-version, end-of-life]",
         f"  exclude-newer: {DAY}",
-        f"outputs: [{', '.join(outputs)}]",
+        f"outputs: [{wish.outputs}]",
     ]
     return "\n".join(lines) + "\n"
 
 
 def solved(folder: Path) -> list[Path]:
-    """Solve every environment in a folder of its own below `folder`, unless it was before; return those that have a lock."""
+    """Return the folder of each environment below `folder`; those that were not solved before are, with the indexes.
+
+    Raises `CalledProcessError` when one has no answer.
+    """
     found = []
     for name, spec in environments().items():
         own = folder / name
         file = own / "provision.yaml"
-        if not file.is_file() or file.read_text(encoding="utf-8") != spec:
+        if not (own / lock_path(name)).is_file() or file.read_text(encoding="utf-8") != spec:
             shutil.rmtree(own, ignore_errors=True)
             own.mkdir(parents=True)
             file.write_text(spec, encoding="utf-8")
-            result = subprocess.run([PROVISION, "solve", str(file)], capture_output=True, text=True, check=False)
-            if result.returncode in {1, 2}:
-                sys.stderr.write(f"{name}: {result.stderr}{result.stdout}")
-        if (own / lock_path(name)).is_file():
-            found.append(own)
+            subprocess.run([PROVISION, "solve", str(file)], check=True)
+        found.append(own)
     return found
-
-
-if __name__ == "__main__":
-    sys.stdout.write("\n".join(one.name for one in solved(Path(sys.argv[1]))) + "\n")

@@ -40,7 +40,7 @@ _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
 """Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
 
-_CONSTANTS = {True: "true", False: "false", None: "null"}
+_CONSTANTS = {True: "true", False: "false", None: ""}
 
 STDIN = Path("-")
 """The path by which people name stdin."""
