@@ -210,7 +210,7 @@ def unreadable(name: str, error: OSError, *, kind: str) -> FileError:
 
 
 def yaml_text(data: Mapping[str, Any]) -> str:
-    """Return plain data as a YAML document that parsers of YAML 1.1 and 1.2 read alike.
+    """Return plain data without floating-point numbers as a YAML document that parsers of YAML 1.1 and 1.2 read alike.
 
     A text that a parser could take for something else is quoted. Lists of scalars, and mappings of such lists and scalars that
     are items of a list, are on one line each.
@@ -235,6 +235,7 @@ def yaml_text(data: Mapping[str, Any]) -> str:
 def _events(value: Any, *, is_item: bool = False) -> Iterator[Event]:  # noqa: ANN401 - YAML holds anything
     """Yield the events with which a parser would read a value; `is_item`: it is in a list."""
     from ruamel.yaml.events import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+    from ruamel.yaml.tag import Tag
 
     if isinstance(value, dict):
         is_flow = is_item and not any(isinstance(item, dict) or _is_nested(item) for item in value.values())
@@ -250,9 +251,11 @@ def _events(value: Any, *, is_item: bool = False) -> Iterator[Event]:  # noqa: A
         yield SequenceEndEvent()
     elif isinstance(value, str):
         is_quoted = not _PLAIN.fullmatch(value) or value.lower() in _WORDS
-        yield ScalarEvent(None, None, (True, True), value, style='"' if is_quoted else None)
+        yield ScalarEvent(None, Tag(suffix=f"{_TAG}str"), (True, True), value, style='"' if is_quoted else None)
     else:
-        yield ScalarEvent(None, None, (True, False), _CONSTANTS[value] if isinstance(value, bool | None) else str(value))
+        assert not isinstance(value, float), "no document has one, and their spelling is a rule of its own"
+        text = _CONSTANTS[value] if isinstance(value, bool | None) else str(value)
+        yield ScalarEvent(None, Tag(suffix=f"{_TAG}{'null' if value is None else 'str'}"), (True, False), text)
 
 
 def _is_nested(value: object) -> bool:
