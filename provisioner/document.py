@@ -303,31 +303,32 @@ def write_together(files: Mapping[Path, bytes]) -> None:
 
 def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
     """Read one YAML file; raises `FileError`, or `InvalidDocumentError` as `parse_document` does, with the same options."""
-    text = read_text(path, kind=kind, most=LARGEST_FILE if is_ours else LARGEST_DOCUMENT)
+    text = read_text(path, kind=kind, most=LARGEST_DOCUMENT)
     return parse_document(text, file=str(path), kind=kind, is_ours=is_ours)
 
 
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
     """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error, or of every duplicate key.
 
-    `kind` names the kind of file in messages. `is_ours` marks a file that this package ships: libyaml parses it,
-    eight times as fast as pure Python, but crashes on hostile text nested 100,000 deep.
+    `kind` names the kind of file in messages. `is_ours` marks a file of a matrix, or another that this package ships: libyaml
+    parses it, eight times as fast as pure Python, unless it may be nested so deep that libyaml crashes.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.composer import MaxDepthExceededError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    if not is_ours and len(text) > LARGEST_DOCUMENT:
+    if len(text) > LARGEST_DOCUMENT:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", TOO_LARGE),))
-    yaml = YAML(typ="safe", pure=not is_ours)
-    if not is_ours:
+    is_compiled = is_ours and not _may_be_deep(text)
+    yaml = YAML(typ="safe", pure=not is_compiled)
+    if not is_compiled:
         yaml.Composer = _bounded_composer()
         yaml.max_depth = _DEEPEST + 1
         yaml.composer.warn_double_anchors = False  # YAML 1.2.2, 7.1: an alias means the last node that was so anchored
     try:
         node = yaml.compose(text)
     except MarkedYAMLError as error:
-        if is_ours:
+        if is_compiled:
             return parse_document(text, file=file, kind=kind)
         if unmerged := merge_conflicts(text, file):
             raise InvalidDocumentError(kind, unmerged) from None
@@ -341,11 +342,32 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     except (YAMLError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, YAMLError) else "the file is nested too deeply to be read"
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", reason),)) from None
-    reader = _Reader(file, kind, _MOST * 1000 if is_ours else _MOST)
+    reader = _Reader(file, kind, max(_MOST, len(text)) if is_compiled else _MOST)  # only aliases make more values than signs
     data = reader.value(node, ()) if node is not None else None
     if reader.mistakes:
         raise InvalidDocumentError(kind, tuple(reader.mistakes))
     return Document(file, data, reader.keys, reader.texts)
+
+
+_DEEPEST_COMPILED = 1_000
+"""The most levels of nesting, as `_may_be_deep` counts them, with which libyaml is trusted: it crashes at some 100,000."""
+
+_OPENS = re.compile(r"^[ ?-]+|[\[\]{}]", re.MULTILINE)
+
+
+def _may_be_deep(text: str) -> bool:
+    """Return whether a YAML text may be nested deeper than `_DEEPEST_COMPILED` levels; brackets in quotes count, too."""
+    open_brackets = 0
+    for found in _OPENS.findall(text):
+        if found in "[{":
+            open_brackets += 1
+        elif found in "]}":
+            open_brackets -= 1
+        elif len(found) > _DEEPEST_COMPILED:  # as many blanks, or `- ` as often
+            return True
+        if open_brackets > _DEEPEST_COMPILED:
+            return True
+    return False
 
 
 _TAB = r"found character '\t' that cannot start any token"
