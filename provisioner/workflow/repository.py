@@ -34,7 +34,7 @@ class Checked(Struct, frozen=True, kw_only=True):
 
 
 LOCKS_OF_A_PROCESS = 4
-"""The fewest locks for which a process is started: a start takes some 20 milliseconds, and a lock some 80."""
+"""The fewest locks for which a process is started: a start takes some 20 milliseconds, and a lock some 40."""
 
 
 def check_repository(

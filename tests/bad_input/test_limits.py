@@ -41,6 +41,7 @@ MATRIX = ("matrix", "check", "--matrix", "m")
 MEGABYTES = "is larger than 4 MB, the most that is read of one"
 CHARACTERS = "the file has more than 4,000,000 characters, the most that are read of a document"
 HUGE = "is nested too deeply, or holds too much, to be read"
+NONE = "is none of the tables that can be compared"
 DEEP = "the file is nested too deeply to be read"
 
 CASES = {
@@ -58,6 +59,12 @@ CASES = {
     "a list in a list, in a matrix": ("m/matrix.yaml", always("order: " + "[" * 100_000), MATRIX, HUGE),
     "a list in a list in blocks, in a matrix": ("m/matrix.yaml", always("order:\n  " + "- " * 100_000), MATRIX, HUGE),
     "a matrix of 50 MB": ("m/matrix.yaml", long("# a comment\n"), MATRIX, MEGABYTES),
+    "an object in an object, in a table": (
+        "t.json",
+        always('{"a":' * 100_000),
+        ("matrix", "diff", "--against", "t.json"),
+        NONE,
+    ),
     "a map in a map, in a lock": (LOCK, always("a = " + "{a = " * 50_000), CHECK, DEEP),
     "a key of very many parts": (LOCK, always("x = 1\n" + ".".join(["a"] * 30_000) + " = 1"), CHECK, "has more than 100 parts"),
     "quoted parts, too": (LOCK, always(".".join(['"a"', "'b'"] * 30_000) + " = 1"), CHECK, "has more than 100 parts"),

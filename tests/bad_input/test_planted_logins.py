@@ -11,10 +11,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
-from provisioner.lock.format.tables import LockTable
 from provisioner.matrix.cache import cached_matrix
 from provisioner.outputs import OUTPUTS
 from provisioner.schemas.documents import schema_texts
@@ -102,7 +100,7 @@ def test_in_a_host_profile(project: Project) -> None:
     commands = (
         ("solve", "--stack-only", "--offline", "--host", "host.yaml", "--out", "out", "-v"),
         ("solve", "--stack-only", "--offline", "--host", "host.yaml", "--dry-run", "--format", "json"),
-        ("fleet", "--hosts", "host.yaml", "--offline", "--format", "json"),
+        ("fleet", "--hosts", "host.yaml", "--format", "json"),
     )
     assert sweep(project, "host", HOST, commands, "host.yaml") == []
 
@@ -117,19 +115,19 @@ def test_in_a_file_of_a_matrix(project: Project, name: str) -> None:
     assert sweep(project, name, {}, commands, file) == []
 
 
-@pytest.mark.parametrize("login", LOGINS.values(), ids=LOGINS)
-def test_in_a_lock(project: Project, login: str) -> None:
+@pytest.mark.parametrize("document", DOCUMENTS, ids=("for a container", "for a host"))
+def test_in_a_lock(project: Project, document: dict[str, Any]) -> None:
     (project.folder / "provision.yaml").write_text(written({**SPEC, "name": "x"}), encoding="utf-8")
-    wanted = text_places(msgspec.json.schema(LockTable))
-    assert wanted, "the schema of a lock has places"
-    for document in DOCUMENTS:
-        for place in kinds_in(document):
-            if place[-1] == "digest" or place[:-2] in {(), ("tool",)}:
-                continue  # the digest is made again, in the tables of the format
-            (project.folder / "pylock.x.toml").write_text(text_of(planted(document, {place: login})), encoding="utf-8")
-            told(project, "check", "pylock.x.toml", "--format", "json")
-            told(project, "render", "pylock.x.toml", "--to", "dockerfile", "--out", "out")
-            assert leaks(project, but=("pylock.x.toml",)) == [], place
+    output = "dockerfile" if document is DOCUMENTS[0] else "host-script"
+    for place in kinds_in(document):
+        if place[-1] == "digest" or place[:-2] in {(), ("tool",)}:
+            continue  # the digest is made again, in the tables of the format
+        (project.folder / "pylock.x.toml").write_text(
+            text_of(planted(document, {place: LOGINS["of a user"]})), encoding="utf-8"
+        )
+        told(project, "check", "pylock.x.toml", "--format", "json")
+        told(project, "render", "pylock.x.toml", "--to", output, "--out", "out")
+        assert leaks(project, but=("pylock.x.toml",)) == [], place
 
 
 def test_in_evidence(project: Project) -> None:
