@@ -23,9 +23,10 @@ from provisioner.places import Place
 from provisioner.strict_model import Keys, half_characters, mistakes, read
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ruamel.yaml.composer import Composer
+    from ruamel.yaml.events import Event
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
     Model = TypeVar("Model", bound=Struct)
@@ -38,6 +39,8 @@ _HUGE = "is nested too deeply, or holds too much, to be read"
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
 """Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
+
+_CONSTANTS = {True: "true", False: "false", None: ""}
 
 STDIN = Path("-")
 """The path by which people name stdin."""
@@ -207,7 +210,7 @@ def unreadable(name: str, error: OSError, *, kind: str) -> FileError:
 
 
 def yaml_text(data: Mapping[str, Any]) -> str:
-    """Return plain data as a YAML document that parsers of YAML 1.1 and 1.2 read alike.
+    """Return plain data without floating-point numbers as a YAML document that parsers of YAML 1.1 and 1.2 read alike.
 
     A text that a parser could take for something else is quoted. Lists of scalars, and mappings of such lists and scalars that
     are items of a list, are on one line each.
@@ -215,32 +218,44 @@ def yaml_text(data: Mapping[str, Any]) -> str:
     from io import StringIO
 
     from ruamel.yaml import YAML
+    from ruamel.yaml.events import DocumentEndEvent, DocumentStartEvent, StreamEndEvent, StreamStartEvent
 
+    stream = StringIO()
     writer = YAML()
     writer.width = 1_000_000  # a text in quotes may be broken elsewhere
     writer.indent(mapping=2, sequence=4, offset=2)
-    stream = StringIO()
-    writer.dump(_styled(data), stream)
+    # Its representer and serializer, which know of anchors and comments, take longer than all the rest.
+    emitter = writer.emitter
+    emitter.stream = stream
+    for event in (StreamStartEvent(), DocumentStartEvent(), *_events(data), DocumentEndEvent(), StreamEndEvent()):
+        emitter.emit(event)
     return stream.getvalue()
 
 
-def _styled(value: Any, *, is_item: bool = False) -> Any:  # noqa: ANN401 - YAML holds anything
-    from ruamel.yaml.comments import CommentedMap, CommentedSeq
-    from ruamel.yaml.scalarstring import DoubleQuotedScalarString
+def _events(value: Any, *, is_item: bool = False) -> Iterator[Event]:  # noqa: ANN401 - YAML holds anything
+    """Yield the events with which a parser would read a value; `is_item`: it is in a list."""
+    from ruamel.yaml.events import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
+    from ruamel.yaml.tag import Tag
 
     if isinstance(value, dict):
-        styled = CommentedMap((_styled(key), _styled(item)) for key, item in value.items())
-        if is_item and not any(isinstance(item, dict) or _is_nested(item) for item in value.values()):
-            styled.fa.set_flow_style()
-        return styled
-    if isinstance(value, list | tuple):
-        items = CommentedSeq(_styled(item, is_item=True) for item in value)
-        if not _is_nested(value):
-            items.fa.set_flow_style()
-        return items
-    if isinstance(value, str) and (not _PLAIN.fullmatch(value) or value.lower() in _WORDS):
-        return DoubleQuotedScalarString(value)
-    return value
+        is_flow = is_item and not any(isinstance(item, dict) or _is_nested(item) for item in value.values())
+        yield MappingStartEvent(None, None, implicit=True, flow_style=is_flow)
+        for key, item in value.items():
+            yield from _events(key)
+            yield from _events(item)
+        yield MappingEndEvent()
+    elif isinstance(value, list | tuple):
+        yield SequenceStartEvent(None, None, implicit=True, flow_style=not _is_nested(value))
+        for item in value:
+            yield from _events(item, is_item=True)
+        yield SequenceEndEvent()
+    elif isinstance(value, str):
+        is_quoted = not _PLAIN.fullmatch(value) or value.lower() in _WORDS
+        yield ScalarEvent(None, Tag(suffix=f"{_TAG}str"), (True, True), value, style='"' if is_quoted else None)
+    else:
+        assert not isinstance(value, float), "no document has one, and their spelling is a rule of its own"
+        text = _CONSTANTS[value] if isinstance(value, bool | None) else str(value)
+        yield ScalarEvent(None, Tag(suffix=f"{_TAG}{'null' if value is None else 'str'}"), (True, False), text)
 
 
 def _is_nested(value: object) -> bool:
@@ -288,31 +303,32 @@ def write_together(files: Mapping[Path, bytes]) -> None:
 
 def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
     """Read one YAML file; raises `FileError`, or `InvalidDocumentError` as `parse_document` does, with the same options."""
-    text = read_text(path, kind=kind, most=LARGEST_FILE if is_ours else LARGEST_DOCUMENT)
+    text = read_text(path, kind=kind, most=LARGEST_DOCUMENT)
     return parse_document(text, file=str(path), kind=kind, is_ours=is_ours)
 
 
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
     """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error, or of every duplicate key.
 
-    `kind` names the kind of file in messages. `is_ours` marks a file that this package ships: libyaml parses it,
-    eight times as fast as pure Python, but crashes on hostile text nested 100,000 deep.
+    `kind` names the kind of file in messages. `is_ours` marks a file of a matrix, or another that this package ships: libyaml
+    parses it, eight times as fast as pure Python, unless it may be nested so deep that libyaml crashes.
     """
     from ruamel.yaml import YAML
     from ruamel.yaml.composer import MaxDepthExceededError
     from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
-    if not is_ours and len(text) > LARGEST_DOCUMENT:
+    if len(text) > LARGEST_DOCUMENT:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", TOO_LARGE),))
-    yaml = YAML(typ="safe", pure=not is_ours)
-    if not is_ours:
+    is_compiled = is_ours and not _may_be_deep(text)
+    yaml = YAML(typ="safe", pure=not is_compiled)
+    if not is_compiled:
         yaml.Composer = _bounded_composer()
         yaml.max_depth = _DEEPEST + 1
         yaml.composer.warn_double_anchors = False  # YAML 1.2.2, 7.1: an alias means the last node that was so anchored
     try:
         node = yaml.compose(text)
     except MarkedYAMLError as error:
-        if is_ours:
+        if is_compiled:
             return parse_document(text, file=file, kind=kind)
         if unmerged := merge_conflicts(text, file):
             raise InvalidDocumentError(kind, unmerged) from None
@@ -326,11 +342,32 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     except (YAMLError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, YAMLError) else "the file is nested too deeply to be read"
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", reason),)) from None
-    reader = _Reader(file, kind, _MOST * 1000 if is_ours else _MOST)
+    reader = _Reader(file, kind, max(_MOST, len(text)) if is_compiled else _MOST)  # only aliases make more values than signs
     data = reader.value(node, ()) if node is not None else None
     if reader.mistakes:
         raise InvalidDocumentError(kind, tuple(reader.mistakes))
     return Document(file, data, reader.keys, reader.texts)
+
+
+_DEEPEST_COMPILED = 1_000
+"""The most levels of nesting, as `_may_be_deep` counts them, with which libyaml is trusted: it crashes at some 100,000."""
+
+_OPENS = re.compile(r"^[ ?-]+|[\[\]{}]", re.MULTILINE)
+
+
+def _may_be_deep(text: str) -> bool:
+    """Return whether a YAML text may be nested deeper than `_DEEPEST_COMPILED` levels; brackets in quotes count, too."""
+    open_brackets = 0
+    for found in _OPENS.findall(text):
+        if found in "[{":
+            open_brackets += 1
+        elif found in "]}":
+            open_brackets -= 1
+        elif len(found) > _DEEPEST_COMPILED:  # as many blanks, or `- ` as often
+            return True
+        if open_brackets > _DEEPEST_COMPILED:
+            return True
+    return False
 
 
 _TAB = r"found character '\t' that cannot start any token"

@@ -54,6 +54,14 @@ def escaped_in_json(text: str) -> str:
     return re.sub(_OBEYED, lambda match: r"\u0023" if match[0] == "#" else json.dumps(match[0])[1:-1], text)
 
 
+_WITH_USERINFO = re.compile(r"://[^\s/@]+@")
+
+
+def login_in(text: str) -> re.Match[str] | None:
+    """Return the first place of a text where a URL has a login; None if there is none."""
+    return _WITH_USERINFO.search(text)
+
+
 def without_userinfo(text: str) -> str:
     """Return a text with the login in each URL replaced by `…`, and with all else as it was, such as `…/repository@v1`."""
     return _USERINFO.sub(r"\1…", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import sys
 
@@ -70,8 +71,6 @@ def _guarded(words: list[str]) -> int:
 
 def _output_lost(error: OSError) -> int:
     """Print an error about unwritable standard output, such as on a full disk, and return 2; raise any other `error` again."""
-    import errno
-
     is_full = error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}
     if not is_full or error.filename is not None:
         raise error
@@ -94,6 +93,13 @@ def _run(words: list[str]) -> int:
         return _dispatch(words)
     except ProvisionError as error:
         return _report(error, words)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        from provisioner.document import FileError
+
+        name = str(error.filename)
+        return _report(FileError(f"`{name[:60]}…` is longer than the name of a file can be ({len(name):,} characters)"), words)
 
 
 def _dispatch(words: list[str]) -> int:

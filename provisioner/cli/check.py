@@ -185,9 +185,11 @@ def check(
 
 
 def _kind(report: Report) -> str:
-    """Return what the path of a report is: a lock, a spec without one, or a rendered file without one."""
+    """Return what the path of a report is: a lock, a spec without one, a rendered file without one, or no file at all."""
     from provisioner.grounds.finding import OrphanedOutput, UnsolvedSpec
 
+    if report.error is not None and not report.path.exists():
+        return "file"
     kinds = {UnsolvedSpec: "spec", OrphanedOutput: "file"}
     return next((kinds[type(one)] for one in report.findings if type(one) in kinds), "lock")
 

@@ -19,7 +19,7 @@ def is_cog(text: str) -> bool:
     """Return whether a text is one of cog's three tables: a JSON list of objects, each with the keys of one of `KEYS`."""
     try:
         rows = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return (
         isinstance(rows, list)

@@ -142,7 +142,7 @@ class NodeReader:
         kind, items = data.get("kind"), data.get("items")
         if kind == "Node":
             yield from self._node(data, ())
-        elif kind not in {"List", "NodeList"}:
+        elif kind not in ("List", "NodeList"):  # a set would hash it, whatever it is
             text = f"`{kind}` is neither a Node nor a List of them: save what `kubectl get nodes -o json` prints"
             self.mistakes.append((("kind",), text))
         elif not isinstance(items, Sequence) or isinstance(items, str):

@@ -15,6 +15,7 @@ from xml.parsers.expat import ErrorString
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
+from provisioner.document import LARGEST_DOCUMENT, TOO_LARGE
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.host.graphics import divided, grouped, memory
 from provisioner.host.inspect import Inspection
@@ -75,6 +76,8 @@ def _root(text: str, file: str) -> Element:
 
     Its document type is allowed, because each report has one, but nothing outside of the file is read, and no entity expanded.
     """
+    if len(text) > LARGEST_DOCUMENT:
+        raise _invalid(file, TOO_LARGE)
     try:
         root: Element = fromstring(text.lstrip("\ufeff \t\r\n"), forbid_dtd=False, forbid_entities=True, forbid_external=True)
     except ParseError as error:

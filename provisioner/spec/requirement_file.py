@@ -287,7 +287,15 @@ def _address(value: str, position: Position) -> str:
     if "://" in value or value.startswith("file:"):
         return value
     path = Path(position.file).parent / value
-    return path.absolute().as_uri() if path.exists() else value
+    return path.absolute().as_uri() if _is_there(path) else value
+
+
+def _is_there(path: Path) -> bool:
+    """Return whether a file or folder exists; False for a name that no file can have."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def _names_folder(text: str, position: Position) -> bool:
@@ -296,7 +304,11 @@ def _names_folder(text: str, position: Position) -> bool:
     if match is None or "://" in text:
         return False
     folder = match["folder"].removeprefix("file:")
-    return (folder.startswith(".") or "/" in folder) and (Path(position.file).parent / folder).is_dir()
+    return (folder.startswith(".") or "/" in folder) and _is_folder(Path(position.file).parent / folder)
+
+
+def _is_folder(path: Path) -> bool:
+    return _is_there(path) and path.is_dir()
 
 
 def _read_project_line(line: str, value: str, position: Position, reading: Reading) -> None:
@@ -305,7 +317,7 @@ def _read_project_line(line: str, value: str, position: Position, reading: Readi
     folder = Path(position.file).parent / match["folder"].removeprefix("file://").removeprefix("file:") if match else None
     if match is None or folder is None:
         reading.mistakes.append(_mistake(position, f"`{value}` is not the folder of a project such as `.` or `./path[extra]`"))
-    elif not folder.is_dir():
+    elif not _is_folder(folder):
         reading.mistakes.append(_mistake(position, f"`{value}` is not read: there is no folder `{match['folder']}`"))
     else:
         extras = tuple(extra.strip() for extra in (match["extras"] or "").split(",") if extra.strip())

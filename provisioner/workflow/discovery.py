@@ -23,7 +23,7 @@ from provisioner.outputs import OUTPUTS
 from provisioner.render.header import is_rendered, rendered_from
 from provisioner.spec.load import host_paths, load_spec
 from provisioner.spec.model import SpecFile
-from provisioner.workflow.git import files_in, work_tree
+from provisioner.workflow.git import files_in, was_committed, work_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,11 +50,15 @@ _PASSED_OVER = frozenset({"node_modules", "site-packages", "__pycache__"})
 
 
 class Scope(Struct, frozen=True, kw_only=True):
-    """What to check: `locks`, `strays` (files that are a finding by themselves), and `skipped`, of no environment."""
+    """What to check: `locks`, `strays` (files that are a finding by themselves), and `skipped`, of no environment.
+
+    `missing` are paths at which there is nothing, never was, and nothing is to be.
+    """
 
     locks: tuple[Path, ...]
     strays: tuple[tuple[Path, Finding], ...] = ()
     skipped: tuple[Path, ...] = ()
+    missing: tuple[Path, ...] = ()
 
 
 class LockHead(Struct, frozen=True, kw_only=True):
@@ -70,37 +74,34 @@ class LockHead(Struct, frozen=True, kw_only=True):
 def scope_of(paths: Sequence[Path]) -> Scope:
     """Return what some paths are about: folders with everything below them, and files with the environments they belong to.
 
-    In a work tree of git its ignored files are passed over; hidden folders and virtual environments always are. Raises
-    `UsageError` for folders without an environment, and for a single file that belongs to none.
+    A file that is gone is of the environment that lacks it, and a link is what it leads to. In a work tree of git its ignored
+    files are passed over; hidden folders and virtual environments always are. Raises `UsageError` for folders without an
+    environment.
     """
     locks: dict[Path, None] = {}
     strays: dict[Path, Finding] = {}
     skipped: list[Path] = []
-    for path in paths:
+    missing: list[Path] = []
+    for path in map(_followed, paths):
         if path.is_dir():
             inside = Folder(path)
             locks.update(dict.fromkeys(inside.locks))
             strays.update(inside.strays())
-        elif _is_lock(path):
+        elif _LOCK.fullmatch(path.name) and path.exists():
             locks[path] = None
         else:
             found = _around(path).of(path)
             locks.update(dict.fromkeys(found.locks))
             strays.update(found.strays)
             skipped += found.skipped
-    if not locks and not strays:
+            missing += found.missing
+    if not (locks or strays or skipped or missing):
         shown = ", ".join(f"`{path}`" for path in paths)
-        if not skipped:
-            raise UsageError(
-                f"there is no lock (pylock.NAME.toml) and no spec in {shown}",
-                hints=("`provision init` writes a spec, `provision solve` locks it",),
-            )
-        if len(paths) == 1:
-            raise UsageError(
-                f"{shown} belongs to no environment: it is neither a lock or spec, nor do those around it read or render it",
-                hints=("locks are called pylock.NAME.toml; `provision solve` writes one from a spec",),
-            )
-    return Scope(locks=tuple(locks), strays=tuple(strays.items()), skipped=tuple(skipped))
+        raise UsageError(
+            f"there is no lock (pylock.NAME.toml) and no spec in {shown}",
+            hints=("`provision init` writes a spec, `provision solve` locks it",),
+        )
+    return Scope(locks=tuple(locks), strays=tuple(strays.items()), skipped=tuple(skipped), missing=tuple(missing))
 
 
 def name_findings(locks: Sequence[Path]) -> Iterator[tuple[Path, Finding]]:
@@ -150,15 +151,21 @@ class Folder:
 
     @cached_property
     def files(self) -> list[Path]:
-        """Every file below the folder that is neither ignored, nor in a hidden folder or a virtual environment."""
+        """Every file below the folder that is neither ignored, nor in a hidden folder or a virtual environment.
+
+        Without links to others of these.
+        """
         tracked = files_in(self.path)
         found = _walked(self.path) if tracked is None else [one for one in tracked if not _is_passed_over(one.parts[:-1])]
-        return [self.path / one for one in found if tracked is None or (self.path / one).is_file()]
+        present = [self.path / one for one in found if tracked is None or (self.path / one).is_file()]
+        links = {path: Path(os.path.realpath(path)) for path in present if path.is_symlink()}
+        own = {Path(os.path.realpath(path)) for path in present if path not in links} if links else set()
+        return [path for path in present if path not in links or links[path] not in own]
 
     @cached_property
     def locks(self) -> list[Path]:
         """Every lock below the folder."""
-        return [path for path in self.files if _is_lock(path)]
+        return [path for path in self.files if _LOCK.fullmatch(path.name)]
 
     @cached_property
     def heads(self) -> dict[Path, LockHead]:
@@ -188,7 +195,16 @@ class Folder:
         if not locks and (orphan := tuple(self._orphan(path))):
             return Scope(locks=(), strays=orphan)
         locks = locks or self._rendering(path) or self._beside(path) or [one for one in self.heads if self._reads(one, path)]
-        return Scope(locks=tuple(locks), skipped=() if locks else (path,))
+        if locks:
+            return Scope(locks=tuple(locks))
+        if path.exists():
+            return Scope(locks=(), skipped=(path,))
+        unsolved = [
+            (one, finding) for one, finding in self.strays() if one.parent == path.parent and _LOCK.fullmatch(path.name)
+        ]
+        if unsolved:
+            return Scope(locks=(), strays=tuple(unsolved))
+        return Scope(locks=(), skipped=(path,)) if was_committed(path) else Scope(locks=(), missing=(path,))
 
     def _orphan(self, path: Path) -> Iterator[tuple[Path, Finding]]:
         name = rendered_from(path)
@@ -205,8 +221,9 @@ class Folder:
         """Return the locks whose helper file, local wheel, evidence or output a file is, even one edited beyond recognition."""
         if is_rendered(path) or path.parent.name == "wheels":
             above = path.parent.parent
-            return sorted(one for one in above.glob("pylock.*.toml") if _is_lock(one))
-        near = [lock for folder in _above(path, self.path) for lock in sorted(folder.glob("pylock.*.toml")) if _is_lock(lock)]
+            return [lock for lock in sorted(above.glob("pylock.*.toml")) if _LOCK.fullmatch(lock.name)]
+        locks = (lock for folder in _above(path, self.path) for lock in sorted(folder.glob("pylock.*.toml")))
+        near = [lock for lock in locks if _LOCK.fullmatch(lock.name)]
         named = [lock for lock in near if lock.parent == path.parent and path.name.startswith(f"{lock.stem}.")]
         return named or [lock for lock in near if self._writes(lock, path)]
 
@@ -216,7 +233,8 @@ class Folder:
             files = load_spec(head.spec).spec.files if head is not None else ()
         except ProvisionError:
             return False
-        return any(os.path.realpath(lock.parent / one.path) == os.path.realpath(path) for one in files)
+        written = (name for one in files for name in (one.path, *OUTPUTS[one.format].helper_paths))
+        return any(os.path.realpath(lock.parent / name) == os.path.realpath(path) for name in written)
 
     def _reads(self, lock: Path, path: Path) -> bool:
         """Return whether the spec of a lock reads a file: host profiles, and lists of packages."""
@@ -259,8 +277,8 @@ def _around(path: Path) -> Folder:
 
     A path relative to the working directory stays so.
     """
-    folder = path.parent
-    root = work_tree(folder) if folder.is_dir() else None
+    folder = next(one for one in (*path.parents, Path("/")) if one.is_dir())  # the folder of the file may be gone with it
+    root = work_tree(folder)
     here = Path.cwd()
     if root is None:
         root = here if path.absolute().is_relative_to(here) else folder.absolute()
@@ -278,8 +296,12 @@ def _above(path: Path, root: Path) -> Iterator[Path]:
         folder = folder.parent if folder != Path() else Path("..")
 
 
-def _is_lock(path: Path) -> bool:
-    return _LOCK.fullmatch(path.name) is not None or not path.exists()
+def _followed(path: Path) -> Path:
+    """Return the file that a link leads to, relative to the working directory if the link is; any other path as it is."""
+    if not path.is_symlink() or path.is_dir() or not path.exists():
+        return path
+    real = os.path.realpath(path)
+    return Path(real if path.is_absolute() else os.path.relpath(real))
 
 
 def _is_passed_over(folders: Sequence[str]) -> bool:

@@ -39,6 +39,12 @@ def committed(path: Path) -> bytes | None:
     return _git(path.parent, "show", f"HEAD:./{path.name}")
 
 
+def was_committed(path: Path) -> bool:
+    """Return whether a commit that led to the last one has a file of this path; False, too, where nothing is known of it."""
+    folder = next((one for one in path.parents if one.is_dir()), Path())
+    return bool(_git(folder, "log", "-1", "--format=%H", "--", str(path.relative_to(folder))))
+
+
 def earlier(path: Path, *, most: int) -> Iterator[bytes]:
     """Yield the contents of a file in the last `most` commits that changed it, the newest first; nothing without git."""
     commits = _git(path.parent, "log", f"-{most}", "--format=%H", "--", path.name) or b""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from provisioner.document import FileError
 from provisioner.errors import ProvisionError
 from provisioner.matrix.cache import cached_matrix
 from provisioner.processes import forked
@@ -33,7 +34,7 @@ class Checked(Struct, frozen=True, kw_only=True):
 
 
 LOCKS_OF_A_PROCESS = 4
-"""The fewest locks for which a process is started: a start takes some 20 milliseconds, and a lock some 80."""
+"""The fewest locks for which a process is started: a start takes some 20 milliseconds, and a lock some 40."""
 
 
 def check_repository(
@@ -59,6 +60,8 @@ def check_repository(
         reports[path] = replace(report, findings=(*report.findings, finding), places=places)
     for path, stray in scope.strays:
         reports[path] = Report(path=path, findings=(stray,), places=(whole(path),))
+    for path in scope.missing:
+        reports[path] = Report(path=path, findings=(), error=FileError(f"`{path}` does not exist"))
     return Checked(reports=tuple(reports.values()), skipped=scope.skipped, matrix=matrix)
 
 

@@ -154,3 +154,10 @@ def test_a_gpu_no_build_was_compiled_for_is_no_stack_and_never_cpu(project: Proj
     (fact,) = (one for one in outcome.json["conflict"]["members"] if one["kind"] == "fact")
     assert (fact["component"], fact["text"], fact["where"]) == ("gpu", "the host has gpu 3.0", "host.yaml:1")
     assert [(one["type"], one["object"], one["ranges"]) for one in fact["clauses"]] == [("host-gpu", "gpu", ["3.0"])]
+
+
+def test_a_kind_that_is_no_text_is_a_mistake_at_its_place(project: Project) -> None:
+    project.write('{"kind": {"a": 1}, "apiVersion": "v1", "items": []}', name="nodes.json")
+    outcome = project.run("inspect", "--nodes", "nodes.json")
+    assert outcome.code == 2
+    assert "is neither a Node nor a List of them" in outcome.err

@@ -107,6 +107,8 @@ def test_a_dependency_that_is_not_served_leaves_an_older_version_that_needs_it_n
         ("application/vnd.pypi.simple.v1+json", b"\xff\xfe\x00"),
         ("application/vnd.pypi.simple.v1+json", b"[" * 100_000),
         ("image/png", b"\x89PNG"),
+        ("text/html", b"<html><body><form action='/login'><input name='password'></form></body></html>"),
+        ("text/html; charset=utf-8", b"<html><script src='sso.js'></script><a href='/help'>help</a></html>"),
     ],
 )
 def test_what_is_no_project_page_cannot_be_judged(project: Project, content_type: str, body: bytes) -> None:
@@ -119,7 +121,7 @@ def test_what_is_no_project_page_cannot_be_judged(project: Project, content_type
 @pytest.mark.parametrize(
     "body",
     [b"", b"\x00\xff<<<<>>>", "<a href='x'>café</a>".encode("latin-1"), b"<html><body>Please log in</body></html>"],
-    ids=["nothing", "bytes", "latin-1", "a login page"],
+    ids=["nothing", "bytes", "latin-1", "words"],
 )
 def test_a_page_that_lists_no_file_offers_nothing(project: Project, body: bytes) -> None:
     project.index.serve("/simple/alpha/", body)

@@ -37,9 +37,11 @@ def bomb() -> str:
 
 
 SOLVE, CHECK, HOST = ("solve", "--dry-run", "--offline"), ("check", LOCK), ("doctor", "--host", "host.yaml")
+MATRIX = ("matrix", "check", "--matrix", "m")
 MEGABYTES = "is larger than 4 MB, the most that is read of one"
 CHARACTERS = "the file has more than 4,000,000 characters, the most that are read of a document"
 HUGE = "is nested too deeply, or holds too much, to be read"
+NONE = "is none of the tables that can be compared"
 DEEP = "the file is nested too deeply to be read"
 
 CASES = {
@@ -48,10 +50,21 @@ CASES = {
     "a lock of 50 MB": (LOCK, long("a = 1\n"), CHECK, CHARACTERS),
     "a project of 50 MB": ("pyproject.toml", long("# a comment\n"), (*SOLVE[:1], "pyproject.toml", *SOLVE[1:]), CHARACTERS),
     "requirements of 50 MB": ("requirements.txt", long("numpy\n"), (*SOLVE[:1], "requirements.txt", *SOLVE[1:]), MEGABYTES),
+    "a report of nvidia-smi of 50 MB": ("smi.xml", long("<gpu></gpu>"), ("inspect", "--from", "smi.xml"), CHARACTERS),
     "a spec of too many values": ("provision.yaml", always("a: [" + "1," * 150_000 + "]"), SOLVE, HUGE),
     "a bomb of aliases": ("provision.yaml", bomb, SOLVE, HUGE),
     "a list in a list, in blocks": ("provision.yaml", always("- " * 100_000), SOLVE, HUGE),
     "a list in a list, in brackets": ("provision.yaml", always("a: " + "[" * 100_000), SOLVE, HUGE),
+    "a bomb of aliases, in a matrix": ("m/matrix.yaml", bomb, MATRIX, HUGE),
+    "a list in a list, in a matrix": ("m/matrix.yaml", always("order: " + "[" * 100_000), MATRIX, HUGE),
+    "a list in a list in blocks, in a matrix": ("m/matrix.yaml", always("order:\n  " + "- " * 100_000), MATRIX, HUGE),
+    "a matrix of 50 MB": ("m/matrix.yaml", long("# a comment\n"), MATRIX, MEGABYTES),
+    "an object in an object, in a table": (
+        "t.json",
+        always('{"a":' * 100_000),
+        ("matrix", "diff", "--against", "t.json"),
+        NONE,
+    ),
     "a map in a map, in a lock": (LOCK, always("a = " + "{a = " * 50_000), CHECK, DEEP),
     "a key of very many parts": (LOCK, always("x = 1\n" + ".".join(["a"] * 30_000) + " = 1"), CHECK, "has more than 100 parts"),
     "quoted parts, too": (LOCK, always(".".join(['"a"', "'b'"] * 30_000) + " = 1"), CHECK, "has more than 100 parts"),
@@ -62,6 +75,7 @@ CASES = {
 def test_what_is_too_large_is_refused_in_a_moment(project: Project, name: str) -> None:
     file, text, words, message = CASES[name]
     project.write()
+    (project.folder / file).parent.mkdir(exist_ok=True)
     (project.folder / file).write_text(text(), encoding="utf-8")
     began = time.process_time()
     outcome = project.run(*words)

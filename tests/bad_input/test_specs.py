@@ -273,6 +273,16 @@ def test_a_mistake_as_json_is_on_stdout_too(project: Project) -> None:
     }
 
 
+@pytest.mark.parametrize("line", ["--index-url {}", "-f {}", "-r {}", "-e ./{}", "./{}", "-c {}"])
+def test_a_name_longer_than_any_file_can_have_is_no_file(project: Project, line: str) -> None:
+    project.write(line.format("a" * 5_000) + "\n", name="requirements.txt")
+    outcome = project.run("solve", "requirements.txt", "--dry-run", "--offline")
+    assert outcome.code in {2, 3}, outcome
+    for words in (("solve",), ("check",), ("init", "--out", "new.yaml", "--from"), ("fleet", "--hosts"), ("inspect", "--from")):
+        outcome = project.run(*words, "a" * 5_000)
+        assert outcome.code == 2, outcome
+
+
 def test_windows_line_ends_and_a_byte_order_mark_are_read(project: Project) -> None:
     path = project.folder / "provision.yaml"
     path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().replace(b"\n", b"\r\n"))

@@ -137,7 +137,8 @@ def test_a_recipe_without_its_header_still_leads_to_its_environment(repository: 
     assert outcome.out.startswith(f"{lock_of('a')}: no\n  no: `envs/a/Dockerfile` is not what its lock renders;")
 
 
-def test_a_file_of_no_environment_is_skipped_beside_others_and_told_alone(repository: Project) -> None:
+def test_a_file_of_no_environment_is_skipped_and_told(repository: Project) -> None:
+    """A hook may get it alone: a commit of one file must not be refused for a file that nobody asks about."""
     repository.write("hello\n", name="README.md")
     beside = repository.run("check", "README.md", "envs/a/Dockerfile")
     assert (beside.code, beside.out) == (0, f"{lock_of('a')}: yes\n")
@@ -145,8 +146,58 @@ def test_a_file_of_no_environment_is_skipped_beside_others_and_told_alone(reposi
     among = repository.run("check", "README.md", "README.md")
     assert (among.code, among.out) == (0, "nothing to check: none of these files belongs to an environment\n")
     alone = repository.run("check", "README.md")
-    assert (alone.code, alone.out) == (2, "")
-    assert alone.err.startswith("error: `README.md` belongs to no environment")
+    assert (alone.code, alone.out) == (0, "nothing to check: none of these files belongs to an environment\n")
+    assert alone.err == "README.md belongs to no environment, so it is skipped\n"
+
+
+class TestAFileThatIsGone:
+    """`git diff --name-only` names it, and so do people who are not sure of a name."""
+
+    @pytest.mark.parametrize(
+        ("name", "finding", "code"),
+        [
+            ("envs/a/Dockerfile", "[missing-output]", 1),
+            ("envs/a/provision/install.py", "[missing-output]", 1),
+            ("envs/a/provision.yaml", "[no-spec]", 3),
+            ("envs/a/pylock.a.toml", "[no-lock]", 1),
+        ],
+    )
+    def test_leads_to_the_environment_that_lacks_it(self, repository: Project, name: str, finding: str, code: int) -> None:
+        (repository.folder / name).unlink()
+        outcome = repository.run("check", name)
+        assert finding in outcome.out, outcome
+        assert outcome.code == code
+
+    def test_a_host_leads_to_the_spec_that_names_it(self, repository: Project) -> None:
+        repository.write(changed("name: a", "target: {host: ../../hosts/h.yaml}"), name="envs/a/provision.yaml")
+        outcome = repository.run("check", "hosts/h.yaml")
+        assert outcome.code == 2
+        assert outcome.err.startswith("error: host profile `envs/a/../../hosts/h.yaml` does not exist")
+
+    def test_with_all_of_its_environment_is_skipped(self, repository: Project) -> None:
+        names = [name for name in repository.files() if name.startswith("envs/b/")]
+        shutil.rmtree(repository.folder / "envs/b")
+        outcome = repository.run("check", *names)
+        assert (outcome.code, outcome.out) == (0, "nothing to check: none of these files belongs to an environment\n")
+        assert len(outcome.err.splitlines()) == len(names)
+        git(repository, "commit", "--all", "--quiet", "--message", "gone")
+        assert repository.run("check", *names).code == 0
+
+    def test_that_never_was_is_a_mistake(self, repository: Project) -> None:
+        outcome = repository.run("check", "envs/a/Dockerfil")
+        assert (outcome.code, outcome.err) == (2, "error: `envs/a/Dockerfil` does not exist  [file]\n")
+        both = repository.run("check", "envs/a/Dockerfil", "envs/a/Dockerfile")
+        assert both.code == 2
+        assert both.out.startswith("✗ 2 environments: 1 error, 1 yes\n")
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "pylock.a.toml", "provision.yaml"])
+def test_a_link_is_what_it_leads_to(repository: Project, name: str) -> None:
+    (repository.folder / name).symlink_to(f"envs/a/{name}")
+    named = repository.run("check", name)
+    assert (named.code, named.out) == (0, f"{lock_of('a')}: yes\n")
+    whole = repository.run("check")
+    assert (whole.code, whole.out) == (0, "✓ 2 locks: 2 yes\n")
 
 
 def test_a_spec_without_a_lock_is_a_finding_with_the_command(repository: Project) -> None:

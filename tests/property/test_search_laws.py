@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from provisioner.resolver.explain.conflict import explain_conflict
 from provisioner.resolver.problem import join
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.direct import direct_answer
 from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.resolver.search.provider import search
 from provisioner.resolver.search.resolve import decide
@@ -273,3 +274,17 @@ def _key(instance: ProblemInstance, name: str) -> Key:
 
 def _labelled(instance: ProblemInstance, key: Key, label: str) -> Candidate:
     return next(one for one in instance.candidates(key) if one.label == label)
+
+
+@examples(2000, shares={"direct": 0.2, "searched": 0.2})
+@given(ANY, st.booleans())
+def test_3_what_follows_directly_is_what_a_search_finds(system: System, is_locked: bool) -> None:  # noqa: FBT001 - drawn
+    """Without a search the answer is the same or none; with every choice required, as in a lock, it is the same."""
+    instance = system.instance()
+    pins = decide(instance)
+    if is_locked and pins is not None:
+        instance = instance.relaxed(given=list(pins.values()))
+    direct = direct_answer(instance)
+    case("searched" if direct is None else "direct")
+    assert direct is None or direct == pins
+    assert direct is not None or not is_locked or pins is None

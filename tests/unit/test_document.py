@@ -7,7 +7,9 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml  # type: ignore[import-untyped]
 from msgspec import field
+from ruamel.yaml import YAML
 
 from provisioner.document import (
     FileError,
@@ -17,6 +19,7 @@ from provisioner.document import (
     parse_model,
     write_text,
     write_together,
+    yaml_text,
 )
 from provisioner.errors import InvalidDocumentError
 from provisioner.strict_model import StrictModel
@@ -218,3 +221,36 @@ def test_a_path_that_cannot_be_created_is_an_error_with_advice(tmp_path: Path) -
     with pytest.raises(FileError) as caught:
         write_text(tmp_path / "file" / "below", "x")
     assert caught.value.hints == ("nothing was changed; free space or choose another --out",)
+
+
+def test_what_is_written_is_read_alike_by_parsers_of_yaml_1_1_and_1_2() -> None:
+    texts = [
+        "",
+        "a",
+        "yes",
+        "12:30",
+        "1",
+        "null",
+        "~",
+        "- a",
+        "a: b",
+        "#x",
+        "it's",
+        '"',
+        "x\ny",
+        "\t",
+        " a ",
+        "\u2028",
+        "é",
+        "=",
+        "<<",
+    ]
+    document = {
+        "texts": texts,
+        "keys": {text or "none": text for text in texts},
+        "nested": [[1, -2, True, False, None], [], {"a": [], "b": {}, "c": None}, [{"inside": texts}, [["deep"]]]],
+        "nothing": None,
+    }
+    written = yaml_text(document)
+    assert yaml.safe_load(written) == document
+    assert YAML(typ="safe", pure=True).load(written) == document

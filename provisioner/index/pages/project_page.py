@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 _ANCHOR = re.compile(r"<a\s((?:[^<>\"']++|\"[^\"]*\"|'[^']*')*+)>", re.IGNORECASE)
 _BASE = re.compile(r"<base\s[^<>]*?href\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
 _ATTRIBUTE = re.compile(r"([a-zA-Z][a-zA-Z0-9-]*)(?:\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s\"'>]+)))?")
+_OF_OTHERS = re.compile(r"<(?:form|input|script)[\s>]", re.IGNORECASE)
+"""What a page has that wants a login, such as that of a gateway, and no page of an index (PEP 503 has anchors alone)."""
+_ARCHIVES = (".whl", ".gz", ".zip", ".bz2", ".egg", ".exe")
+"""The ends of the names of files that projects have published on indexes."""
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
@@ -42,15 +46,19 @@ def parse_project_page(body: bytes, *, content_type: str, url: str, index: str) 
     """Return the files that a project page lists; relative links are resolved against `url`, the URL of the page.
 
     `content_type` decides whether `body` is read as JSON or HTML, and `index` is the name of the index. Raises
-    `UnavailableError` for JSON that is not a project page, for an image, font, sound, video or PDF, and for an unknown version
-    of the Simple API.
+    `UnavailableError` for JSON that is not a project page, for an image, font, sound, video or PDF, for a page without archives
+    that asks for a login, and for an unknown version of the Simple API.
     """
     kind = content_type.lower()
     if kind.partition("/")[0].strip() in _NO_TEXT or kind.startswith("application/pdf"):
         raise _not_a_page(index, url)
     if "json" in kind:
         return _json_listing(body, url=url, index=index)
-    return Listing(files=tuple(_html_files(body.decode("utf-8", errors="replace"), url=url, index=index)))
+    text = body.decode("utf-8", errors="replace")
+    files = tuple(_html_files(text, url=url, index=index))
+    if not any(one.filename.endswith(_ARCHIVES) for one in files) and _OF_OTHERS.search(_COMMENT.sub("", text)):
+        raise _not_a_page(index, url)
+    return Listing(files=files)
 
 
 def _not_a_page(index: str, url: str) -> UnavailableError:

@@ -10,10 +10,13 @@ from provisioner.grounds.finding import OtherImage, StaleStack, UnlistedRelease
 from provisioner.grounds.requirement import LockHas, Subject
 from provisioner.lock.check.kept import chosen
 from provisioner.places import Place
+from provisioner.resolver.attempts import system_half
 from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.requirement import Key, Labelled, Requirement
 from provisioner.resolver.search.bundled import align_bundled, with_bundled_candidates
+from provisioner.resolver.search.direct import direct_answer
+from provisioner.resolver.search.instance import ProblemInstance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,7 +24,6 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
-    from provisioner.resolver.search.instance import ProblemInstance
 
 
 class Settled(Struct, frozen=True, kw_only=True):
@@ -62,8 +64,18 @@ def settle(lock: Lock, problem: Problem, *, file: str) -> Settled | OtherImage |
         fixed.append(Requirement(key, Labelled(frozenset({label})), ground))
     try:
         host_needs = tuple(host_requirements_of(problem, packages))
-        instance, pins = choose(problem.with_roots(*fixed, *host_needs), None, finds_all=False)
+        instance, pins = _decided(problem.with_roots(*fixed, *host_needs))
         pins = align_bundled(instance, pins, packages)
         return Settled(problem=problem, instance=instance, pins=pins, packages=packages, host_needs=host_needs)
     except NoStackError as error:
         return StaleStack(conflict=error.conflict)
+
+
+def _decided(problem: Problem) -> tuple[ProblemInstance, dict[Key, Candidate]]:
+    """Return a problem without packages and its answer, which is searched for only if it does not follow directly.
+
+    Raises `NoStackError` when there is none.
+    """
+    instance = ProblemInstance(system_half(problem))
+    pins = direct_answer(instance)
+    return choose(problem, None, finds_all=False) if pins is None else (instance, pins)

@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 from provisioner.components import FRAMEWORKS
 from provisioner.resolver.choices.variants import LABELLED_BUILDS, variants_of
 from provisioner.resolver.requirement import Key, ReleaseCandidate
-from provisioner.resolver.rules.lifecycle import day_of
 from provisioner.resolver.rules.policy import arranged, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from provisioner.matrix.model import Build, Component, Matrix, Release
     from provisioner.request import Request
     from provisioner.resolver.rules.silence import Silence
-    from provisioner.versions import Version
 
 ACCELERATOR_OF = {"cuda": "cuda", "rocm": "rocm"}
 """The accelerator that a runtime belongs to. In a stack for another accelerator the runtime has no candidates, so a stack for
@@ -45,8 +43,8 @@ def candidates_of(
     until = request.spec.policy.exclude_newer
     may_compile = _may_compile(component, request)
     wanted = {"", "cpu" if computes_on_cpu(component, request) else accelerator}
-    releases = offered(component, request, key.scope)
-    in_time = {id(one) for one in (releases if until is None else _Published(component, until).among(releases))}
+    releases = {id(one) for one in offered(component, request, key.scope)}
+    in_time = releases if until is None else releases & variants_of(silence.matrix).published(component.name, until)
 
     def is_candidate(one: ReleaseCandidate) -> bool:
         build = one.build
@@ -113,42 +111,6 @@ def _is_foreign(component: Component, accelerator: str) -> bool:
     if owner != accelerator and not (component.name == "cuda" and accelerator == "cpu"):
         return True
     return accelerator in DRIVER_OF.values() and DRIVER_OF.get(component.name, accelerator) != accelerator
-
-
-class _Published:
-    """Whether releases of a component were published by a day, `until`.
-
-    A release without a date counts as published if a later release of its major version was published by then. Otherwise it
-    counts as published unless its own major version, or an earlier one, is known to have begun after that day.
-    """
-
-    def __init__(self, component: Component, until: str) -> None:
-        self._day = str(day_of(until))
-        self._first: dict[int, Version] = {}
-        self._first_out: dict[int, Version] = {}
-        self._last_out: dict[int, Version] = {}
-        for one in component.releases:
-            version = one.version
-            if one.released and version.release:
-                major = version.release[0]
-                self._first[major] = min(version, self._first.get(major, version))
-                if one.released <= self._day:
-                    self._first_out[major] = min(version, self._first_out.get(major, version))
-                    self._last_out[major] = max(version, self._last_out.get(major, version))
-
-    def among(self, releases: Iterable[Release]) -> Iterator[Release]:
-        """Yield those of some releases of the component that were published by the day."""
-        for one in releases:
-            if one.released <= self._day if one.released else self._is_out(one.version):
-                yield one
-
-    def _is_out(self, version: Version) -> bool:
-        last = self._last_out.get(version.release[0]) if version.release else None
-        if not version.release or (last is not None and last > version):
-            return True
-        # Old series get fixes for years, so only the date of a series' first release bounds those of later series.
-        begun = (major for major, first in self._first.items() if first < version)
-        return all(major in self._first_out and self._first_out[major] < version for major in begun)
 
 
 def _may_compile(component: Component, request: Request) -> bool:

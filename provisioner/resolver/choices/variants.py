@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 from provisioner.matrix.families import families_of
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import Key, ReleaseCandidate
+from provisioner.resolver.rules.lifecycle import day_of
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from provisioner.matrix.model import Component, Family, Matrix
+    from provisioner.matrix.model import Component, Family, Matrix, Release
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)*")
 """The number of the runtime in the name of a build: `126` in `cu126`, `6.2.4` in `rocm6.2.4`."""
@@ -33,6 +34,7 @@ class Variants:
         self._families = families_of(matrix)
         self._listed: dict[str, tuple[ReleaseCandidate, ...]] = {}
         self._silent: dict[Family, frozenset[ReleaseCandidate]] = {}
+        self._published: dict[tuple[str, str], frozenset[int]] = {}
 
     def of(self, name: str) -> tuple[ReleaseCandidate, ...]:
         """Return the variants of a component, most preferred first; those of a component with names for versions as given."""
@@ -43,6 +45,15 @@ class Variants:
             found = self._listed[name] = tuple(every if component.named else sorted(every, key=preference, reverse=True))
         return found
 
+    def published(self, name: str, until: str) -> frozenset[int]:
+        """Return the releases of a component that were published by a day, each by its identity."""
+        found = self._published.get((name, until))
+        if found is None:
+            component = self._components[name]
+            found = frozenset(id(one) for one in _Published(component, until).among(component.releases))
+            self._published[name, until] = found
+        return found
+
     def silent(self, family: Family) -> frozenset[ReleaseCandidate]:
         """Return the variants of the subject of a family about which the family has no row."""
         found = self._silent.get(family)
@@ -51,6 +62,42 @@ class Variants:
             silent = (one for one in every if not self._families.speaks(family, one.release, one.build))
             found = self._silent[family] = frozenset(silent)
         return found
+
+
+class _Published:
+    """Whether releases of a component were published by a day, `until`.
+
+    A release without a date counts as published if a later release of its major version was published by then. Otherwise it
+    counts as published unless its own major version, or an earlier one, is known to have begun after that day.
+    """
+
+    def __init__(self, component: Component, until: str) -> None:
+        self._day = str(day_of(until))
+        self._first: dict[int, Version] = {}
+        self._first_out: dict[int, Version] = {}
+        self._last_out: dict[int, Version] = {}
+        for one in component.releases:
+            version = one.version
+            if one.released and version.release:
+                major = version.release[0]
+                self._first[major] = min(version, self._first.get(major, version))
+                if one.released <= self._day:
+                    self._first_out[major] = min(version, self._first_out.get(major, version))
+                    self._last_out[major] = max(version, self._last_out.get(major, version))
+
+    def among(self, releases: Iterable[Release]) -> Iterator[Release]:
+        """Yield those of some releases of the component that were published by the day."""
+        for one in releases:
+            if one.released <= self._day if one.released else self._is_out(one.version):
+                yield one
+
+    def _is_out(self, version: Version) -> bool:
+        last = self._last_out.get(version.release[0]) if version.release else None
+        if not version.release or (last is not None and last > version):
+            return True
+        # Old series get fixes for years, so only the date of a series' first release bounds those of later series.
+        begun = (major for major, first in self._first.items() if first < version)
+        return all(major in self._first_out and self._first_out[major] < version for major in begun)
 
 
 variants_of = once_per_matrix(Variants)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.host.model import Host
+from provisioner.matrix.once import once_per_matrix
 from provisioner.request import TargetHost
 from provisioner.resolver.python.bundled import bundled_libraries, bundled_runtimes
 from provisioner.resolver.requirement import Key, ReleaseCandidate
@@ -34,7 +35,7 @@ from provisioner.versions import Version, dotted
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import DriverMinimum
+    from provisioner.matrix.model import DriverMinimum, Matrix, Rule
     from provisioner.matrix.need import Need
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
@@ -126,9 +127,8 @@ class _Gate:
             for need in (*part.release.requires, *(part.build.requires if part.build is not None else ())):
                 if need.component in {"gpu", "driver"}:
                     yield _HostNeed((), need)
-            for rule in self._matrix.rules:
-                wanted = [need for need in rule.require if need.component in {"gpu", "driver"} and not need.is_same]
-                if not wanted or rule.when.component != part.key.component or not rule.when.allows(part.version):
+            for rule, wanted in _rules_on_hosts(self._matrix).get(part.key.component, ()):
+                if not rule.when.allows(part.version):
                     continue
                 own = tuple(guard for guard in rule.on if guard.component in {"gpu", "driver"})
                 # A gate cannot test guards on other facts of a host.
@@ -226,6 +226,17 @@ class _Gate:
 def _around(branch: str) -> dict[str, Version]:
     """Return the first version of a driver branch and that of the branch after it, by their texts."""
     return {text: Version.parse(text) for text in (branch, str(int(branch) + 1))}
+
+
+@once_per_matrix
+def _rules_on_hosts(matrix: Matrix) -> dict[str, list[tuple[Rule, list[Need]]]]:
+    """Return the rules with needs of GPUs or drivers, each with these needs, by the component that they are about."""
+    found: dict[str, list[tuple[Rule, list[Need]]]] = {}
+    for rule in matrix.rules:
+        wanted = [need for need in rule.require if need.component in {"gpu", "driver"} and not need.is_same]
+        if wanted:
+            found.setdefault(rule.when.component, []).append((rule, wanted))
+    return found
 
 
 @lru_cache(maxsize=256)

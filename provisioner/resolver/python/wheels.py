@@ -195,9 +195,12 @@ def neighbours(rows: Iterable[Measured], version: PackageVersion) -> list[Measur
 
 def first_of(row: GpuWheel | SystemWheel) -> PackageVersion:
     """Return the lowest version in a row's specifier, such as 1.16.0 of `>=1.16.0,<=1.17.1`."""
-    return min(
-        (PackageVersion(one.version.removesuffix(".*")) for one in SpecifierSet(row.versions)), default=PackageVersion("0")
-    )
+    return _lowest(row.versions)
+
+
+@lru_cache(maxsize=1024)
+def _lowest(versions: str) -> PackageVersion:
+    return min((PackageVersion(one.version.removesuffix(".*")) for one in SpecifierSet(versions)), default=PackageVersion("0"))
 
 
 def _is_for(row: GpuWheel, platform: str) -> bool:
