@@ -95,6 +95,15 @@ class Offered(Struct, frozen=True, kw_only=True):
     place: Place | None = None
 
 
+class ForAnother(Struct, frozen=True, kw_only=True):
+    """The requested build of a framework, which is for `accelerator`, while the stack is for another one, `wanted`."""
+
+    name: str
+    version: str
+    accelerator: str
+    wanted: str
+
+
 class Withdrawn(Struct, frozen=True, kw_only=True):
     """The requested version, which is withdrawn, so that it is offered only to a request that names it; `problem` says why."""
 
@@ -123,7 +132,7 @@ class Newest(Struct, frozen=True, kw_only=True):
     is_on_index: bool
 
 
-Offer = NotOffered | Offered | Withdrawn | Unlisted | Newest
+Offer = NotOffered | Offered | ForAnother | Withdrawn | Unlisted | Newest
 
 
 class Member(Struct, frozen=True, kw_only=True):

@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import COMPONENTS
 from provisioner.grounds import edit as edits
-from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Newest, NotOffered, Offered, Statement, Unlisted, Withdrawn
+from provisioner.grounds.conflict import (
+    AT_ONCE,
+    MOST_TRIED,
+    ForAnother,
+    Newest,
+    NotOffered,
+    Offered,
+    Statement,
+    Unlisted,
+    Withdrawn,
+)
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
 from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
@@ -159,6 +169,8 @@ def _offer(offer: Offer) -> str:
             return f"no index offers `{name}`{f' until {until}' if until else ''}"
         case NotOffered(name=name, accelerator=accelerator, platform=platform, until=until):
             return f"the matrix has no {name} for {accelerator} on {platform}{f' until {until}' if until else ''}"
+        case ForAnother(name=name, version=version, accelerator=accelerator, wanted=wanted):
+            return f"{name} {version} is a build for {accelerator}, and the accelerator is {wanted}"
         case Withdrawn(name=name, version=version, problem=problem):
             return f"{name} {version} is {problem}"
         case Unlisted(versions=versions):

@@ -58,7 +58,7 @@ from provisioner.grounds.requirement import (
     RequiresPython,
     SpecLine,
 )
-from provisioner.resolver.explain.relaxable import Relaxable, installed, nearest, today
+from provisioner.resolver.explain.relaxable import Relaxable, for_another_accelerator, installed, nearest, today
 from provisioner.resolver.python.libraries import LIBRARIES, cuda_of
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Requirement, Within, build_of, is_of_system
 from provisioner.resolver.rules.facts import virtualizations
@@ -133,6 +133,8 @@ class Costs(Struct, frozen=True):
                 return self.of(BUILD if is_swap else LEFT_OUT, edit.name)
             case SetPolicyWords(key="allow", words=words) if words[-1] in _COSTS:
                 return self.of(words[-1], "driver")
+            case SetAccelerator(build=build) if build:
+                return self.of(BUILD)
             case SetAccelerator(accelerator="cpu"):
                 return self.of(NO_GPU)
             case DropBound() | DropHashes() | DropRequiresPython():
@@ -272,6 +274,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     yield from _extras(instance, groups)
     yield from _with_libraries(instance, groups)
     yield from _accelerators(request, groups)
+    yield from _accelerators_of_builds(instance, roots)
     yield from _bounds(instance, groups)
     policies = list(_policies(instance, groups))
     for policy in policies:
@@ -444,6 +447,15 @@ def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple
         yield (SetAccelerator(accelerator=own, before=requested),)
     elif own == requested == "mps":
         yield (SetAccelerator(accelerator="cpu", before=requested),)
+
+
+def _accelerators_of_builds(instance: ProblemInstance, roots: Iterable[Requirement]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits to the accelerators of the builds that requests in a conflict name, and that are for another one."""
+    before = instance.problem.request.spec.accelerator or ""
+    for root in roots:
+        found = for_another_accelerator(instance, root)
+        if found is not None and found.build is not None:
+            yield (SetAccelerator(accelerator=found.build.accelerator, before=before, build=found.label),)
 
 
 def _containers(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
