@@ -35,8 +35,9 @@ def one_wheel_a_release(
 ) -> list[Wheel]:
     """Return the representative wheel of each release with a wheel for `platform`, the oldest release first.
 
-    Wheels for any platform are left out, except with `of_any_platform` those of a release without others. `known` are the filename and hash of each wheel that was measured before. Raises
-    `UnavailableError` if the distribution cannot be read from the index.
+    Wheels for any platform are left out, except with `of_any_platform` those of a release without others. `known` are the
+    filename and hash of each wheel that was measured before. Raises `UnavailableError` if the distribution cannot be read from
+    the index.
     """
     releases = reversed(by_version(index.wheels(distribution)).values())
     found = []

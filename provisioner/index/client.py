@@ -201,7 +201,7 @@ class PackageIndex:
         return tuple(canonicalize_name(name) for name in self._metadata.metadata(file).provides_extra)
 
     def _wheel_for_others(self, release: PackageRelease) -> IndexFile | None:
-        """Return the first wheel of a version for any environment that was not yanked, in the order of its page; None without one.
+        """Return a wheel of a version for any environment, the first on its page that was not yanked; None if there is none.
 
         The wheels of one version declare the same extras, so any of them will do.
         """

@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from provisioner.errors import Mistake
     from provisioner.matrix.check_rows import RowChecker
     from provisioner.matrix.files import KeyPosition, MatrixFiles
-    from provisioner.matrix.model import Distribution, DistributionLimit, FileOwner, GpuWheel, ImpliedNeed, PublishedWheels, SharedFile
+    from provisioner.matrix.model import (
+        Distribution,
+        DistributionLimit,
+        FileOwner,
+        GpuWheel,
+        ImpliedNeed,
+        PublishedWheels,
+        SharedFile,
+    )
 
 PYTORCH = "pytorch"
 """The component whose builds have a C++ ABI that extensions must share."""

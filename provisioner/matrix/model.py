@@ -813,10 +813,10 @@ class Matrix(Struct, frozen=True, kw_only=True):
 
     `order` are the names of the components; each may only require later ones. `digest` is the hash of the files. `positions`
     has the file and line of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
-    (`limit:NAME`), shared file (`shared-file:NAME`), wheels published elsewhere (`published:NAME`), row of variables (`variables:NAME`), failure (`failure:NAME`),
-    statement in a log (`statement:NAME`), distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some
-    versions imply), GPU wheel
-    (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the system (`system-wheel:`, `system-need:` likewise).
+    (`limit:NAME`), shared file (`shared-file:NAME`), published wheels (`published:NAME`), row of variables (`variables:NAME`),
+    failure (`failure:NAME`), statement in a log (`statement:NAME`), distribution (`distribution:NAME`, `distribution:NAME
+    VERSIONS` for what some versions imply), GPU wheel (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the
+    system (`system-wheel:`, `system-need:` likewise).
     """
 
     order: tuple[str, ...]

@@ -53,15 +53,18 @@ def _rows(problem: Problem, request: Requirement) -> list[PublishedWheels]:
     """Return the rows on wheels of a distribution for the target, without those of a version that the request excludes."""
 
     def is_allowed(row: PublishedWheels) -> bool:
-        is_named = isinstance(request.test, Matching) and bool(row.version)
-        return not is_named or request.test.specifier.contains(row.version, prereleases=True)
+        test = request.test
+        return not (isinstance(test, Matching) and row.version) or test.specifier.contains(row.version, prereleases=True)
 
     rows = (row for row in problem.matrix.published if request.key.project in row.distributions)
     return [row for row in rows if (not row.platforms or problem.request.platform in row.platforms) and is_allowed(row)]
 
 
 def _best(attempts: Sequence[Attempt], rows: Sequence[PublishedWheels], request: Requirement) -> _Fitting | None:
-    """Return the most preferred build of PyTorch that some Python of `attempts` and the target run, and for which rows have wheels."""
+    """Return the most preferred build of PyTorch that the target runs with a Python of `attempts` and `rows` have wheels for.
+
+    None if there is none.
+    """
     found: list[tuple[int, _Fitting]] = []
     for attempt in attempts:
         domain = attempt.problem.domains[PYTORCH]

@@ -197,9 +197,7 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             again = partial(_outcome_or_none, problem, indexes)
             lost = is_beyond_help(failed, joint.groups)
             published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
-            whole = _OfAttempts(
-                joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost, published=published
-            )
+            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost, published=published)
             refutations.append(whole)
     first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)
     first.beside = tuple(others)

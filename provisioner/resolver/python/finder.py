@@ -351,7 +351,10 @@ class PackageFinder:
         return Requirement(Key("platform"), Labelled(frozenset()), ground)
 
     def _has_extra(self, release: PackageRelease, extra: str) -> bool:
-        """Return whether a release has an extra; raises `UnavailableError` if it has no file here and others cannot be reached."""
+        """Return whether a release has an extra.
+
+        Raises `UnavailableError` if it has no file for this environment and its other files cannot be reached.
+        """
         if release.file is not None:
             return self.extras_without(release, extra) is None
         try:
