@@ -17,7 +17,7 @@ from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import RUNTIMES
-from provisioner.components import COMPONENTS, CUDA_LIBRARIES, DRIVERS, FRAMEWORKS, Effort
+from provisioner.components import COMPONENTS, DRIVERS, FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError
 from provisioner.grounds.edit import (
     LEFT_OUT,
@@ -239,7 +239,7 @@ def _relates(group: Group, subjects: Collection[str], to: str) -> bool:
 ALLOWANCES: dict[str, Callable[[Group], bool]] = {
     "minor-version": lambda group: _relates(group, {"cuda"}, "driver"),
     "forward-compat": lambda group: _relates(group, {"cuda"}, "driver"),
-    "ptx-jit": lambda group: _relates(group, (*FRAMEWORKS, "cuda", *CUDA_LIBRARIES), "gpu"),
+    "ptx-jit": lambda group: isinstance(group, Relation) and group.object == "gpu",
     "patched-kernel": lambda group: _relates(group, {"driver"}, "kernel"),
     "prerelease": lambda group: isinstance(group, SpecLine) and group.key in {"requires", "packages"},
     "image-gate": lambda group: _relates(group, {"image"}, "driver") or _relates(group, {"image"}, "gpu"),
@@ -374,7 +374,14 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 
 
 def _extras_of(instance: ProblemInstance, root: Requirement) -> tuple[str, ...]:
-    """Return the extras of the newest version that a root requirement allows; () when they cannot be read."""
+    """Return the extras of the newest version that a root requirement allows; () when they cannot be read.
+
+    Those of a framework other than PyTorch are the extras with which the builds of the matrix are installed.
+    """
+    if not root.key.is_package:
+        builds = (build_of(one) for one in instance.candidates(root.key))
+        installs = {build.install for build in builds if build is not None and build.install}
+        return tuple(sorted({extra for install in installs for extra in Pep508(install).extras}))
     allowed = instance.allowed(root)
     newest = next((one for one in instance.candidates(root.key) if one in allowed and not one.has_no_file), None)
     try:
