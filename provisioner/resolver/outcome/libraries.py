@@ -131,7 +131,7 @@ def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
         subject = Subject(ROCM, rocm.label)
         yield Unrealised(subject=subject, image=reference, distribution="", is_version=False, base="")
     held = _held_by_image(instance, image) if image is not None else _held_by_hosts(instance.problem, pins)
-    packages = {key.project: one for key, one in pins.items() if key.is_package}
+    packages: dict[str, Candidate] = {key.project: one for key, one in pins.items() if key.is_package}
     cuda = pins.get(Key(CUDA))
 
     def is_carried(component: str, chosen: Candidate, carriers: Iterable[str]) -> bool:

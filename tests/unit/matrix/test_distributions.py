@@ -256,8 +256,9 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, e
 
 
 def test_duplicates_name_the_first_and_an_empty_row_says_so(tmp_path: Path) -> None:
-    head, limits = DISTRIBUTIONS.split("limits:\n")
-    again = f"{head}  - {{name: torchaudio}}\nlimits:\n{limits}{limits}"
+    head, rest = DISTRIBUTIONS.split("limits:\n")
+    limits, published = rest.split("published:\n")
+    again = f"{head}  - {{name: torchaudio}}\nlimits:\n{limits}{limits}published:\n{published}"
     assert causes(tmp_path, again) == [
         (
             "11:5: distributions[1]: distribution `torchaudio` says nothing; give `compiled_against`, `implies`, `loads` or "
