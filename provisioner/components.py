@@ -334,6 +334,22 @@ NEVER_ALONE = frozenset(name for names in FOLLOWERS.values() for name in names)
 CUDA_LIBRARIES = ("cudnn", "nccl", "tensorrt")
 """The libraries for CUDA that are components, and no part of a toolkit."""
 
+RUNTIME_LIBRARIES = ("cublas", "cufft", "curand", "cusolver", "cusparse", "nvjitlink", "nvrtc")
+"""The libraries of a CUDA toolkit that are components, and that each of NVIDIA's images with a CUDA runtime has."""
+
+TOOLKIT_PARTS = (
+    *RUNTIME_LIBRARIES,
+    "cusparselt",
+    "nvshmem",
+    "cufile",
+    "cupti",
+    "nvtx",
+    "nvcc",
+    "nsight_systems",
+    "nsight_compute",
+)
+"""The parts of a CUDA toolkit, and libraries beside it, that are components."""
+
 FRAMEWORKS = tuple(row.name for row in _ROWS if row.distribution)
 """The frameworks; a stack is named after the first of these that it contains."""
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.components import COMPONENTS, CUDA_LIBRARIES, FRAMEWORKS
+from provisioner.components import COMPONENTS, CUDA_LIBRARIES, FRAMEWORKS, TOOLKIT_PARTS
 from provisioner.host.gpu_names import may_be_made_by
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 from provisioner.outputs import OUTPUTS
@@ -176,8 +176,8 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def toolkit(self) -> tuple[str, ...]:
-        """CUDA and its libraries that the spec requires as components; () if it names a framework or does not use CUDA."""
-        asked = tuple(name for name in ("cuda", *CUDA_LIBRARIES) if name in self.spec.requires)
+        """CUDA, its libraries and tools that the spec requires; () if it names a framework or does not use CUDA."""
+        asked = tuple(name for name in ("cuda", *CUDA_LIBRARIES, *TOOLKIT_PARTS) if name in self.spec.requires)
         return asked if asked and self.accelerator == "cuda" and not self.names_framework else ()
 
     @property

@@ -389,8 +389,8 @@ class Opinion:
         entries = self._trial.packages[name]
         bounds = [one for one in (*self._trial.roots, *self._trial.constraints) if one.name == name]
         is_asked = any(one.name == name and one.extra == extra for one in self._trial.roots)
-        usable = [other for other, entry in entries.items() if entry.state == "usable"]
-        admitted = [other for other in usable if all(bound.takes(other) for bound in bounds)]
+        published = [other for other, entry in entries.items() if entry.state in {"usable", "python"}]
+        admitted = [other for other in published if all(bound.takes(other) for bound in bounds)]
         having = [other for other, entry in entries.items() if any(one.under == extra for one in entry.requires)]
         return is_asked and number not in having and max(admitted, default=number) > number and max(admitted) in having
 

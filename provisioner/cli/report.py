@@ -17,7 +17,7 @@ from provisioner.words.choice import (
     shown_words,
     unread_words,
 )
-from provisioner.words.conflict import conclusion_words, fix_words, member_words
+from provisioner.words.conflict import conclusion_words, fix_words, member_words, published_words
 from provisioner.words.doubt import assumption_words, doubt_words
 from provisioner.words.ground import say
 from provisioner.words.notation import source_words, sources_words
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from provisioner.grounds.conflict import Conflict, Fix, Member, Statement
+    from provisioner.grounds.conflict import Conflict, Fix, Member, Published, Statement
     from provisioner.grounds.edit import Edit
     from provisioner.resolver.stack import Stack
 
@@ -152,7 +152,26 @@ def conflict_data(conflict: Conflict) -> dict[str, object]:
     hints = [_fix(fix) for fix in conflict.fixes]
     conclusion = conclusion_words(conflict.conclusion) if conflict.conclusion is not None else ""
     rest = {"is_rest_unsolved": True} if conflict.is_rest_unsolved else {}
-    return {"members": members, "conclusion": conclusion, "hints": hints, **rest}
+    published = [_published(one) for one in conflict.published]
+    return {
+        "members": members,
+        "conclusion": conclusion,
+        "hints": hints,
+        **({"published": published} if published else {}),
+        **rest,
+    }
+
+
+def _published(one: Published) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "kind": "find-links" if one.is_page else "wheel",
+        "url": one.address,
+        "pytorch": one.pytorch,
+        "python": one.python,
+        "text": published_words(one),
+        "where": source_words(one.source),
+    }
 
 
 def ground_data(ground: Ground) -> dict[str, object]:

@@ -95,15 +95,21 @@ def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: boo
     def rows(asked: WheelSurvey) -> list[GpuWheel]:
         def measured(wheel: Wheel) -> Facts | None:
             try:
-                return facts(asked.distribution, index.measurement(wheel.file, is_full=is_read_whole(wheel.file)))
+                measurement = index.measurement(wheel.file, is_full=is_read_whole(wheel.file))
             except UnreadableArtefactError as error:
                 notes.append(error.message)
                 return None
+            if wheel.tag.endswith("-any") and not measurement.libraries:
+                return None  # its libraries may be for another system, or written when it runs
+            return facts(asked.distribution, measurement)
 
         found: list[GpuWheel] = []
         for platform in LINUX_PLATFORMS:
-            wheels = one_wheel_a_release(index, asked.distribution, platform, known=known)
-            most = (asked.most if platform == LINUX_PLATFORMS[0] else asked.most // 3) if measure else 0
+            is_first = platform == LINUX_PLATFORMS[0]
+            wheels = one_wheel_a_release(
+                index, asked.distribution, platform, known=known, of_any_platform=asked.of_any_platform and is_first
+            )
+            most = (asked.most if is_first else asked.most // 3) if measure else 0
             found += survey(asked, platform, wheels, old=known, measure=measured, most=most)
         return found
 

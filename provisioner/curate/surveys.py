@@ -26,16 +26,27 @@ Row = TypeVar("Row", bound=OfDistribution)
 
 
 def one_wheel_a_release(
-    index: WheelIndex, distribution: str, platform: str, *, known: Collection[tuple[str, str]]
+    index: WheelIndex,
+    distribution: str,
+    platform: str,
+    *,
+    known: Collection[tuple[str, str]],
+    of_any_platform: bool = False,
 ) -> list[Wheel]:
     """Return the representative wheel of each release with a wheel for `platform`, the oldest release first.
 
-    Wheels for any platform are left out. `known` are the filename and hash of each wheel that was measured before. Raises
-    `UnavailableError` if the distribution cannot be read from the index.
+    Wheels for any platform are left out, except with `of_any_platform` those of a release without others. `known` are the
+    filename and hash of each wheel that was measured before. Raises `UnavailableError` if the distribution cannot be read from
+    the index.
     """
     releases = reversed(by_version(index.wheels(distribution)).values())
-    compiled = ([wheel for wheel in release if not wheel.tag.endswith("-any")] for release in releases)
-    return [representative(some, known) for wheels in compiled if (some := for_platform(wheels, platform))]
+    found = []
+    for release in releases:
+        compiled = [wheel for wheel in release if not wheel.tag.endswith("-any")]
+        wheels = for_platform(compiled or (release if of_any_platform else []), platform)
+        if wheels:
+            found.append(representative(wheels, known))
+    return found
 
 
 def survey_rows(

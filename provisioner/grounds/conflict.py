@@ -95,6 +95,15 @@ class Offered(Struct, frozen=True, kw_only=True):
     place: Place | None = None
 
 
+class ForAnother(Struct, frozen=True, kw_only=True):
+    """The requested build of a framework, which is for `accelerator`, while the stack is for another one, `wanted`."""
+
+    name: str
+    version: str
+    accelerator: str
+    wanted: str
+
+
 class Withdrawn(Struct, frozen=True, kw_only=True):
     """The requested version, which is withdrawn, so that it is offered only to a request that names it; `problem` says why."""
 
@@ -123,7 +132,7 @@ class Newest(Struct, frozen=True, kw_only=True):
     is_on_index: bool
 
 
-Offer = NotOffered | Offered | Withdrawn | Unlisted | Newest
+Offer = NotOffered | Offered | ForAnother | Withdrawn | Unlisted | Newest
 
 
 class Member(Struct, frozen=True, kw_only=True):
@@ -197,11 +206,26 @@ class Fix(Struct, frozen=True, kw_only=True):
         return frozenset(edit.identity for edit in self.edits)
 
 
+class Published(Struct, frozen=True, kw_only=True):
+    """A wheel of the distribution `name` outside package indexes, or a page with links to wheels, which nobody has read.
+
+    A project publishes it at `address`, as the row of the matrix at `source` says: a wheel for one Python and build of PyTorch,
+    or with `is_page` a page with wheels for it. The build runs on the target.
+    """
+
+    name: str
+    address: str
+    is_page: bool
+    pytorch: str
+    python: str
+    source: Place
+
+
 class Conflict(Struct, frozen=True, kw_only=True):
     """A minimal set of requests, rules and facts that cannot all hold, with its conclusion and fixes.
 
     `is_beyond_help`: it is about a distribution that cannot be had at all, so that no fix was tried; `is_rest_unsolved`: nor
-    was anything else that the spec asks for solved.
+    was anything else that the spec asks for solved. `published` are wheels of that distribution outside package indexes.
     """
 
     members: tuple[Member, ...]
@@ -209,3 +233,4 @@ class Conflict(Struct, frozen=True, kw_only=True):
     fixes: tuple[Fix, ...] = ()
     is_beyond_help: bool = False
     is_rest_unsolved: bool = False
+    published: tuple[Published, ...] = ()

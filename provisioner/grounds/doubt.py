@@ -286,11 +286,12 @@ class NothingAccelerated(Doubt, frozen=True, kw_only=True):
 
 
 class Unrealised(Doubt, frozen=True, kw_only=True):
-    """CUDA, a CUDA library or ROCm that the spec asks for and neither the base image nor the lock is known to contain.
+    """CUDA, a library or tool of it, or ROCm that the spec asks for and that nothing is known to contain where the lock runs.
 
     `subject` is the chosen release of it. `distribution` is NVIDIA's Python distribution of it for the chosen CUDA, "" when
     none is known; `is_version`: the distribution's version is that of the release. `base` is a value of `image.base` for an
-    image that contains it, "" for none.
+    image that contains it, "" for none. `image` is "" without a container; with `is_installed` the script that sets up the host
+    would install it.
     """
 
     subject: Subject
@@ -298,6 +299,7 @@ class Unrealised(Doubt, frozen=True, kw_only=True):
     distribution: str
     is_version: bool = True
     base: str = ""
+    is_installed: bool = False
 
     @property
     def component(self) -> str:

@@ -262,11 +262,15 @@ class SetStrategy(Edit, frozen=True, kw_only=True):
 
 
 class SetAccelerator(Edit, frozen=True, kw_only=True):
-    """An edit that requests another accelerator in place of `before`, "" for none."""
+    """An edit that requests another accelerator in place of `before`, "" for none.
+
+    `build` is the build that the spec requests and that is for this accelerator, "" if it requests none of its builds.
+    """
 
     component: ClassVar[str] = "accelerator"
     accelerator: str
     before: str = ""
+    build: str = ""
 
     @property
     def change(self) -> str:

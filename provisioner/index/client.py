@@ -28,6 +28,7 @@ from provisioner.index.metadata.reader import MetadataReader
 from provisioner.index.model import EXPLICIT_ONLY, FIND_LINKS, PackageRelease
 from provisioner.index.notice import IndexSkipped
 from provisioner.index.once import OnceMap
+from provisioner.index.pages.filename import parsed_version, split_filename
 from provisioner.index.pages.reader import PageReader
 from provisioner.index.pages.selection import Listing, Selection, takes_python
 from provisioner.index.prefetch import Prefetcher
@@ -191,11 +192,31 @@ class PackageIndex:
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         """Return the normalized extras that a release's file declares; raises as `requirements` does.
 
-        The result is empty for a release without a file.
+        For a release without a file for the target, a wheel for another Python or platform is read. The result is empty for a
+        release without any wheel.
         """
-        if release.file is None:
+        file = release.file or self._wheel_for_others(release)
+        if file is None:
             return ()
-        return tuple(canonicalize_name(name) for name in self._metadata.metadata(release.file).provides_extra)
+        return tuple(canonicalize_name(name) for name in self._metadata.metadata(file).provides_extra)
+
+    def _wheel_for_others(self, release: PackageRelease) -> IndexFile | None:
+        """Return a wheel of a version for any environment, the first on its page that was not yanked; None if there is none.
+
+        The wheels of one version declare the same extras, so any of them will do.
+        """
+        way = route(release.name, "", self._settings)
+        local = self._find_links.files(release.name, local_label=way.local_label) if way.takes_find_links else ()
+        page = self._first_page(release.name, way, has_local=bool(local))
+        listings = [Listing(files=local), *([self._pages.listing(page, release.name)] if page is not None else [])]
+        for listing in listings:
+            for file in listing.files:
+                split = split_filename(file.filename, release.name)
+                if split is None or not split[1] or file.yanked is not None:
+                    continue
+                if parsed_version(split[0]) == release.version:
+                    return listing.finish(file)
+        return None
 
     def is_built(self, file: IndexFile) -> bool:
         """Return whether the requirements of a source distribution were found by building it on this machine."""

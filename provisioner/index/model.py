@@ -116,7 +116,10 @@ class PackageSource(Protocol):
         """
 
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
-        """Return the normalized extras that the release's metadata declares (Provides-Extra); raises `UnavailableError`."""
+        """Return the normalized extras that the release's metadata declares (Provides-Extra); raises `UnavailableError`.
+
+        For a release without a file for the environment, the metadata of a file for another one is read.
+        """
 
     def prefetch(self, names: Iterable[NormalizedName]) -> None:
         """Start reading the project pages of `names` in the background; never raises."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -17,10 +18,21 @@ if TYPE_CHECKING:
     from provisioner.errors import Mistake
     from provisioner.matrix.check_rows import RowChecker
     from provisioner.matrix.files import KeyPosition, MatrixFiles
-    from provisioner.matrix.model import Distribution, DistributionLimit, FileOwner, GpuWheel, ImpliedNeed, SharedFile
+    from provisioner.matrix.model import (
+        Distribution,
+        DistributionLimit,
+        FileOwner,
+        GpuWheel,
+        ImpliedNeed,
+        PublishedWheels,
+        SharedFile,
+    )
 
 PYTORCH = "pytorch"
 """The component whose builds have a C++ ABI that extensions must share."""
+
+PLACES = frozenset({"pytorch", "build", "abi", "python"})
+"""The names of the places in the address of published wheels."""
 
 
 def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistake]:
@@ -33,6 +45,9 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
     yield from twice(top, "limits", content.limits, kind="limit")
     for at, limit in top.each("limits", content.limits):
         yield from checker.limit(at, limit)
+    yield from twice(top, "published", content.published, kind="row of published wheels")
+    for at, published in top.each("published", content.published):
+        yield from checker.published(at, published)
     top, shared_files = files.hazards.at(), files.hazards.content.shared_files
     yield from twice(top, "shared_files", shared_files, kind="shared file")
     for at, shared in top.each("shared_files", shared_files):
@@ -144,6 +159,19 @@ class _Checker:
             yield from _ordinary(at.at("allow", name), name)
             yield from _specifier(at.at("allow", name), specifier, is_needed=True)
         yield from self._rows.cited(at, limit.source, f"limit `{limit.name}`")
+
+    def published(self, at: KeyPosition, row: PublishedWheels) -> Iterator[Mistake]:
+        for index, name in enumerate(row.distributions):
+            yield from _ordinary(at.at("distributions", index), name)
+        places = set(re.findall(r"\{(\w*)\}", row.address))
+        unknown = sorted(places - PLACES)
+        if unknown:
+            named = ", ".join(f"{{{one}}}" for one in sorted(PLACES))
+            yield at.at("address").mistake(f"`{{{unknown[0]}}}` is no place of an address; known are {named}")
+        for pytorch in row.builds:
+            if not re.fullmatch(r"\d+\.\d+", pytorch):
+                yield at.at("builds", pytorch).mistake(f"`{pytorch}` is no series of PyTorch, such as 2.8")
+        yield from self._rows.cited(at, row.source, f"published wheels `{row.name}`")
 
     def _framework(self, at: KeyPosition, component: str) -> Iterator[Mistake]:
         if component not in DISTRIBUTION_OF_COMPONENT:

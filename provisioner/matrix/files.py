@@ -28,6 +28,7 @@ from provisioner.matrix.model import (
     ImageSurvey,
     Kernels,
     Performance,
+    PublishedWheels,
     PythonBuild,
     Release,
     Rule,
@@ -155,10 +156,11 @@ class PythonBuildFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class DistributionFile(SourcedFile, frozen=True, kw_only=True):
-    """The matrix file of Python distributions, and of limits on their versions."""
+    """The matrix file of Python distributions, of limits on their versions, and of wheels that no package index has."""
 
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
+    published: tuple[PublishedWheels, ...] = ()
 
 
 class HazardFile(SourcedFile, frozen=True, kw_only=True):

@@ -609,6 +609,25 @@ class SharedFile(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class PublishedWheels(Row, frozen=True, kw_only=True):
+    """Wheels of distributions that their project publishes outside package indexes, one for each of several PyTorch builds.
+
+    `address` is the URL of a wheel of the release `version`, or, with `version` "", that of a page with links to wheels. It has
+    the places `{pytorch}` (the series, `2.8`), `{build}` (`cu128`), `{abi}` (`TRUE` for the new C++ ABI, `FALSE` for the old
+    one) and `{python}` (`cp313`). `builds` maps the series of PyTorch to names of builds; `cu12` stands for each of CUDA 12.
+    `python` are the series of Python that have wheels.
+    """
+
+    name: str
+    distributions: tuple[str, ...]
+    version: str = ""
+    address: str
+    builds: dict[str, tuple[str, ...]]
+    python: tuple[str, ...]
+    platforms: tuple[PlatformName, ...] = ()
+    source: Cited = ()
+
+
 class ImageSurvey(Row, frozen=True, kw_only=True):
     """A repository whose new tags `provision matrix refresh images` proposes as rows: those that `tags` matches as a whole.
 
@@ -625,13 +644,15 @@ class WheelSurvey(Row, frozen=True, kw_only=True):
     """A distribution whose wheels `provision matrix refresh wheels --measure` measures: its newest release and older ones.
 
     `versions` is the PEP 440 specifier of the releases to choose from, "" for all. `most` is the largest number of wheels for
-    amd64 that one run measures; a third of it is measured for arm64. `also` are releases that are measured in any case.
+    amd64 that one run measures; a third of it is measured for arm64. `also` are releases that are measured in any case. With
+    `of_any_platform`, a release whose only wheel is tagged for any platform is measured, too: its libraries are for amd64.
     """
 
     distribution: str
     versions: str = ""
     most: int = 4
     also: tuple[str, ...] = ()
+    of_any_platform: bool = False
 
 
 class GpuWheel(Row, frozen=True, kw_only=True):
@@ -800,10 +821,10 @@ class Matrix(Struct, frozen=True, kw_only=True):
 
     `order` are the names of the components; each may only require later ones. `digest` is the hash of the files. `positions`
     has the file and line of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
-    (`limit:NAME`), shared file (`shared-file:NAME`), row of variables (`variables:NAME`), failure (`failure:NAME`),
-    statement in a log (`statement:NAME`), distribution (`distribution:NAME`, `distribution:NAME VERSIONS` for what some
-    versions imply), GPU wheel
-    (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the system (`system-wheel:`, `system-need:` likewise).
+    (`limit:NAME`), shared file (`shared-file:NAME`), published wheels (`published:NAME`), row of variables (`variables:NAME`),
+    failure (`failure:NAME`), statement in a log (`statement:NAME`), distribution (`distribution:NAME`, `distribution:NAME
+    VERSIONS` for what some versions imply), GPU wheel (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the
+    system (`system-wheel:`, `system-need:` likewise).
     """
 
     order: tuple[str, ...]
@@ -818,6 +839,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
     shared_files: tuple[SharedFile, ...] = ()
+    published: tuple[PublishedWheels, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
     seen_to_run: tuple[SeenToRun, ...] = ()
     performance: tuple[Performance, ...] = ()

@@ -413,9 +413,7 @@ class _Joiner:
         place = self.request.place(f"requires.{name}")
         ground = RequiresComponent(name=name, range=text, place=place)
         if name == "pytorch_build":
-            builds = ((one.label, build_of(one)) for one in self.domains[Key("pytorch")])
-            labels = frozenset(label for label, build in builds if build is not None and build.name == text)
-            self.roots.append(Requirement(Key("pytorch"), Labelled(labels), ground))
+            self.roots.append(Requirement(Key("pytorch"), OfBuild(frozenset({text})), ground))
             return
         test: Test = Within(Range())
         if name == "os":

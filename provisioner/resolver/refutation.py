@@ -28,7 +28,7 @@ from provisioner.words.conflict import conflict_lines
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from provisioner.grounds.conflict import Conflict, Fix, Newest, Unlisted
+    from provisioner.grounds.conflict import Conflict, Fix, Newest, Published, Unlisted
     from provisioner.grounds.requirement import Group
     from provisioner.request import Request
     from provisioner.resolver.attempts import Attempt, Chosen, SourceFor
@@ -138,14 +138,16 @@ class _OfAttempts(Refutation):
         searches: ExitStack,
         *,
         is_beyond_help: bool = False,
+        published: tuple[Published, ...] = (),
     ) -> None:
         super().__init__(problem, unlisted)
         self._joint, self._solve_again, self._searches = joint, solve_again, searches
         self.is_beyond_help = is_beyond_help
+        self._published = published
 
     @cached_property
     def conflict(self) -> Conflict:
-        return replace(self._joint.conflict, is_beyond_help=self.is_beyond_help)
+        return replace(self._joint.conflict, is_beyond_help=self.is_beyond_help, published=self._published)
 
     def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         return self._joint.fixes(self._solve_again, unless)
@@ -175,7 +177,8 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
     What cannot be had at all comes first, then the rest in the order of the spec. None for a problem with requirements of a
     caller, such as a question, which has to be in what is told.
     """
-    from provisioner.resolver.unobtainable import is_beyond_help, unobtainable
+    from provisioner.resolver.published import published_wheels
+    from provisioner.resolver.unobtainable import is_beyond_help, requests_of, unobtainable
 
     found = unobtainable(attempts, indexes) if not problem.extra else []
     if any(_unreached(failed) is not None for failed in found):
@@ -193,7 +196,9 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             searches.callback(joint.close)
             again = partial(_outcome_or_none, problem, indexes)
             lost = is_beyond_help(failed, joint.groups)
-            refutations.append(_OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost))
+            published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
+            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost, published=published)
+            refutations.append(whole)
     first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)
     first.beside = tuple(others)
     return first

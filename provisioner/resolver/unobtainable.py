@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.attempts import Attempt, Indexes
-    from provisioner.resolver.requirement import Key
+    from provisioner.resolver.requirement import Key, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
 
 
@@ -107,3 +107,10 @@ def is_beyond_help(failures: Sequence[Failure], groups: Collection[Group]) -> bo
         return False
     listed = [one for failure in failures for key in kept_out for one in failure.instance.candidates(key)]
     return all(isinstance(one, FileCandidate) and one.has_no_file and not one.release.blocked_by for one in listed)
+
+
+def requests_of(failure: Failure) -> list[Requirement]:
+    """Return the requests of the distribution that a failure of `unobtainable` is about, one for each distribution."""
+    groups = frozenset(failure.core)
+    found = (root for root in failure.instance.roots if root.key.is_package and root.ground.group in groups)
+    return list({root.key.project: root for root in found}.values())

@@ -6,11 +6,22 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import COMPONENTS
 from provisioner.grounds import edit as edits
-from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Newest, NotOffered, Offered, Statement, Unlisted, Withdrawn
+from provisioner.grounds.conflict import (
+    AT_ONCE,
+    MOST_TRIED,
+    ForAnother,
+    Newest,
+    NotOffered,
+    Offered,
+    Published,
+    Statement,
+    Unlisted,
+    Withdrawn,
+)
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
 from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
-from provisioner.words.notation import listed, sources_words
+from provisioner.words.notation import listed, source_words, sources_words
 from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
@@ -159,6 +170,8 @@ def _offer(offer: Offer) -> str:
             return f"no index offers `{name}`{f' until {until}' if until else ''}"
         case NotOffered(name=name, accelerator=accelerator, platform=platform, until=until):
             return f"the matrix has no {name} for {accelerator} on {platform}{f' until {until}' if until else ''}"
+        case ForAnother(name=name, version=version, accelerator=accelerator, wanted=wanted):
+            return f"{name} {version} is a build for {accelerator}, and the accelerator is {wanted}"
         case Withdrawn(name=name, version=version, problem=problem):
             return f"{name} {version} is {problem}"
         case Unlisted(versions=versions):
@@ -365,16 +378,30 @@ def _quoted(requests: Sequence[Ground], name: str = "") -> str:
 
 def advice(conflict: Conflict) -> Iterator[str]:
     """Yield advice besides fixes: for each distribution that no index has, to check its spelling or add an index."""
+    published = {one.name for one in conflict.published}
     offers = [member.offer for member in conflict.members if isinstance(member.offer, NotOffered)]
-    for name, near in dict.fromkeys((offer.name, offer.near) for offer in offers if offer.is_distribution):
+    unknown = [offer for offer in offers if offer.is_distribution and offer.name not in published]
+    for name, near in dict.fromkeys((offer.name, offer.near) for offer in unknown):
         meant = f": did you mean `{near}`?" if near else ","
         yield f"check how `{name}` is spelled{meant} {'Or' if near else 'or'} name the index that has it under `indexes:`"
 
 
+def published_words(one: Published) -> str:
+    """Return how to name a wheel that a project publishes outside package indexes, or the page that links to it."""
+    fits = f"for pytorch {one.pytorch} and python {one.python}"
+    not_read = f"unverified, for nobody has read it  ({source_words(one.source)})"
+    if one.is_page:
+        entry = f'{{name: {one.name}, kind: find-links, url: "{one.address}", packages: [{one.name}]}}'
+        return f"`{entry}` in indexes would name the project's own page of wheels {fits}; {not_read}"
+    return f"`{one.name} @ {one.address}` in packages would name the project's own wheel {fits}; {not_read}"
+
+
 def from_elsewhere(conflict: Conflict) -> Iterator[str]:
-    """Yield how to name a wheel of a distribution of which no index has a file that can be used."""
+    """Yield how to name a wheel of a distribution of which no index has a file, and no known page of its project either."""
     if conflict.is_beyond_help and not any(isinstance(member.offer, NotOffered) for member in conflict.members):
-        for name in dict.fromkeys(member.component for member in conflict.members if member.kind == "request"):
+        known = {one.name for one in conflict.published}
+        names = dict.fromkeys(member.component for member in conflict.members if member.kind == "request")
+        for name in (one for one in names if one not in known):
             yield f"`{name} @ https://…` in packages would name a wheel from elsewhere; without one, leave `{name}` out"
 
 
@@ -441,8 +468,13 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:
-    """Return all hints on a conflict: advice, fixes, what `policy.allow` permits, wheels from elsewhere, an assumed glibc."""
+    """Return all hints on a conflict.
+
+    They are known wheels from elsewhere, advice, fixes, what `policy.allow` permits, other wheels from elsewhere, and an
+    assumed glibc.
+    """
     return (
+        *map(published_words, conflict.published),
         *advice(conflict),
         *map(fix_line, conflict.fixes),
         *untried(conflict),

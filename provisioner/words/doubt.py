@@ -110,12 +110,14 @@ def _words(doubt: Doubt) -> str:
             way = f"ask for {swaps}, or leave `accelerator` out" if swaps else "leave `accelerator` out if the CPU will do"
             wish = LABELS.get(accelerator, accelerator)
             return f"you ask for {wish}, and nothing in the answer is known to compute on it; {way}"
-        case of.Unrealised(subject=subject, image=image, distribution=distribution, is_version=is_version, base=base):
-            pin = f"{distribution}=={subject.label}" if is_version else distribution
+        case of.Unrealised(subject=subject, image=image, distribution=distribution):
+            pin = f"{distribution}=={subject.label}" if doubt.is_version else distribution
             ways = [f"add `{pin}` to `packages`"] if distribution else []
-            ways.extend([f"take `image: {{base: {base}}}`"] if base else [])
+            ways.extend([f"take `image: {{base: {doubt.base}}}`"] if doubt.base else [])
+            ways.extend(["write `host-script`, which installs it, under `outputs`"] if doubt.is_installed else [])
             way = f"; {', or '.join(ways)}" if ways else ""
-            return f"the lock has nothing that installs {subject.label}, and base image {image} is not known to have it{way}"
+            place = f"base image {image}" if image else "the host"
+            return f"the lock has nothing that installs {subject.label}, and {place} is not known to have it{way}"
         case of.FromSource(subject=subject):
             return f"{subject} is compiled from source: no binary is published"
         case of.UnlistedBundle(carrier=carrier):

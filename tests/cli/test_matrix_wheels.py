@@ -153,6 +153,28 @@ def test_each_platform_has_rows_of_its_own(world: Project, library: Callable[...
     assert [(row.versions, row.sass) for row in found if row.platforms == ("linux/arm64",)] == [("==1.3", ("sm_90",))]
 
 
+def test_libraries_in_a_wheel_for_any_platform_are_measured_where_the_survey_says_so(
+    world: Project, library: Callable[..., bytes]
+) -> None:
+    for version, members in (("0.9", {"kernels/_C.so": library("sm_50")}), ("0.8", {"kernels/__init__.py": b""})):
+        serve(world.index, "kernels", version, tag="py3-none-any", members=members)
+    refreshed(world, "--measure")
+    assert rows(world) == MEASURED
+    surveys = world.folder / "rules" / "wheels.yaml"
+    text = surveys.read_text(encoding="utf-8")
+    surveys.write_text(
+        text.replace("distribution: kernels", "distribution: kernels, of_any_platform: true", 1), encoding="utf-8"
+    )
+
+    outcome = refreshed(world, "--measure")
+
+    assert outcome.code == 0, outcome.err
+    assert rows(world) == [*MEASURED[:2], ("kernels", "==0.9", ("sm_50",)), MEASURED[2]]
+    assert [row.platforms for row in load_matrix(world.folder / "rules").wheels if row.versions == "==0.9"] == [
+        ("linux/amd64",)
+    ]
+
+
 def test_rows_whose_wheels_are_gone_are_refused_by_name(world: Project) -> None:
     refreshed(world, "--measure")
     before = world.files()

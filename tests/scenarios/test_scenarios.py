@@ -167,5 +167,8 @@ def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
         assert told == expected["only_hints"]
     if "first" in expected:
         assert told[:1] == [expected["first"]], told
+    if "published" in expected:
+        found = [f"{one.name} at {one.address} for {one.pytorch} with python {one.python}" for one in conflict.published]
+        assert found == expected["published"]
     if "explanation" in expected:
         assert list(conflict_lines(conflict)) == [_with_places(line) for line in expected["explanation"]]

@@ -14,7 +14,18 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.components import FRAMEWORKS
-from provisioner.grounds.conflict import Conclusion, Conflict, Member, NotOffered, Offered, Span, Statement, Subjects, Withdrawn
+from provisioner.grounds.conflict import (
+    Conclusion,
+    Conflict,
+    ForAnother,
+    Member,
+    NotOffered,
+    Offered,
+    Span,
+    Statement,
+    Subjects,
+    Withdrawn,
+)
 from provisioner.grounds.predicate import (
     BuiltFor,
     CompiledFor,
@@ -43,6 +54,7 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.places import Place
 from provisioner.resolver.choices.constraints import ForPython
 from provisioner.resolver.explain.fixes import fixes
+from provisioner.resolver.explain.relaxable import for_another_accelerator
 from provisioner.resolver.requirement import TORCH, FileCandidate, Matching, Within, build_of
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.proof import Member as Required
@@ -481,10 +493,13 @@ def _runs(
 
 def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
     """Return the versions available instead, for a requirement on versions that allows no candidate; None for any other."""
-    if not isinstance(requirement.test, Matching | Within | ForPython) or instance.allowed(requirement):
-        return None
     key, request = requirement.key, instance.problem.request
     name = key.distribution if key.is_package else key.component
+    foreign = for_another_accelerator(instance, requirement)
+    if foreign is not None and foreign.build is not None:
+        return ForAnother(name=name, version=foreign.label, accelerator=foreign.build.accelerator, wanted=request.accelerator)
+    if not isinstance(requirement.test, Matching | Within | ForPython) or instance.allowed(requirement):
+        return None
     offered = instance.candidates(key)
     until = request.spec.policy.exclude_newer or ""
     if not offered:

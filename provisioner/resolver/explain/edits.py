@@ -17,7 +17,7 @@ from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import RUNTIMES
-from provisioner.components import COMPONENTS, CUDA_LIBRARIES, DRIVERS, FRAMEWORKS, Effort
+from provisioner.components import COMPONENTS, DRIVERS, FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError
 from provisioner.grounds.edit import (
     LEFT_OUT,
@@ -58,7 +58,7 @@ from provisioner.grounds.requirement import (
     RequiresPython,
     SpecLine,
 )
-from provisioner.resolver.explain.relaxable import Relaxable, installed, nearest, today
+from provisioner.resolver.explain.relaxable import Relaxable, for_another_accelerator, installed, nearest, today
 from provisioner.resolver.python.libraries import LIBRARIES, cuda_of
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Requirement, Within, build_of, is_of_system
 from provisioner.resolver.rules.facts import virtualizations
@@ -133,6 +133,8 @@ class Costs(Struct, frozen=True):
                 return self.of(BUILD if is_swap else LEFT_OUT, edit.name)
             case SetPolicyWords(key="allow", words=words) if words[-1] in _COSTS:
                 return self.of(words[-1], "driver")
+            case SetAccelerator(build=build) if build:
+                return self.of(BUILD)
             case SetAccelerator(accelerator="cpu"):
                 return self.of(NO_GPU)
             case DropBound() | DropHashes() | DropRequiresPython():
@@ -237,7 +239,7 @@ def _relates(group: Group, subjects: Collection[str], to: str) -> bool:
 ALLOWANCES: dict[str, Callable[[Group], bool]] = {
     "minor-version": lambda group: _relates(group, {"cuda"}, "driver"),
     "forward-compat": lambda group: _relates(group, {"cuda"}, "driver"),
-    "ptx-jit": lambda group: _relates(group, (*FRAMEWORKS, "cuda", *CUDA_LIBRARIES), "gpu"),
+    "ptx-jit": lambda group: isinstance(group, Relation) and group.object == "gpu",
     "patched-kernel": lambda group: _relates(group, {"driver"}, "kernel"),
     "prerelease": lambda group: isinstance(group, SpecLine) and group.key in {"requires", "packages"},
     "image-gate": lambda group: _relates(group, {"image"}, "driver") or _relates(group, {"image"}, "gpu"),
@@ -272,6 +274,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     yield from _extras(instance, groups)
     yield from _with_libraries(instance, groups)
     yield from _accelerators(request, groups)
+    yield from _accelerators_of_builds(instance, roots)
     yield from _bounds(instance, groups)
     policies = list(_policies(instance, groups))
     for policy in policies:
@@ -371,7 +374,14 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 
 
 def _extras_of(instance: ProblemInstance, root: Requirement) -> tuple[str, ...]:
-    """Return the extras of the newest version that a root requirement allows; () when they cannot be read."""
+    """Return the extras of the newest version that a root requirement allows; () when they cannot be read.
+
+    Those of a framework other than PyTorch are the extras with which the builds of the matrix are installed.
+    """
+    if not root.key.is_package:
+        builds = (build_of(one) for one in instance.candidates(root.key))
+        installs = {build.install for build in builds if build is not None and build.install}
+        return tuple(sorted({extra for install in installs for extra in Pep508(install).extras}))
     allowed = instance.allowed(root)
     newest = next((one for one in instance.candidates(root.key) if one in allowed and not one.has_no_file), None)
     try:
@@ -444,6 +454,15 @@ def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple
         yield (SetAccelerator(accelerator=own, before=requested),)
     elif own == requested == "mps":
         yield (SetAccelerator(accelerator="cpu", before=requested),)
+
+
+def _accelerators_of_builds(instance: ProblemInstance, roots: Iterable[Requirement]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits to the accelerators of the builds that requests in a conflict name, and that are for another one."""
+    before = instance.problem.request.spec.accelerator or ""
+    for root in roots:
+        found = for_another_accelerator(instance, root)
+        if found is not None and found.build is not None:
+            yield (SetAccelerator(accelerator=found.build.accelerator, before=before, build=found.label),)
 
 
 def _containers(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:

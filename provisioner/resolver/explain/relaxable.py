@@ -14,7 +14,7 @@ from msgspec import Struct
 from packaging.version import Version as PackageVersion
 
 from provisioner.accelerators import ON_GPUS, RUNTIMES
-from provisioner.components import COMPONENTS
+from provisioner.components import COMPONENTS, FRAMEWORKS
 from provisioner.grounds.requirement import (
     CompilesOnlyFor,
     Constrains,
@@ -26,7 +26,8 @@ from provisioner.grounds.requirement import (
 )
 from provisioner.host.facts import following, stated
 from provisioner.request import may_compute_on_nvidia
-from provisioner.resolver.requirement import Key, Matching, Within, build_of
+from provisioner.resolver.choices.variants import variants_of
+from provisioner.resolver.requirement import Key, Matching, ReleaseCandidate, Within, build_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +45,26 @@ OLDER_FIRST = frozenset({"kernel"})
 """Facts of which older values are tried before newer ones: releases are documented up to some version of the kernel."""
 
 Numbers = tuple[int, ...]
+
+
+def for_another_accelerator(instance: ProblemInstance, requirement: Requirement) -> ReleaseCandidate | None:
+    """Return the most preferred build of a framework that a request allows and that is for another accelerator than the stack.
+
+    Of several, one that the other lines of the spec allow, too. None if the request allows a build for the accelerator of the
+    stack, or none at all.
+    """
+    key, request = requirement.key, instance.problem.request
+    if key.is_package or key.component not in FRAMEWORKS or instance.allowed(requirement):
+        return None
+
+    def is_for_another(one: ReleaseCandidate) -> bool:
+        platforms = () if one.build is None else one.build.platforms or one.release.platforms
+        is_foreign = one.build is not None and one.build.accelerator not in {"", request.accelerator}
+        return is_foreign and (not platforms or request.platform in platforms) and requirement.test.allows(one)
+
+    found = list(filter(is_for_another, variants_of(instance.problem.matrix).of(key.component)))
+    lines = [root.test for root in instance.roots if root.key == key]
+    return next((one for one in found if all(line.allows(one) for line in lines)), found[0] if found else None)
 
 
 class Relaxable(Struct, frozen=True):

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from packaging.utils import canonicalize_name
+
 from provisioner.accelerators import ACCELERATORS
-from provisioner.components import FRAMEWORKS
+from provisioner.components import FRAMEWORKS, RUNTIME_LIBRARIES
 from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary, UnreachedLibraries, Unrealised
 from provisioner.grounds.requirement import Subject
+from provisioner.resolver.outcome.host_setup import host_setups
 from provisioner.resolver.python.libraries import (
     CUDNN,
     IMAGE,
@@ -19,13 +22,13 @@ from provisioner.resolver.python.libraries import (
 )
 from provisioner.resolver.python.wheels import ROCM, GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key, release_of
-from provisioner.resolver.rules.bundled import BUNDLED
+from provisioner.resolver.rules.bundled import BUNDLED, CUDA
 from provisioner.resolver.rules.images import realises_toolkit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from provisioner.matrix.model import GpuWheel
+    from provisioner.matrix.model import GpuWheel, ImageFacts
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.python.libraries import Group
     from provisioner.resolver.requirement import Candidate
@@ -112,42 +115,45 @@ def _of_wheels(library: str, pins: Mapping[Key, Candidate]) -> str:
 
 
 def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Unrealised]:
-    """Yield a doubt for CUDA, ROCm and each library of them that the spec requires without a framework, and a container lacks.
+    """Yield a doubt for CUDA, ROCm and each library or tool of them that the spec requires and that is lacking.
 
-    Neither the base image nor a chosen package is then known to contain it.
+    Nothing is lacking beside a framework, which brings its own. Otherwise a chosen package, the base image, or without a
+    container every host, has to be known to have it.
     """
     problem = instance.problem
     request = problem.request
     image = next((one.image for one in pins.values() if isinstance(one, ImageCandidate)), None)
-    if image is None or any(Key(name) in pins for name in FRAMEWORKS):
+    if (image is None and request.runs != "host") or any(Key(name) in pins for name in FRAMEWORKS):
         return
-    for name in request.spec.requires:
-        if (part := pins.get(Key(name))) is None or not _is_of_rocm(part):
-            continue
-        # No base image of the matrix has ROCm, and no wheel of a library of it stands alone.
-        yield Unrealised(
-            subject=Subject(name, part.label),
-            image=image.reference.partition("@")[0],
-            distribution="",
-            is_version=False,
-            base="",
-        )
-    held = {"cuda": image.cuda, "cudnn": image.cudnn}
-    names = {key.project for key in pins if key.is_package} | request.named_packages
-    cuda = pins.get(Key("cuda"))
-    runtimes = _with_runtime(problem.matrix.wheels)
+    reference = image.reference.partition("@")[0] if image is not None else ""
+    for name in request.spec.requires if image is not None else ():
+        if (part := pins.get(Key(name))) is not None and _is_of_rocm(part):
+            # No base image of the matrix has ROCm, and no wheel of a library of it stands alone.
+            subject = Subject(name, part.label)
+            yield Unrealised(subject=subject, image=reference, distribution="", is_version=False, base="")
+    held = _held_by_image(instance, image) if image is not None else _held_by_hosts(instance.problem, pins)
+    packages: dict[str, Candidate] = {key.project: one for key, one in pins.items() if key.is_package}
+    cuda = pins.get(Key(CUDA))
+
+    def is_carried(component: str, chosen: Candidate, carriers: Iterable[str]) -> bool:
+        """Return whether a package brings a component, of which all but CUDA have the version of their distribution."""
+        brought = [packages.get(name) for name in carriers if name in packages or name in request.named_packages]
+        return any(component == CUDA or one is None or str(one.pep440) == chosen.label for one in brought)
+
     for component in request.toolkit:
         chosen = pins.get(Key(component))
-        carriers = BUNDLED.get(component, runtimes)
-        if chosen is None or held.get(component) or names.intersection(carriers):
+        carriers = _carriers(problem, component)
+        if chosen is None or component in held or is_carried(component, chosen, carriers):
             continue
         fitting = [name for name in carriers if cuda is not None and cuda_of(name) == cuda.version.release[0]]
+        is_in_images = image is not None and component in {CUDA, *RUNTIME_LIBRARIES} and not realises_toolkit(request)
         yield Unrealised(
             subject=Subject(component, chosen.label),
-            image=image.reference.partition("@")[0],
+            image=reference,
             distribution=fitting[0] if fitting else "",
-            is_version=component != "cuda",
-            base="cuda-runtime" if component == "cuda" and not realises_toolkit(request) else "",
+            is_version=component != CUDA,
+            base="cuda-runtime" if is_in_images else "",
+            is_installed=image is None and component in _INSTALLED,
         )
 
 
@@ -158,9 +164,44 @@ def _is_of_rocm(candidate: Candidate) -> bool:
     return candidate.key.component == ROCM or any(need.component == ROCM for need in needs)
 
 
+_INSTALLED = {CUDA: "nvcc", "nvcc": "nvcc", CUDNN: CUDNN, "nccl": "nccl"} | dict.fromkeys(RUNTIME_LIBRARIES, "nvcc")
+"""The component of a step of a host's setup -> what of it the step installs: the toolkit has its libraries."""
+
+
+def _carriers(problem: Problem, component: str) -> tuple[str, ...]:
+    """Return NVIDIA's distributions of CUDA, or of a library or tool of it."""
+    if component == CUDA:
+        return _with_runtime(problem.matrix.wheels)
+    if component in BUNDLED:
+        return BUNDLED[component]
+    builds = (build for release in problem.matrix.components[component].releases for build in release.builds)
+    return tuple(sorted({canonicalize_name(build.artefact.partition("-")[0]) for build in builds if build.artefact}))
+
+
+def _held_by_image(instance: ProblemInstance, image: ImageFacts) -> set[str]:
+    """Return which of CUDA, its libraries and its compiler a base image has."""
+    found = {CUDA} if image.cuda else set()
+    found |= {CUDNN} if image.cudnn else set()
+    found |= {"nvcc"} if image.kind == "cuda-devel" else set()
+    has = {library_of(soname).lower() for soname in _libraries(instance).of_image(image)}
+    return found | {name for name in RUNTIME_LIBRARIES if f"lib{name}" in has}
+
+
+def _held_by_hosts(problem: Problem, pins: Mapping[Key, Candidate]) -> set[str]:
+    """Return which of CUDA, its libraries and its compiler every host states, or the setup of the hosts installs."""
+    steps = [{step.component for step in setup.steps} for setup in host_setups(problem, pins)]
+    installed = {name for name, step in _INSTALLED.items() if steps and all(step in some for some in steps)}
+    stated = []
+    for target in problem.request.hosts:
+        libraries = target.host.libraries.versions if target.host.libraries is not None else {}
+        stated.append({*libraries, *([CUDA, "nvcc", *RUNTIME_LIBRARIES] if target.host.nvcc else [])})
+    return installed | (set.intersection(*stated) if stated else set())
+
+
 def lacks_toolkit(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
-    """Return whether a container would lack the CUDA or cuDNN that the spec requires, which some base images have."""
-    return any(one.subject.name in {"cuda", CUDNN} for one in unrealised(instance, pins))
+    """Return whether a container would lack CUDA, or a library of it, that the spec requires and some base images have."""
+    in_images = {CUDA, CUDNN, *RUNTIME_LIBRARIES}
+    return any(one.image and one.subject.name in in_images for one in unrealised(instance, pins))
 
 
 def _with_runtime(rows: Iterable[GpuWheel]) -> tuple[str, ...]:

@@ -324,20 +324,21 @@ class PackageFinder:
     def _lacks_extra(self, candidate: FileCandidate, extra: str) -> Requirement | None:
         """Return a requirement that cannot be met, if a version lacks an extra of the spec that a newer version has; else None.
 
-        An installer would install the version without what the extra was requested for. An extra that even the newest version
-        that the spec admits lacks is a mistake of the spec, of which the answer warns.
+        An installer would install the version without what the extra was requested for. The newest version that the spec
+        admits decides, with a file for this environment or for another Python, glibc or platform alone. An extra that even this
+        one lacks is a mistake of the spec, of which the answer warns.
         """
         specifiers = self._requested_extras.get((candidate.key.project, extra))
         if specifiers is None or self.extras_without(candidate.release, extra) is None:
             return None
         plain = (one for one in self.candidates(Key(candidate.key.project, PACKAGE)) if isinstance(one, FileCandidate))
-        admitted = (one for one in plain if one.release.file is not None and not one.is_withheld)
+        published = (one for one in plain if (one.release.file or one.release.blocked_by) and not one.is_withheld)
         newest = max(
-            (one for one in admitted if all(each.contains(one.pep440, prereleases=True) for each in specifiers)),
+            (one for one in published if all(each.contains(one.pep440, prereleases=True) for each in specifiers)),
             key=lambda one: one.pep440,
             default=candidate,
         )
-        if newest.pep440 <= candidate.pep440 or self.extras_without(newest.release, extra) is not None:
+        if newest.pep440 <= candidate.pep440 or not self._has_extra(newest.release, extra):
             return None
         name = candidate.release.name
         ground = Entails(
@@ -348,6 +349,18 @@ class PackageFinder:
             cited=Metadata(name, candidate.label),
         )
         return Requirement(Key("platform"), Labelled(frozenset()), ground)
+
+    def _has_extra(self, release: PackageRelease, extra: str) -> bool:
+        """Return whether a release has an extra.
+
+        Raises `UnavailableError` if it has no file for this environment and its other files cannot be reached.
+        """
+        if release.file is not None:
+            return self.extras_without(release, extra) is None
+        try:
+            return extra in self._source.extras(release)
+        except UnusableMetadataError:
+            return False
 
     def _framework_extra(self, candidate: HolderCandidate) -> tuple[Requirement, ...]:
         """Return the requirements of an extra of PyTorch's wheel, such as `torch[opt-einsum]`: on the extra's packages.

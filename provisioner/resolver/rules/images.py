@@ -214,8 +214,9 @@ def own_pythons(candidates: Iterable[Candidate]) -> frozenset[str]:
 def _candidate(image: ImageFacts, key: Key, pythons: Sequence[Version] = (), *, is_exact: bool = False) -> Candidate:
     """Return an image as a candidate.
 
-    With `is_exact` the candidate requires exactly the CUDA and cuDNN in the image, otherwise any CUDA of the same minor
-    release. `pythons` are the Python series that can be installed in an image whose Linux distribution packages another series.
+    With `is_exact` the candidate requires exactly the CUDA and cuDNN in the image, and the compiler of that CUDA if the image
+    has one, otherwise any CUDA of the same minor release. `pythons` are the Python series that can be installed in an image
+    whose Linux distribution packages another series.
     """
     needs = [*image.requires]
     if image.glibc:
@@ -223,6 +224,8 @@ def _candidate(image: ImageFacts, key: Key, pythons: Sequence[Version] = (), *, 
     if is_exact:
         held = {"cuda": image.cuda, "cudnn": image.cudnn}
         needs.extend(Need(component=name, range=Range(), one_of=(Version.parse(text),)) for name, text in held.items() if text)
+        if image.kind == "cuda-devel":
+            needs.append(Need(component="nvcc", range=Range.parse(f"=={series(image.cuda)}.*")))
     elif image.cuda:
         # A CUDA image contains a toolkit: the framework's CUDA must be of the same minor release.
         level = series(image.cuda)

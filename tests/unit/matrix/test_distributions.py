@@ -47,6 +47,14 @@ limits:
     allow: {numpy: "<2"}
     because: of its ABI
     source: [wheels]
+published:
+  - name: kernels-2
+    distributions: [kernels]
+    version: "2.0"
+    address: "https://example.org/kernels-2.0+{build}torch{pytorch}-{python}-{python}-linux_x86_64.whl"
+    builds: {"2.2": [cu12]}
+    python: ["3.12"]
+    source: [wheels]
 """
 
 
@@ -225,6 +233,21 @@ def test_a_matrix_may_say_nothing_of_distributions(tmp_path: Path) -> None:
             "source: [weels]\nlimits",
             "10:14: distributions[0].source[0]: there is no source `weels`; did you mean `wheels`?",
         ),
+        (
+            "torch{pytorch}",
+            "torch{torch}",
+            "22:5: published[0].address: `{torch}` is no place of an address; known are {abi}, {build}, {python}, {pytorch}",
+        ),
+        (
+            'builds: {"2.2"',
+            'builds: {"2.2.0"',
+            "23:14: published[0].builds.2.2.0: `2.2.0` is no series of PyTorch, such as 2.8",
+        ),
+        (
+            '    python: ["3.12"]\n    source: [wheels]\n',
+            '    python: ["3.12"]\n',
+            "19:5: published[0]: published wheels `kernels-2` cites no source; add `source: [...]`",
+        ),
     ],
 )
 def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, expected: str) -> None:
@@ -233,8 +256,9 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, old: str, new: str, e
 
 
 def test_duplicates_name_the_first_and_an_empty_row_says_so(tmp_path: Path) -> None:
-    head, limits = DISTRIBUTIONS.split("limits:\n")
-    again = f"{head}  - {{name: torchaudio}}\nlimits:\n{limits}{limits}"
+    head, rest = DISTRIBUTIONS.split("limits:\n")
+    limits, published = rest.split("published:\n")
+    again = f"{head}  - {{name: torchaudio}}\nlimits:\n{limits}{limits}published:\n{published}"
     assert causes(tmp_path, again) == [
         (
             "11:5: distributions[1]: distribution `torchaudio` says nothing; give `compiled_against`, `implies`, `loads` or "

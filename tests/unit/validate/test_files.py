@@ -1,4 +1,4 @@
-"""The check of files: what the loader finds for extension modules, in libraries that a compiler has made; the source of a file of bytecode, by its name alone."""
+"""The check of files: what the loader finds for extension modules, in compiled libraries; the source of a file of bytecode."""
 
 from __future__ import annotations
 

@@ -1,0 +1,111 @@
+"""Find wheels that projects publish outside package indexes, for distributions that no index has a usable file of.
+
+The rows of the matrix say for which builds of PyTorch and which Pythons there are wheels. Which of them the target can run is
+decided by the components alone; the wheels themselves are not read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from provisioner.grounds.conflict import Published
+from provisioner.resolver.attempts import system_half
+from provisioner.resolver.python.named_builds import NamedBuild
+from provisioner.resolver.requirement import PYTORCH, Labelled, Matching, Requirement, build_of
+from provisioner.resolver.search.instance import ProblemInstance
+from provisioner.resolver.search.resolve import decide
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.matrix.model import PublishedWheels
+    from provisioner.resolver.attempts import Attempt
+    from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate
+
+_MAJORS = frozenset({"cu11", "cu12", "cu13"})
+"""The names in `PublishedWheels.builds` that stand for all builds of one major CUDA release."""
+
+
+class _Fitting(NamedTuple):
+    row: PublishedWheels
+    python: str
+    pytorch: Candidate
+    build: str
+
+
+def published_wheels(attempts: Sequence[Attempt], requests: Sequence[Requirement]) -> tuple[Published, ...]:
+    """Return, for each requested distribution that the matrix knows published wheels of, the best one for the target.
+
+    The best one is for the most preferred build of PyTorch, then for the Python of the first attempt. A row of a version that
+    a request does not allow is left out.
+    """
+    found = []
+    problem = attempts[0].problem
+    for request in requests:
+        fitting = _best(attempts, _rows(problem, request), request)
+        if fitting is not None:
+            found.append(_published(request.key.project, fitting, problem))
+    return tuple(found)
+
+
+def _rows(problem: Problem, request: Requirement) -> list[PublishedWheels]:
+    """Return the rows on wheels of a distribution for the target, without those of a version that the request excludes."""
+
+    def is_allowed(row: PublishedWheels) -> bool:
+        test = request.test
+        return not (isinstance(test, Matching) and row.version) or test.specifier.contains(row.version, prereleases=True)
+
+    rows = (row for row in problem.matrix.published if request.key.project in row.distributions)
+    return [row for row in rows if (not row.platforms or problem.request.platform in row.platforms) and is_allowed(row)]
+
+
+def _best(attempts: Sequence[Attempt], rows: Sequence[PublishedWheels], request: Requirement) -> _Fitting | None:
+    """Return the most preferred build of PyTorch that the target runs with a Python of `attempts` and `rows` have wheels for.
+
+    None if there is none.
+    """
+    found: list[tuple[int, _Fitting]] = []
+    for attempt in attempts:
+        domain = attempt.problem.domains[PYTORCH]
+        fitting: dict[str, _Fitting] = {}
+        for row in (row for row in rows if attempt.python in row.python):
+            for candidate in domain:
+                build = _build_in(row, candidate)
+                if build:
+                    fitting.setdefault(candidate.label, _Fitting(row, attempt.python, candidate, build))
+        if fitting:
+            asked = Requirement(PYTORCH, Labelled(frozenset(fitting)), request.ground)
+            pins = decide(ProblemInstance(system_half(attempt.problem.with_roots(asked))))
+            if pins is not None:
+                found.append((domain.index(pins[PYTORCH]), fitting[pins[PYTORCH].label]))
+    return min(found, key=lambda one: one[0])[1] if found else None
+
+
+def _build_in(row: PublishedWheels, candidate: Candidate) -> str:
+    """Return the name by which a row has wheels for a build of PyTorch, "" if it has none or if their name is not known."""
+    build = build_of(candidate)
+    series = ".".join(map(str, candidate.version.release[:2]))
+    if build is None or (build.cxx11_abi is None and "{abi}" in row.address):
+        return ""
+    names = (one for one in row.builds.get(series, ()) if NamedBuild(series, one, is_major=one in _MAJORS).admits(candidate))
+    return next(names, "")
+
+
+def _published(name: str, fitting: _Fitting, problem: Problem) -> Published:
+    row, build = fitting.row, build_of(fitting.pytorch)
+    address = row.address.format(
+        pytorch=".".join(map(str, fitting.pytorch.version.release[:2])),
+        build=fitting.build,
+        abi="TRUE" if build is not None and build.cxx11_abi else "FALSE",
+        python=f"cp{fitting.python.replace('.', '')}",
+    )
+    place = problem.matrix.place_of(f"published:{row.name}")
+    return Published(
+        name=name,
+        address=address,
+        is_page=not row.version,
+        pytorch=fitting.pytorch.label,
+        python=fitting.python,
+        source=place,
+    )
