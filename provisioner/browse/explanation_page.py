@@ -16,6 +16,7 @@ from provisioner.grounds.requirement import AsksWhyNot, Entails, Ground
 from provisioner.grounds.source import Documents, Hazard, MatrixRow
 from provisioner.layers import LAYERS, layer_of
 from provisioner.places import Place
+from provisioner.spec.load import WITH
 from provisioner.words.change import SECTION_TITLES, because, change_words, note_words, where_words
 from provisioner.words.choice import shown_words, unread_words
 from provisioner.words.doubt import assumption_words, doubt_words
@@ -190,7 +191,7 @@ def explanation_page(subject: Subject, platforms: Sequence[Explained], matrix: M
         platforms=shown,
         # Of several platforms the same may be found, in the same words; doubts are told with their platforms.
         findings=dict.fromkeys(
-            (one.verdict, finding_words(one), (*finding_details(one), *finding_hints(one, spec=lock.spec_file)))
+            (one.verdict, finding_words(one), (*finding_details(one), *finding_hints(one, spec=lock.spec_file or WITH)))
             for one in subject.findings
             if not isinstance(one, Unverified)
         ),
@@ -200,7 +201,7 @@ def explanation_page(subject: Subject, platforms: Sequence[Explained], matrix: M
         changes=_changes(subject.comparison) if subject.comparison is not None else (),
         notes=[note_words(one) for one in subject.comparison.notes] if subject.comparison is not None else (),
         sources=sources.rows(),
-        spec_file=lock.spec_file,
+        spec_file=lock.spec_file or f"{WITH} REQUIREMENT",
     )
 
 
@@ -212,7 +213,7 @@ def _about(lock: Lock, matrix: Matrix) -> list[tuple[str, str]]:
     return [
         ("Environment", lock.name),
         *([("Target", lock.target)] if lock.target else []),
-        ("Spec", lock.spec_file),
+        ("Spec", lock.spec_file or "none; the packages were named on the command line"),
         ("Solved by", f"provision {lock.tool_version}"),
         ("Matrix", now if is_same else f"{solved} when solved; explained with {now}"),
     ]
