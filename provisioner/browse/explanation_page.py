@@ -299,7 +299,7 @@ def _told(why: Why, sources: _Sources) -> Iterator[Told]:
 def _loser(series: NewerSeries, why: Why) -> Loser:
     text = newer_series_words(series, why.component, why.chosen)
     is_open = series.conflict is None and series.excluded_by is None
-    return Loser(text, newer_series_lines(series, why.component), is_open)
+    return Loser(text, newer_series_lines(series, why.component, why.chosen), is_open)
 
 
 def _recorded(lock: Lock, prefix: str) -> Iterator[Choice]:

@@ -217,9 +217,39 @@ class _Prospect:
                 yield False
 
     def _may_be_chosen(self, candidate: Candidate) -> bool:
-        """Return whether some choice of components goes with a version; of a source distribution nothing is read."""
+        """Return whether some choice of components goes with a version, and whatever it requires has a file for the Python.
+
+        Of a source distribution nothing is read.
+        """
         is_source = isinstance(candidate, FileCandidate) and candidate.is_source
-        return not self._is_possible or is_source or self._components.admits(candidate)
+        if not self._is_possible or is_source:
+            return True
+        return self._components.admits(candidate) and next(needs_without_file(self.instance, candidate), None) is None
+
+
+def needs_without_file(instance: ProblemInstance, candidate: Candidate) -> Iterator[Requirement]:
+    """Yield the requirements on distributions of which no version that they allow has a file for the Python of the instance.
+
+    They are those of a version, and of what it requires if only one version of that will do, and so on. None is yielded where
+    an index that has to be asked cannot be reached.
+    """
+    waiting, seen = [candidate], {candidate}
+    with suppress(UnavailableError):
+        while waiting:
+            one = waiting.pop()
+            for need in instance.requirements(one) if one.key.is_package else ():
+                if not need.key.is_package:
+                    continue
+                usable = [other for other in instance.candidates(need.key) if _has_file(instance, need, other)]
+                if not usable:
+                    yield need
+                elif len(usable) == 1 and usable[0] not in seen:
+                    seen.add(usable[0])
+                    waiting.append(usable[0])
+
+
+def _has_file(instance: ProblemInstance, need: Requirement, candidate: Candidate) -> bool:
+    return not candidate.has_no_file and not instance.is_known_unusable(candidate) and instance.accepts(need, candidate)
 
 
 def _wants_another_python(instance: ProblemInstance, key: Key) -> bool:
