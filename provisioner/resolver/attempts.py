@@ -60,6 +60,14 @@ GLIBC_WHEN_UNKNOWN = (2, 28)
 image or of the hosts is unknown."""
 
 
+MOST_FOLLOWED = 3
+"""The number of versions of the named distributions whose requirements are followed, to order the Pythons, for each of them.
+
+A version that only an older Python has all files for is mostly among the first; a project whose versions all lack some would be
+read as a whole.
+"""
+
+
 class Indexes(NamedTuple):
     """The package indexes: `open` opens them for one environment, `budget` limits the metadata that is read of them."""
 
@@ -188,6 +196,7 @@ class _Prospect:
         self._components = ComponentSearch(self.instance)
         self._is_possible = True
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
+        self._followed = 0
         self._steps = self._looking()
         self.is_looked_at = False
 
@@ -224,7 +233,10 @@ class _Prospect:
         is_source = isinstance(candidate, FileCandidate) and candidate.is_source
         if not self._is_possible or is_source:
             return True
-        return self._components.admits(candidate) and next(needs_without_file(self.instance, candidate), None) is None
+        if not self._components.admits(candidate):
+            return False
+        self._followed += 1
+        return self._followed > MOST_FOLLOWED or next(needs_without_file(self.instance, candidate), None) is None
 
 
 def needs_without_file(instance: ProblemInstance, candidate: Candidate) -> Iterator[Requirement]:
