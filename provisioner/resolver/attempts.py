@@ -60,14 +60,6 @@ GLIBC_WHEN_UNKNOWN = (2, 28)
 image or of the hosts is unknown."""
 
 
-MOST_FOLLOWED = 3
-"""The number of versions of the named distributions whose requirements are followed, to order the Pythons, for each of them.
-
-A version that only an older Python has all files for is mostly among the first; a project whose versions all lack some would be
-read as a whole.
-"""
-
-
 class Indexes(NamedTuple):
     """The package indexes: `open` opens them for one environment, `budget` limits the metadata that is read of them."""
 
@@ -196,7 +188,6 @@ class _Prospect:
         self._components = ComponentSearch(self.instance)
         self._is_possible = True
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
-        self._followed = 0
         self._steps = self._looking()
         self.is_looked_at = False
 
@@ -226,42 +217,9 @@ class _Prospect:
                 yield False
 
     def _may_be_chosen(self, candidate: Candidate) -> bool:
-        """Return whether some choice of components goes with a version, and whatever it requires has a file for the Python.
-
-        Of a source distribution nothing is read.
-        """
+        """Return whether some choice of components goes with a version; of a source distribution nothing is read."""
         is_source = isinstance(candidate, FileCandidate) and candidate.is_source
-        if not self._is_possible or is_source:
-            return True
-        if not self._components.admits(candidate):
-            return False
-        self._followed += 1
-        return self._followed > MOST_FOLLOWED or next(needs_without_file(self.instance, candidate), None) is None
-
-
-def needs_without_file(instance: ProblemInstance, candidate: Candidate) -> Iterator[Requirement]:
-    """Yield the requirements on distributions of which no version that they allow has a file for the Python of the instance.
-
-    They are those of a version, and of what it requires if only one version of that will do, and so on. None is yielded where
-    an index that has to be asked cannot be reached.
-    """
-    waiting, seen = [candidate], {candidate}
-    with suppress(UnavailableError):
-        while waiting:
-            one = waiting.pop()
-            for need in instance.requirements(one) if one.key.is_package else ():
-                if not need.key.is_package:
-                    continue
-                usable = [other for other in instance.candidates(need.key) if _has_file(instance, need, other)]
-                if not usable:
-                    yield need
-                elif len(usable) == 1 and usable[0] not in seen:
-                    seen.add(usable[0])
-                    waiting.append(usable[0])
-
-
-def _has_file(instance: ProblemInstance, need: Requirement, candidate: Candidate) -> bool:
-    return not candidate.has_no_file and not instance.is_known_unusable(candidate) and instance.accepts(need, candidate)
+        return not self._is_possible or is_source or self._components.admits(candidate)
 
 
 def _wants_another_python(instance: ProblemInstance, key: Key) -> bool:

@@ -20,7 +20,7 @@ from provisioner.grounds.choice import NothingMeets, RuledOut
 from provisioner.grounds.predicate import Needs, NeedsDriver, NoFile
 from provisioner.grounds.requirement import PYTHON_ATTEMPT, WHEEL, AsksWhyNot, Entails, Relation
 from provisioner.grounds.series import NewerSeries
-from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, instance_of, needs_without_file, system_half
+from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, instance_of, system_half
 from provisioner.resolver.explain.conflict import described, needed_members
 from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.requirement import PYTORCH, TORCH, Labelled, ReleaseCandidate, Requirement
@@ -30,7 +30,7 @@ from provisioner.resolver.search.least_change import unmet_need
 from provisioner.versions import Version, series, without_local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.requirement import Group
@@ -255,7 +255,7 @@ def _reason(chosen: Chosen, some: Sequence[Candidate]) -> NothingMeets | RuledOu
     if first.key == PYTHON and any(root.ground.group == PYTHON_ATTEMPT for root in instance.roots):
         return None  # what is chosen was chosen for its Python
     with suppress(UnavailableError):
-        need = next(needs_without_file(instance, first), None)
+        need = next(_needs_without_file(instance, first), None)
         if need is not None:
             return NothingMeets(ground=need.ground, python=pins[PYTHON].label)
         for need in instance.requirements_on(pins):
@@ -269,3 +269,28 @@ def _reason(chosen: Chosen, some: Sequence[Candidate]) -> NothingMeets | RuledOu
         unmet = [unmet_need(instance, pins, one) for one in (some if not first.key.is_package else some[:1])]
         return unmet[0] if None not in unmet else None
     return None
+
+
+def _needs_without_file(instance: ProblemInstance, candidate: Candidate) -> Iterator[Requirement]:
+    """Yield the requirements on distributions of which no version that they allow has a file for the Python of the instance.
+
+    They are those of a version, and of what it requires if only one version of that will do, and so on. None is yielded where
+    an index that has to be asked cannot be reached.
+    """
+    waiting, seen = [candidate], {candidate}
+    with suppress(UnavailableError):
+        while waiting:
+            one = waiting.pop()
+            for need in instance.requirements(one) if one.key.is_package else ():
+                if not need.key.is_package:
+                    continue
+                usable = [other for other in instance.candidates(need.key) if _has_file(instance, need, other)]
+                if not usable:
+                    yield need
+                elif len(usable) == 1 and usable[0] not in seen:
+                    seen.add(usable[0])
+                    waiting.append(usable[0])
+
+
+def _has_file(instance: ProblemInstance, need: Requirement, candidate: Candidate) -> bool:
+    return not candidate.has_no_file and not instance.is_known_unusable(candidate) and instance.accepts(need, candidate)

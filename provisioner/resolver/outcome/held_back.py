@@ -9,7 +9,7 @@ from provisioner.accelerators import RUNTIMES
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import UnavailableError
 from provisioner.grounds.choice import HeldBack
-from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, FileCandidate, Key, ReleaseCandidate
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, TORCH, FileCandidate, Key, ReleaseCandidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
     from provisioner.versions import Version
+
+_PYTHON = Key("python")
 
 
 def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
@@ -76,12 +78,24 @@ def _by_hosts(
     by = next((one for one in wanted if PYTORCH in pins and not instance.accepts(one, pins[PYTORCH])), None)
     if by is None:
         return
-    builds = [one for one in instance.candidates(PYTORCH) if all(instance.accepts(need, one) for need in wanted)]
+    builds = [
+        one
+        for one in instance.candidates(PYTORCH)
+        if all(instance.accepts(need, one) for need in wanted) and _has_wheel(instance, pins, one)
+    ]
     unmet = [_unmet_by_hosts(instance, pins, one) for one in builds]
     refused = next(iter(unmet), None)
     if refused is not None and None not in unmet:
         name, because = chosen.key.name, refused.ground
         yield HeldBack(component=name, chosen=chosen.label, newest=newest.label, by=by.ground, because=because)
+
+
+def _has_wheel(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: Candidate) -> bool:
+    """Return whether a build is installed from a wheel that was found for the Python of the answer, or from none."""
+    wanted = [one for one in instance.requirements(build) if one.key == TORCH]
+    wheels = [one for one in instance.candidates(TORCH) if all(instance.accepts(need, one) for need in wanted)]
+    needs = ([one for one in instance.requirements(wheel) if one.key == _PYTHON] for wheel in wheels)
+    return not wanted or any(all(instance.accepts(one, pins[_PYTHON]) for one in some) for some in needs)
 
 
 def _unmet_by_hosts(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: Candidate) -> Requirement | None:
