@@ -23,7 +23,7 @@ from provisioner.grounds.series import NewerSeries
 from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, instance_of, system_half
 from provisioner.resolver.explain.conflict import described, needed_members
 from provisioner.resolver.python.discovered import Discoveries
-from provisioner.resolver.requirement import PYTORCH, TORCH, Labelled, ReleaseCandidate, Requirement
+from provisioner.resolver.requirement import PYTORCH, TORCH, Labelled, Requirement, build_of
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
 from provisioner.resolver.search.least_change import unmet_need
@@ -72,7 +72,8 @@ def every_newer_series(
     with ExitStack() as searches:
         system = searches.enter_context(closing(_System(problem, questions, source_for)))
         for asked, some in zip(questions, candidates, strict=True):
-            refusal, rest, unreached = system.refusal(asked), some, ()
+            refusal, rest = system.refusal(asked), some
+            unreached: tuple[str, ...] = ()
             if refusal is None:
                 rest, unreached = _in_reach(problem, chosen[0], some)
             if unreached and rest:
@@ -99,13 +100,13 @@ def _in_reach(
     """
     missed = instance.finder.variant_indexes.unreached if instance.finder is not None else {}
     kinds = {one.partition("-")[0] for one in missed}
-    index = {one: one.build.index for one in some if isinstance(one, ReleaseCandidate) and one.build is not None}
-    lost = [one for one in some if index.get(one, "").partition("-")[0] in kinds]
+    built = ((one, build_of(one)) for one in some)
+    lost = {one: build.index for one, build in built if build is not None and build.index.partition("-")[0] in kinds}
     unreached: set[str] = set()
-    for one in lost:
+    for one, index in lost.items():
         asked = question_about([one])
         with closing(_System(problem, [asked], None)) as alone:
-            unreached |= set() if alone.refusal(asked) is not None else {index[one]}
+            unreached |= set() if alone.refusal(asked) is not None else {index}
     return [one for one in some if one not in lost], tuple(sorted(unreached))
 
 
