@@ -22,6 +22,7 @@ from provisioner.lock.format.model import Lock
 from provisioner.render import render
 from provisioner.resolver.joint import NoStackError
 from provisioner.resolver.stack import Stack
+from provisioner.spec.load import Asked
 from provisioner.workflow import diagnosing, examining
 from provisioner.workflow.checking import Question, Report
 from provisioner.workflow.earlier import Upgrades, read_upgrades
@@ -63,8 +64,9 @@ SPEC = Path("provision.yaml")
 
 
 def solve(
-    spec: Path | str = SPEC,
+    spec: Path | str | None = SPEC,
     *,
+    packages: Iterable[str] = (),
     hosts: Iterable[Path | str] = (),
     target: str | None = None,
     folder: Path | str | None = None,
@@ -76,22 +78,30 @@ def solve(
 ) -> Solution:
     """Choose the system stack and the packages of a spec, and return them with the lock and the files it renders.
 
-    `hosts` are host profiles that replace those the spec names; `target` names one of the `targets` of the spec, and is None
-    for a spec without them. `upgrade` says which packages may differ from the earlier lock in `folder`: True for all, else
-    their names. `exclude_newer` is a date or time (RFC 3339): files uploaded later are left out. `matrix` is a folder of matrix
-    files. With `is_strict` nothing is assumed, as by `--strict`. Nothing is written: `Solution.write` writes the lock and the
-    files into `folder`, by default that of the spec.
+    `packages` are requirements (PEP 508) that join those of the spec, whose lock is then not written; with `spec` None they are
+    all that is asked for, and without `hosts` it is asked for this machine. `hosts` are host profiles that replace those the
+    spec names; `target` names one of the `targets` of the spec, and is None for a spec without them. `upgrade` says which
+    packages may differ from the earlier lock in `folder`: True for all, else their names. `exclude_newer` is a date or time
+    (RFC 3339): files uploaded later are left out. `matrix` is a folder of matrix files. With `is_strict` nothing is assumed, as
+    by `--strict`. Nothing is written: `Solution.write` writes the lock and the files into `folder`, by default that of the
+    spec.
 
     Raises `NoStackError` when no stack satisfies the spec, which is proved: its `conflict` has the requirements that exclude
     each other and the changes that would resolve them. Raises `UnavailableError` when an index or registry that is needed does
     not answer, and other `ProvisionError`s for mistakes in the spec, a host profile or the matrix, all mistakes of a file at
     once.
     """
-    inputs = read_inputs(Path(spec), hosts=_paths(hosts), exclude_newer=exclude_newer, matrix=_path(matrix), target=target)
+    inputs = read_inputs(
+        Asked(path=_path(spec), packages=tuple(packages)),
+        hosts=_paths(hosts),
+        exclude_newer=exclude_newer,
+        matrix=_path(matrix),
+        target=target,
+    )
     inputs = replace(inputs, is_strict=is_strict)
     upgrades: Upgrades | None
     upgrades = (None if upgrade else Upgrades()) if isinstance(upgrade, bool) else read_upgrades(sorted(upgrade))
-    place = Path(folder) if folder is not None else Path(spec).parent / inputs.target
+    place = Path(folder) if folder is not None else inputs.path.parent / inputs.target
     job = job_of(inputs, place, upgrades=upgrades, is_offline=is_offline)
     with Session(inputs, job.settings) as session:
         return solve_job(job, session)
@@ -149,9 +159,10 @@ def check(
 
 
 def explain(
-    spec: Path | str,
+    spec: Path | str | None,
     component: str,
     *,
+    packages: Iterable[str] = (),
     hosts: Iterable[Path | str] = (),
     target: str | None = None,
     platform: str | None = None,
@@ -160,14 +171,16 @@ def explain(
 ) -> tuple[Why, ...]:
     """Return why one component or package has its version and not a newer one: one explanation for each host or slot with it.
 
-    `platform` is one of the spec's, by default the first. Raises `NoStackError`, `UnavailableError`, `UsageError` for a
-    component that is not in the stack, and the errors of reading the files.
+    `spec` and `packages` are as for `solve`. `platform` is one of the spec's, by default the first. Raises `NoStackError`,
+    `UnavailableError`, `UsageError` for a component that is not in the stack, and the errors of reading the files.
     """
-    inputs = read_inputs(Path(spec), hosts=_paths(hosts), matrix=_path(matrix), target=target)
+    inputs = read_inputs(
+        Asked(path=_path(spec), packages=tuple(packages)), hosts=_paths(hosts), matrix=_path(matrix), target=target
+    )
     wanted = platform_of(inputs, platform)
     if not inputs.spec.packages:
         return explain_component(inputs, wanted, component)
-    job = job_of(inputs, Path(spec).parent / inputs.target, is_offline=is_offline)
+    job = job_of(inputs, inputs.path.parent / inputs.target, is_offline=is_offline)
     with Session(inputs, job.settings) as session:
         return explain_joint_component(job, wanted, component, session=session)
 

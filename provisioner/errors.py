@@ -111,8 +111,9 @@ class UsageError(ProvisionError):
 class Mistake(Struct, frozen=True, order=True):
     """One mistake in one file: 1-based line and column, the key path, and the message.
 
-    `first` is the place of the first of two equal entries, "" for other mistakes; it is separate from the message `text`, so
-    that `text` does not change when lines move. `str()` masks the login in a URL, because the printed text ends up in logs.
+    Line 0 means that `file` is an option of the command line, which has no lines. `first` is the place of the first of two
+    equal entries, "" for other mistakes; it is separate from the message `text`, so that `text` does not change when lines
+    move. `str()` masks the login in a URL, because the printed text ends up in logs.
     """
 
     file: str
@@ -125,7 +126,7 @@ class Mistake(Struct, frozen=True, order=True):
     def __str__(self) -> str:
         text = f"{self.text}; the first is {self.first}" if self.first else self.text
         what = without_logins(f"{self.path}: {text}" if self.path else text)
-        return f"{self.file}:{self.line}:{self.column}: {what}"
+        return f"{self.file}:{self.line}:{self.column}: {what}" if self.line else f"{self.file}: {what}"
 
 
 class InvalidDocumentError(ProvisionError):

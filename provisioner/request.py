@@ -108,8 +108,8 @@ class Request(Struct, frozen=True, kw_only=True):
 
     @property
     def allowed(self) -> frozenset[str]:
-        """The relaxations (such as `prerelease`) that may be used: those of `policy.allow` that are not in `policy.forbid`."""
-        return frozenset(self.spec.policy.allow).difference(self.spec.policy.forbid)
+        """The relaxations (such as `prerelease`) that may be used (see `Policy.permitted`)."""
+        return frozenset(self.spec.policy.permitted)
 
     @property
     def host_by_label(self) -> dict[str, Host]:

@@ -16,6 +16,7 @@ from provisioner.grounds.requirement import AsksWhyNot, Entails, Ground
 from provisioner.grounds.source import Documents, Hazard, MatrixRow
 from provisioner.layers import LAYERS, layer_of
 from provisioner.places import Place
+from provisioner.spec.load import WITH
 from provisioner.words.change import SECTION_TITLES, because, change_words, note_words, where_words
 from provisioner.words.choice import shown_words, unread_words
 from provisioner.words.doubt import assumption_words, doubt_words
@@ -29,6 +30,7 @@ from provisioner.words.explanation import (
     required_words,
     runs_words,
     slot_words,
+    spec_words,
     stated_words,
     tool_words,
 )
@@ -197,7 +199,7 @@ def explanation_page(subject: Subject, platforms: Sequence[Explained], matrix: M
         platforms=shown,
         # Of several platforms the same may be found, in the same words; doubts are told with their platforms.
         findings=dict.fromkeys(
-            (one.verdict, finding_words(one), (*finding_details(one), *finding_hints(one, spec=lock.spec_file)))
+            (one.verdict, finding_words(one), (*finding_details(one), *finding_hints(one, spec=lock.spec_file or WITH)))
             for one in subject.findings
             if not isinstance(one, Unverified)
         ),
@@ -207,7 +209,7 @@ def explanation_page(subject: Subject, platforms: Sequence[Explained], matrix: M
         changes=_changes(subject.comparison) if subject.comparison is not None else (),
         notes=[note_words(one) for one in subject.comparison.notes] if subject.comparison is not None else (),
         sources=sources.rows(),
-        spec_file=lock.spec_file,
+        spec_file=lock.spec_file or f"{WITH} REQUIREMENT",
     )
 
 
@@ -217,7 +219,7 @@ def _about(lock: Lock, matrix: Matrix) -> list[tuple[str, str]]:
         {
             "name": lock.name,
             "target": lock.target,
-            "spec": lock.spec_file,
+            "spec": spec_words(lock.spec_file),
             "tool": tool_words(lock.tool_version),
             "matrix": matrix_words(lock.matrix_digest, matrix.digest),
         }
@@ -302,7 +304,7 @@ def _told(why: Why, sources: _Sources) -> Iterator[Told]:
 def _loser(series: NewerSeries, why: Why) -> Loser:
     text = newer_series_words(series, why.component, why.chosen)
     is_open = series.conflict is None and series.excluded_by is None
-    return Loser(text, newer_series_lines(series, why.component), is_open)
+    return Loser(text, newer_series_lines(series, why.component, why.chosen), is_open)
 
 
 def _recorded(lock: Lock, prefix: str) -> Iterator[Choice]:

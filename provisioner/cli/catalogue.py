@@ -45,6 +45,7 @@ COMMANDS: dict[str, Entry] = {
             "provision solve",
             "provision solve trainer.yaml --host hosts/a100.yaml --host hosts/h100.yaml",
             "provision solve requirements.txt --host hosts/a100.yaml",
+            "provision solve --with vllm --with transformers",
             "provision solve --stack-only --format json",
         ),
     ),

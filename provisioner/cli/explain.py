@@ -17,6 +17,7 @@ from provisioner.cli.options import (
     SpecArgument,
     StackOnlyOption,
     TargetOption,
+    WithOption,
 )
 
 if TYPE_CHECKING:
@@ -54,6 +55,7 @@ def explain(
     component: ComponentArgument = None,
     host: HostOption = None,
     *,
+    with_: WithOption = None,
     platform: PlatformOption = None,
     target: TargetOption = None,
     stack_only: StackOnlyOption = False,
@@ -79,11 +81,16 @@ def explain(
     from provisioner.cli import display, report
     from provisioner.cli.display import failure, json_data
     from provisioner.resolver.joint import NoStackError
+    from provisioner.spec.load import Asked
     from provisioner.workflow.inputs import platform_of, read_inputs
 
-    if component is None and spec != DEFAULT_SPEC and not spec.exists() and DEFAULT_SPEC.exists() and not spec.suffix:
+    has_default = DEFAULT_SPEC.exists()
+    if component is None and spec != DEFAULT_SPEC and not spec.exists() and (has_default or with_) and not spec.suffix:
         spec, component = DEFAULT_SPEC, str(spec)  # `provision explain pytorch`: both are optional
-    inputs = read_inputs(spec, hosts=host, matrix=matrix, target=target)
+    is_without_spec = bool(with_) and spec == DEFAULT_SPEC and not has_default
+    inputs = read_inputs(
+        Asked(path=None if is_without_spec else spec, packages=tuple(with_ or ())), hosts=host, matrix=matrix, target=target
+    )
     on = platform_of(inputs, platform)
     try:
         if stack_only or not inputs.spec.packages:

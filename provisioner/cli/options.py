@@ -35,6 +35,16 @@ SpecsArgument = Annotated[
     ),
 ]
 
+WithOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        metavar="REQUIREMENT",
+        help="A package to solve for, such as vllm or 'numpy>=2'; give it several times. Without SPEC and provision.yaml it "
+        "needs no file, and is for this machine or --host; beside a spec nothing is written.",
+    ),
+]
+
 HostOption = Annotated[
     list[Path] | None,
     typer.Option(

@@ -22,6 +22,7 @@ from provisioner.cli.options import (
     TargetsOption,
     UpgradeOption,
     UpgradePackageOption,
+    WithOption,
 )
 
 if TYPE_CHECKING:
@@ -39,10 +40,11 @@ if TYPE_CHECKING:
 class Run(Struct, frozen=True, kw_only=True):
     """The options of `provision solve`.
 
-    `out` is the output folder, None for that of each spec; `upgrades` are the packages that may differ from the earlier lock,
-    None for all.
+    `packages` are those of `--with`; `out` is the output folder, None for that of each spec; `upgrades` are the packages that
+    may differ from the earlier lock, None for all.
     """
 
+    packages: tuple[str, ...]
     hosts: Sequence[Path]
     targets: Sequence[str]
     exclude_newer: str | None
@@ -73,6 +75,7 @@ def solve(
     spec: SpecsArgument = None,
     host: HostOption = None,
     *,
+    with_: WithOption = None,
     dry_run: DryRunOption = False,
     stack_only: StackOnlyOption = False,
     offline: OfflineOption = False,
@@ -86,11 +89,11 @@ def solve(
     format: FormatOption = OutputFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Find a stack and its packages, lock them, write what is asked for."""
-    from provisioner.cli.display import json_data
     from provisioner.workflow.earlier import read_upgrades
     from provisioner.workflow.inputs import specs_in
 
     run = Run(
+        packages=tuple(with_ or ()),
         hosts=host or (),
         targets=target or (),
         exclude_newer=exclude_newer,
@@ -103,11 +106,19 @@ def solve(
         is_dry_run=dry_run,
         is_json=format is OutputFormat.JSON,
     )
+    if run.packages and not spec and not DEFAULT_SPEC.exists():
+        return _finish(*_solve(None, run), run)
     given = spec or [DEFAULT_SPEC]
     specs = specs_in(given)
     if specs != given or len(specs) > 1:
         return _solve_each(specs, run)
-    code, data = _solve(specs[0], run)
+    return _finish(*_solve(specs[0], run), run)
+
+
+def _finish(code: int, data: dict[str, Any], run: Run) -> int:
+    """Print the JSON of a run of one spec if it is asked for, and return the exit code."""
+    from provisioner.cli.display import json_data
+
     if run.is_json:
         json_data(data)
     return code
@@ -137,10 +148,11 @@ def _solve_each(specs: Sequence[Path], run: Run) -> int:
     return worst
 
 
-def _solve(spec: Path, run: Run, *, heading: str = "") -> tuple[int, dict[str, Any]]:
+def _solve(spec: Path | None, run: Run, *, heading: str = "") -> tuple[int, dict[str, Any]]:
     """Solve one spec, print what a person wants to know unless JSON is asked for, and return the exit code and the JSON.
 
-    `heading` names the spec where there are several. Raises every error but that of a spec without a stack.
+    `spec` is None if the packages of the command line are all that is asked for. `heading` names the spec where there are
+    several. Raises every error but that of a spec without a stack.
     """
     from msgspec.structs import replace
 
@@ -148,10 +160,22 @@ def _solve(spec: Path, run: Run, *, heading: str = "") -> tuple[int, dict[str, A
     from provisioner.cli.display import failure, talk
     from provisioner.errors import ProvisionError
     from provisioner.resolver.joint import NoStackError
+    from provisioner.spec.load import Asked
     from provisioner.workflow.inputs import read_targets
+    from provisioner.workflow.solving import require_same_request
 
-    targets = read_targets(spec, hosts=run.hosts, exclude_newer=run.exclude_newer, matrix=run.matrix, wanted=run.targets)
+    targets = read_targets(
+        Asked(path=spec, packages=run.packages),
+        hosts=run.hosts,
+        exclude_newer=run.exclude_newer,
+        matrix=run.matrix,
+        wanted=run.targets,
+    )
     targets = [replace(one, is_strict=run.is_strict) for one in targets]
+    if run.out is not None:
+        require_same_request(targets[0])
+    if targets[0].is_trial:
+        run = replace(run, is_dry_run=True)
     answered: list[str] = []
     notices: dict[str, None] = {}
     try:
@@ -321,6 +345,9 @@ def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
     from provisioner.cli.display import Line, Paint, talk, tell
     from provisioner.outputs import OUTPUTS
 
+    if inputs.is_trial:
+        talk(f"wrote nothing: --with asks for more than {inputs.document.file}; packages that are written there are locked")
+        return
     if not answer.written:
         formats = dict.fromkeys(output.format for output in inputs.spec.files if not OUTPUTS[output.format].sets_up_hosts)
         which = f" of output {', '.join(formats)}" if formats else ""

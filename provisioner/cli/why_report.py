@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING
 
 from provisioner.cli.display import Line, Paint, wants_details
 from provisioner.cli.report import ground_data, no_stack
+from provisioner.grounds.requirement import Ground
 from provisioner.words.choice import passed_over_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from provisioner.grounds.requirement import Ground
+    from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.series import Instead, NewerSeries
     from provisioner.resolver.why import Counterfactual, Moved, Why
 
@@ -49,6 +50,10 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
     if why.is_fact:
         return
     told = _told_series(why)
+    is_told = bool(told) and _is_same(told[0], why)
+    if _is_of_system_alone(told, why):
+        yield from _what_holds(why)
+        is_told, told = True, tuple(one for one in told if one.releases != (why.newer,))
     yield from _series_lines(told, why.component, why.chosen)
     if why.newer is None:
         yield Line(f"nothing newer is known to {'the index' if why.is_package else 'the matrix'}")
@@ -58,7 +63,7 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
             text_paint=Paint.STRONG,
         )
     else:
-        if not (told and _is_same(told[0], why)):
+        if not is_told:
             yield from _what_holds(why)
         elif len(told) > 1:  # the hints are about the newest release, and other series came in between
             yield Line(f"the way to {why.component} {why.newer}:", text_paint=Paint.STRONG)
@@ -82,7 +87,7 @@ def _series_lines(series: Sequence[NewerSeries], name: str, chosen: str) -> Iter
 
     for one in series:
         yield Line(newer_series_words(one, name, chosen), text_paint=Paint.STRONG)
-        yield from (Line(line, indent=2) for line in newer_series_lines(one, name))
+        yield from (Line(line, indent=2) for line in newer_series_lines(one, name, chosen))
 
 
 def _told_series(why: Why) -> tuple[NewerSeries, ...]:
@@ -101,7 +106,23 @@ def _is_same(series: NewerSeries, why: Why) -> bool:
     """Return whether the conflict of the newest series is that of the newest release, which is told with it."""
     if series.conflict is None or why.conflict is None or why.counterfactual is not None:
         return False
-    return {one.group for one in series.conflict.members} == {one.group for one in why.conflict.members}
+    return _stated(series.conflict) == _stated(why.conflict)
+
+
+def _is_of_system_alone(told: Sequence[NewerSeries], why: Why) -> bool:
+    """Return whether hosts exclude the newest release, and of newer series nothing but what packages exclude is known.
+
+    The newest release is then told first, with all that excludes it: series are only compared with what was chosen.
+    """
+    if why.conflict is None or why.counterfactual is not None or any(one.conflict is not None for one in told):
+        return False
+    return any(one.kind == "fact" for one in _stated(why.conflict))
+
+
+def _stated(conflict: Conflict) -> set[Ground]:
+    """Return the requests and facts of a conflict: two proofs from the same ones tell a person the same."""
+    clauses = (clause for member in conflict.members for clause in member.clauses)
+    return {one for one in clauses if isinstance(one, Ground) and one.kind != "rule"}
 
 
 def _what_holds(why: Why) -> Iterator[Line]:
@@ -220,6 +241,8 @@ def _of_series(series: NewerSeries) -> dict[str, object]:
             found["unmet"] = ground_data(ground)
         case RuledOut(ground=ground, has=has):
             found["beside"] = {**ground_data(ground), **({"has": has} if has else {})}
+    if series.unreached:
+        found["unreached"] = list(series.unreached)
     return found
 
 

@@ -17,12 +17,14 @@ class NewerSeries(Struct, frozen=True, kw_only=True):
 
     `releases` are the newest of each series, newest first: what is told is known of these. `conflict` is a contradiction within
     the system that the first of them would cause, None if there is none; then `excluded_by` is a requirement. Both are None if
-    nothing that excludes them was found.
+    nothing that excludes them was found. `unreached` are indexes that cannot be reached and may have builds of the first of
+    them that would do; what is told is then of its other builds.
     """
 
     releases: tuple[str, ...]
     conflict: Conflict | None = None
     excluded_by: NothingMeets | RuledOut | None = None
+    unreached: tuple[str, ...] = ()
 
 
 class Instead(Struct, frozen=True, kw_only=True):

@@ -27,6 +27,12 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
 
 _DECIDES_NOTHING = {"name", "outputs", "packages-from"}
+PACKAGES = "packages."
+"""What the recorded keys of packages begin with, before the name of a distribution."""
+
+EXCLUDE_NEWER = "policy.exclude-newer"
+"""The recorded key of the day whose later files are ignored."""
+
 ANY_VERSION = "any version"
 """The recorded value of a requirement without extras, versions and markers."""
 

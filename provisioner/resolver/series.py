@@ -1,13 +1,15 @@
 """Explain, series by series, what keeps the newer releases of a component or distribution out of an answer.
 
 A series is the releases whose versions have the first two numbers in common. Its newest release is looked at, and no other:
-nothing is told of a release whose metadata was not read. What the system excludes (a driver, a GPU, Python, an image) is found
-with one search of the components alone for each Python, so it is known before what packages exclude, and costs no solve.
+nothing is told of a release whose metadata was not read. Of the series that the chosen version is of each newer release is
+looked at: some distributions have had no other for years (0.5.2, 0.5.23). What the system excludes (a driver, a GPU, Python, an
+image) is found with one search of the components alone for each Python, so it is known before what packages exclude, and costs
+no solve.
 """
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from functools import cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,14 +23,14 @@ from provisioner.grounds.series import NewerSeries
 from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, instance_of, system_half
 from provisioner.resolver.explain.conflict import described, needed_members
 from provisioner.resolver.python.discovered import Discoveries
-from provisioner.resolver.requirement import PYTORCH, TORCH, Labelled, Requirement
+from provisioner.resolver.requirement import PYTORCH, TORCH, Labelled, Requirement, build_of
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
 from provisioner.resolver.search.least_change import unmet_need
 from provisioner.versions import Version, series, without_local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict
     from provisioner.grounds.requirement import Group
@@ -40,7 +42,7 @@ if TYPE_CHECKING:
 PYTORCH_WHEEL = Relation(PYTORCH.name, WHEEL)
 
 MOST_SERIES = 40
-"""The number of newer series that are looked at, the newest first."""
+"""The number of newer series, and of releases of the chosen one's, that are looked at, the newest first."""
 
 
 def newer_series(
@@ -51,7 +53,7 @@ def newer_series(
     Series of which no reason is found are left out. The parameters and errors are those of `every_newer_series`.
     """
     found = every_newer_series(problem, chosen, newer, source_for=source_for)
-    return tuple(one for one in found if one.conflict is not None or one.excluded_by is not None)
+    return tuple(one for one in found if one.conflict is not None or one.excluded_by is not None or one.unreached)
 
 
 def every_newer_series(
@@ -62,24 +64,50 @@ def every_newer_series(
     `newer` are its candidates that are newer than the `chosen` one, newest first. Neighbouring series with the same reason, or
     of which no reason is found, become one. Raises `UnavailableError` when an index cannot be reached.
     """
-    candidates = _newest_of_each(newer)
+    candidates = _looked_at(newer, chosen[1])
     if not candidates:
         return ()
     questions = [question_about(some) for some in candidates]
     found: list[tuple[object, NewerSeries]] = []
-    with closing(_System(problem, questions, source_for)) as system:
+    with ExitStack() as searches:
+        system = searches.enter_context(closing(_System(problem, questions, source_for)))
         for asked, some in zip(questions, candidates, strict=True):
-            refusal = system.refusal(asked)
-            reason = None if refusal is not None else _reason(chosen, some)
-            same = refusal.identity if refusal is not None else _identity(reason)
+            refusal, rest = system.refusal(asked), some
+            unreached: tuple[str, ...] = ()
+            if refusal is None:
+                rest, unreached = _in_reach(problem, chosen[0], some)
+            if unreached and rest:
+                narrower = question_about(rest)
+                refusal = searches.enter_context(closing(_System(problem, [narrower], source_for))).refusal(narrower)
+            reason = None if refusal is not None or not rest else _reason(chosen, rest)
+            same = refusal.identity if refusal is not None else _identity(reason), unreached
             if found and found[-1][0] == same:
                 before = found.pop()[1]
                 one = replace(before, releases=(*before.releases, release(some[0])))
             else:
                 conflict = refusal.describe() if refusal is not None else None
-                one = NewerSeries(releases=(release(some[0]),), conflict=conflict, excluded_by=reason)
+                one = NewerSeries(releases=(release(some[0]),), conflict=conflict, excluded_by=reason, unreached=unreached)
             found.append((same, one))
     return tuple(one for _, one in found)
+
+
+def _in_reach(
+    problem: Problem, instance: ProblemInstance, some: Sequence[Candidate]
+) -> tuple[list[Candidate], tuple[str, ...]]:
+    """Return the builds of a release on indexes in reach, and the indexes out of reach with builds that the system allows.
+
+    Where one index of a kind cannot be reached, the others of this kind are not tried, as in the search.
+    """
+    missed = instance.finder.variant_indexes.unreached if instance.finder is not None else {}
+    kinds = {one.partition("-")[0] for one in missed}
+    built = ((one, build_of(one)) for one in some)
+    lost = {one: build.index for one, build in built if build is not None and build.index.partition("-")[0] in kinds}
+    unreached: set[str] = set()
+    for one, index in lost.items():
+        asked = question_about([one])
+        with closing(_System(problem, [asked], None)) as alone:
+            unreached |= set() if alone.refusal(asked) is not None else {index}
+    return [one for one in some if one not in lost], tuple(sorted(unreached))
 
 
 def question_about(some: Sequence[Candidate]) -> Requirement:
@@ -94,11 +122,16 @@ def release(candidate: Candidate) -> str:
     return candidate.label if candidate.key.is_package else without_local(candidate.label)
 
 
-def _newest_of_each(newer: Sequence[Candidate]) -> list[list[Candidate]]:
-    """Return the candidates of the newest release of each series, newest first, of at most `MOST_SERIES` series."""
+def _looked_at(newer: Sequence[Candidate], pins: Mapping[Key, Candidate]) -> list[list[Candidate]]:
+    """Return the candidates of each release that is looked at, newest first, of at most `MOST_SERIES` releases.
+
+    That is the newest of each series, and each of the series that the chosen version is of.
+    """
+    own = series(release(pins[newer[0].key])) if newer and newer[0].key in pins else ""
     found: dict[str, list[Candidate]] = {}
     for one in newer:
-        some = found.setdefault(series(release(one)), [])
+        of = series(release(one))
+        some = found.setdefault(release(one) if of == own else of, [])
         if not some or release(some[0]) == release(one):
             some.append(one)
     return list(found.values())[:MOST_SERIES]
@@ -223,10 +256,9 @@ def _reason(chosen: Chosen, some: Sequence[Candidate]) -> NothingMeets | RuledOu
     if first.key == PYTHON and any(root.ground.group == PYTHON_ATTEMPT for root in instance.roots):
         return None  # what is chosen was chosen for its Python
     with suppress(UnavailableError):
-        own = instance.requirements(first) if first.key.is_package else ()
-        for need in (one for one in own if one.key.is_package):
-            if not any(_is_usable(instance, one) for one in instance.candidates(need.key) if instance.accepts(need, one)):
-                return NothingMeets(ground=need.ground, python=pins[PYTHON].label)
+        need = next(_needs_without_file(instance, first), None)
+        if need is not None:
+            return NothingMeets(ground=need.ground, python=pins[PYTHON].label)
         for need in instance.requirements_on(pins):
             if (
                 need.key == first.key
@@ -240,5 +272,26 @@ def _reason(chosen: Chosen, some: Sequence[Candidate]) -> NothingMeets | RuledOu
     return None
 
 
-def _is_usable(instance: ProblemInstance, candidate: Candidate) -> bool:
-    return not candidate.has_no_file and not instance.is_known_unusable(candidate)
+def _needs_without_file(instance: ProblemInstance, candidate: Candidate) -> Iterator[Requirement]:
+    """Yield the requirements on distributions of which no version that they allow has a file for the Python of the instance.
+
+    They are those of a version, and of what it requires if only one version of that will do, and so on. None is yielded where
+    an index that has to be asked cannot be reached.
+    """
+    waiting, seen = [candidate], {candidate}
+    with suppress(UnavailableError):
+        while waiting:
+            one = waiting.pop()
+            for need in instance.requirements(one) if one.key.is_package else ():
+                if not need.key.is_package:
+                    continue
+                usable = [other for other in instance.candidates(need.key) if _has_file(instance, need, other)]
+                if not usable:
+                    yield need
+                elif len(usable) == 1 and usable[0] not in seen:
+                    seen.add(usable[0])
+                    waiting.append(usable[0])
+
+
+def _has_file(instance: ProblemInstance, need: Requirement, candidate: Candidate) -> bool:
+    return not candidate.has_no_file and not instance.is_known_unusable(candidate) and instance.accepts(need, candidate)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from provisioner.document import Document, KeyPath
     from provisioner.spec.pyproject import OtherSource, ProjectRequirements
-    from provisioner.spec.requirement_file import IndexLine, ProjectLine
+    from provisioner.spec.requirement_file import IndexLine, ProjectLine, Reading
 
 LISTS = ("packages", "constraints", "overrides")
 PATH_LISTS = ("constraints", "overrides")
@@ -62,15 +62,16 @@ class Gathered(Struct, frozen=True):
     mistakes: tuple[Mistake, ...] = ()
 
 
-def gather(document: Document, *, project: Document | None = None) -> Gathered:
+def gather(document: Document, *, project: Document | None = None, more: Sequence[tuple[str, Position]] = ()) -> Gathered:
     """Read every file that a spec names, and return the joined document.
 
-    `project` is the `pyproject.toml` that contains the spec, None for a spec in a file of its own. A file that is missing or
-    wrong is among the mistakes; values of a wrong type are left for the model to refuse.
+    `project` is the `pyproject.toml` that contains the spec, None for a spec in a file of its own. `more` are requirements from
+    elsewhere, as lines of a requirement file, which join `packages`. A file that is missing or wrong is among the mistakes;
+    values of a wrong type are left for the model to refuse.
     """
     if not isinstance(document.data, dict):
         return Gathered(document)
-    return _Gatherer(document).gather(project)
+    return _Gatherer(document).gather(project, more)
 
 
 class _Hashes(Struct):
@@ -98,8 +99,8 @@ class _Gatherer:
         self._indexes: list[IndexLine] = []
         self._projects: list[ProjectLine] = []
 
-    def gather(self, project: Document | None) -> Gathered:
-        """Return the lines of the spec itself, then those of the project around it, then file after file."""
+    def gather(self, project: Document | None, more: Sequence[tuple[str, Position]]) -> Gathered:
+        """Return the lines of the spec itself, then those of the project around it, then file after file, then `more`."""
         if project is not None and isinstance(project.data.get("project"), dict):
             from provisioner.spec.pyproject import project_requirements  # most specs name no file
 
@@ -111,6 +112,10 @@ class _Gatherer:
             for index, item in enumerate(_items(self._document.data.get(name))):
                 if isinstance(item, str) and is_path(item):
                     self._read_requirement_file(item, (name, index), into=name)
+        if more:
+            from provisioner.spec.requirement_file import read_requirement_lines
+
+            self._take(read_requirement_lines(more), into="packages")
         return Gathered(
             self._joined_document(),
             hashes={
@@ -165,7 +170,12 @@ class _Gatherer:
         if not self._require_file_name(name, path):
             return
         named_at = self._position(path)
-        read = read_requirement_file(self._folder / name, named_at=named_at, is_constraint=into == "constraints")
+        self._take(
+            read_requirement_file(self._folder / name, named_at=named_at, is_constraint=into == "constraints"), into=into
+        )
+
+    def _take(self, read: Reading, *, into: str) -> None:
+        """Join what was read from a requirement file that a list of the spec (`into`) names, or from lines like its own."""
         self._mistakes.extend(read.mistakes)
         self._files.extend(file for file, _ in sorted(read.done))
         self._indexes.extend(read.indexes)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.document import Document, FileError, load_document, parse_model
+from provisioner.document import Document, FileError, Position, load_document, parse_model
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
 from provisioner.names import nearest
 from provisioner.spec.check import KIND, spec_mistakes
@@ -16,7 +16,7 @@ from provisioner.spec.gather import PATH_LISTS, Gathered, gather, is_path, witho
 from provisioner.spec.model import Spec, SpecFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     from provisioner.document import KeyPath
@@ -26,11 +26,28 @@ if TYPE_CHECKING:
 AUTO = "auto"
 """The value of `target.host` for the machine that this program runs on."""
 
+WITH = "--with"
+"""The option of the command line that asks for packages, beside a spec or without one; messages call it by this name."""
+
 _INIT = "`provision init` writes a commented one"
 _REQUIREMENTS = (".txt", ".in")
 """The endings of requirement files, which are specs of nothing but packages."""
 
+_NAME_OF_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+
 _TABLE = "write the keys of a spec under [tool.provision], or name a provision.yaml"
+
+
+class Asked(Struct, frozen=True, kw_only=True):
+    """A request with packages of the command line (`WITH`), each a line as in a requirement file.
+
+    They join those of the spec `path`. If it is None, they are all that is asked for, and the request has the name `name`, by
+    default that of the first of them.
+    """
+
+    path: Path | None = None
+    packages: tuple[str, ...]
+    name: str = ""
 
 
 class LoadedSpec(Struct, frozen=True, kw_only=True):
@@ -49,7 +66,7 @@ class LoadedSpec(Struct, frozen=True, kw_only=True):
     projects: tuple[ProjectLine, ...] = ()
 
 
-def load_spec(path: Path, *, check: Callable[[Document], Iterable[Mistake]] | None = None) -> LoadedSpec:
+def load_spec(asked: Path | Asked, *, check: Callable[[Document], Iterable[Mistake]] | None = None) -> LoadedSpec:
     """Read a spec with the files it names.
 
     In a `pyproject.toml` the spec is the table `[tool.provision]`, with the same keys, and the dependencies of the project are
@@ -57,9 +74,11 @@ def load_spec(path: Path, *, check: Callable[[Document], Iterable[Mistake]] | No
     yields further mistakes, such as those in hosts within the spec and names that the matrix lacks. Raises `FileError` when
     there is no such file, and `InvalidDocumentError` with every mistake at its line and column.
     """
-    if not path.exists():
+    asked = asked if isinstance(asked, Asked) else Asked(path=asked, packages=())
+    path = asked.path
+    if path is not None and not path.exists():
         raise FileError(f"{KIND} `{path}` does not exist", hints=(_INIT,))
-    gathered = _gathered(path)
+    gathered = _gathered_packages(asked) if path is None else _gathered(path, _lines(asked))
     return LoadedSpec(
         spec=parse_spec(gathered, besides=() if check is None else check(gathered.document)),
         document=without_paths(gathered.document),
@@ -70,16 +89,26 @@ def load_spec(path: Path, *, check: Callable[[Document], Iterable[Mistake]] | No
     )
 
 
-def _gathered(path: Path) -> Gathered:
+def _lines(asked: Asked) -> list[tuple[str, Position]]:
+    return [(text, Position(0, 0, WITH)) for text in asked.packages]
+
+
+def _gathered_packages(asked: Asked) -> Gathered:
+    first = _NAME_OF_PACKAGE.match(asked.packages[0].strip()) if asked.packages else None
+    data = {"name": asked.name or (_as_name(first[0]) if first else "") or "packages"}
+    return gather(Document(WITH, data, {(): Position(0, 0)}, {}), more=_lines(asked))
+
+
+def _gathered(path: Path, more: Sequence[tuple[str, Position]]) -> Gathered:
     if path.suffix == ".toml":
-        return _gather_project(path)
+        return _gather_project(path, more)
     if path.suffix in _REQUIREMENTS:
         data = {"name": _as_name(path.stem) or "requirements", "packages-from": (path.name,)}
-        return gather(Document(str(path), data, {}, {}))
-    return gather(load_document(path, kind=KIND))
+        return gather(Document(str(path), data, {}, {}), more=more)
+    return gather(load_document(path, kind=KIND), more=more)
 
 
-def _gather_project(path: Path) -> Gathered:
+def _gather_project(path: Path, more: Sequence[tuple[str, Position]]) -> Gathered:
     """Read the spec in a `pyproject.toml`.
 
     Raises `InvalidDocumentError` if the file has neither a table `[tool.provision]` nor a `[project]`.
@@ -89,11 +118,11 @@ def _gather_project(path: Path) -> Gathered:
     project = load_project(path)
     tool = project.data.get("tool")
     if isinstance(tool, dict) and "provision" in tool:
-        return gather(_named(project.below(("tool", "provision")), project), project=project)
+        return gather(_named(project.below(("tool", "provision")), project), project=project, more=more)
     if not isinstance(project.data.get("project"), dict):
         text = "has neither a [tool.provision] table nor a [project]"
         raise InvalidDocumentError(KIND, (Mistake(str(path), 1, 1, "", text),), hints=(_TABLE,))
-    return gather(_named(replace(project, data={}, keys={}, texts={}), project), project=project)
+    return gather(_named(replace(project, data={}, keys={}, texts={}), project), project=project, more=more)
 
 
 def _named(document: Document, project: Document) -> Document:

@@ -62,23 +62,39 @@ class ProjectSource(StrictModel, frozen=True, kw_only=True):
     project: bool = True
 
 
+_DEFAULT: tuple[Allowance, ...] = ("minor-version",)
+
+_OF_FILES: frozenset[Allowance] = frozenset({"sdist", "build", "prerelease"})
+"""The relaxations about which files of a distribution may be read and taken."""
+
+
 class Policy(StrictModel, frozen=True, kw_only=True):
     """The policy: which candidates the resolver may choose, and which it prefers.
 
-    `allow` lists every relaxation that may be used; `forbid` excludes relaxations, even those that a host or a request names.
-    `sdist` allows source distributions with static metadata; `build` also those that must be built, in isolation, to learn
-    their requirements. `prefer` and `avoid` map components or distributions to ranges; they order candidates and exclude none.
-    With `strict` no unknown fact counts as an assumption; `accept` names the components whose unknown facts are accepted.
+    `allow` lists the relaxations that may be used (`permitted` has all of them); `forbid` excludes relaxations, even those that
+    a host or a request names. `sdist` allows source distributions with static metadata; `build` also those that must be built,
+    in isolation, to learn their requirements. `prefer` and `avoid` map components or distributions to ranges; they order
+    candidates and exclude none. With `strict` no unknown fact counts as an assumption; `accept` names the components whose
+    unknown facts are accepted.
     """
 
     strategy: Literal["newest", "oldest", "stable"] = "newest"
-    allow: tuple[Allowance, ...] = ("minor-version",)
+    allow: tuple[Allowance, ...] = _DEFAULT
     forbid: tuple[Allowance, ...] = ()
     prefer: dict[str, str] = field(default_factory=dict)
     avoid: dict[str, str] = field(default_factory=dict)
     exclude_newer: str | None = field(default=None, name="exclude-newer")
     strict: bool = False
     accept: tuple[str, ...] = ()
+
+    @property
+    def permitted(self) -> frozenset[Allowance]:
+        """The relaxations that may be used: those of `allow` that are not in `forbid`.
+
+        A list of words about files alone says nothing about drivers: what is permitted of these by default stays so.
+        """
+        default = _DEFAULT if self.allow and _OF_FILES.issuperset(self.allow) else ()
+        return frozenset((*self.allow, *default)).difference(self.forbid)
 
 
 class BuildSpec(StrictModel, frozen=True, kw_only=True):

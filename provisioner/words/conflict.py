@@ -457,14 +457,20 @@ def refusal_lines(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 
 
 def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
-    """Return the hints on all conflicts; each on one of several conflicts begins with the number of the conflict."""
+    """Return the hints on all conflicts; of several conflicts each begins with the numbers of those that it is about.
+
+    That no way out was found is told only where nothing is left to try.
+    """
     rest = (REST_UNSOLVED,) if any(conflict.is_rest_unsolved for conflict in conflicts) else ()
     if len(conflicts) == 1:
         return (*(failure_hints(conflicts[0]) or (NO_WAY,)), *rest)
-    found = [f"{number}. {hint}" for number, conflict in enumerate(conflicts, 1) for hint in failure_hints(conflict)]
-    is_tried = not any(conflict.is_beyond_help for conflict in conflicts)
-    found.extend((NO_WAY,) if is_tried and not any(conflict.fixes for conflict in conflicts) else ())
-    return (*found, *rest)
+    of_hint: dict[str, list[str]] = {}
+    for number, conflict in enumerate(conflicts, 1):
+        for hint in failure_hints(conflict):
+            of_hint.setdefault(hint, []).append(str(number))
+    found = [f"{listed(numbers)}. {hint}" for hint, numbers in of_hint.items()]
+    is_tried = not any(conflict.is_beyond_help or conflict.fixes or any(untried(conflict)) for conflict in conflicts)
+    return (*found, *((NO_WAY,) if is_tried else ()), *rest)
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:

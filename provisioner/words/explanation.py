@@ -36,6 +36,11 @@ def labelled(values: Mapping[str, str]) -> list[tuple[str, str]]:
     return [(label, values[name]) for name, label in LABELS.items() if values.get(name)]
 
 
+def spec_words(file: str) -> str:
+    """Return the spec of a lock by its file, or that it had none."""
+    return file or "none; the packages were named on the command line"
+
+
 def tool_words(version: str) -> str:
     """Return which program solved a lock."""
     return f"provision {version}"

@@ -23,6 +23,9 @@ MOST_NAMES = 3
 _DEFAULT_SPEC = "provision.yaml"
 """The spec that `provision solve` reads when none is named."""
 
+_WITHOUT_SPEC = "--with"
+"""Stands in the place of a spec where a lock was solved from the command line alone."""
+
 _RUNS = {"container": "in a container", "host": "on the host itself"}
 _KINDS = {"prerelease": "a prerelease", "sdist": "a source distribution"}
 _PLACED = (
@@ -104,6 +107,8 @@ def command_words(command: Command, *, spec: str = "") -> str:
     match command:
         case of.Solve(target=target, spec=own):
             file = own or spec
+            if file == _WITHOUT_SPEC:
+                return "provision solve --with REQUIREMENT"
             words = ("provision solve", *((quote(file),) if file not in {"", _DEFAULT_SPEC} else ()))
             return " ".join((*words, "--target", quote(target)) if target else words)
         case of.Render(lock=lock, output=output, file=file):

@@ -8,9 +8,11 @@ from provisioner.grounds.choice import NothingMeets
 from provisioner.versions import series
 from provisioner.words.conflict import conflict_lines, exclusion_words
 from provisioner.words.ground import request_words, say
-from provisioner.words.notation import source_words
+from provisioner.words.notation import listed, source_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from provisioner.grounds.choice import RuledOut
     from provisioner.grounds.series import Instead, NewerSeries
 
@@ -19,16 +21,24 @@ def newer_series_words(newer: NewerSeries, name: str, chosen: str) -> str:
     """Return which series of `name` are excluded, and by what, or that nothing excludes them; `chosen` is the version taken."""
     is_one = len(newer.releases) == 1
     subject = f"{name} {newer.releases[0] if is_one else _span(newer, chosen)}"
+    beyond = _unreached_words(newer.unreached)
     if newer.conflict is not None:
-        return f"not {subject}: {exclusion_words(newer.conflict, plural=not is_one)}"
+        return f"not {subject}: {exclusion_words(newer.conflict, plural=not is_one)}{beyond and f', except for {beyond}'}"
     if newer.excluded_by is not None:
-        return f"not {subject}{_reason_words(newer.excluded_by)}"
+        return f"not {subject}{_reason_words(newer.excluded_by)}{beyond and f'; there may be {beyond}'}"
+    if newer.unreached:
+        return f"{subject}: there may be {beyond}"
     return f"{subject}: nothing that was looked at excludes {'it' if is_one else 'them'}"
 
 
+def _unreached_words(indexes: Sequence[str]) -> str:
+    """Return the builds of indexes that are out of reach as a noun; "" for no indexes."""
+    return f"builds of {listed(indexes)}, which {'is' if len(indexes) == 1 else 'are'} out of reach" if indexes else ""
+
+
 def _span(newer: NewerSeries, chosen: str) -> str:
-    last, first = newer.releases[0], newer.releases[-1]
-    return f"{first if series(first) == series(chosen) else series(first)} to {series(last)}"
+    last, first = (one if series(one) == series(chosen) else series(one) for one in (newer.releases[0], newer.releases[-1]))
+    return f"{first} to {last}"
 
 
 def _reason_words(reason: NothingMeets | RuledOut) -> str:
@@ -40,12 +50,15 @@ def _reason_words(reason: NothingMeets | RuledOut) -> str:
     return f" beside what is chosen: {say(reason.ground)}{has}{cited}"
 
 
-def newer_series_lines(newer: NewerSeries, name: str) -> tuple[str, ...]:
+def newer_series_lines(newer: NewerSeries, name: str, chosen: str) -> tuple[str, ...]:
     """Return the lines below `newer_series_words`: the conflict of the newest release, and which releases were looked at."""
     lines = conflict_lines(newer.conflict) if newer.conflict is not None else ()
     if len(newer.releases) == 1:
         return lines
-    return (*lines, f"looked at: the newest release of each series, {name} {newer.releases[-1]} to {newer.releases[0]}")
+    are_of_chosen = [series(one) == series(chosen) for one in newer.releases]
+    what = "each release" if all(are_of_chosen) else "the newest release of each series"
+    what = f"each release of {series(chosen)}, {what}" if any(are_of_chosen) and not all(are_of_chosen) else what
+    return (*lines, f"looked at: {what}, {name} {newer.releases[-1]} to {newer.releases[0]}")
 
 
 def instead_words(instead: Instead) -> str:

@@ -44,7 +44,7 @@ from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
 from provisioner.workflow.evidence import evidence_findings
-from provisioner.workflow.inputs import in_place, read_inputs
+from provisioner.workflow.inputs import in_place, read_inputs, read_locked_request
 from provisioner.workflow.ownership import is_work_of_others
 
 if TYPE_CHECKING:
@@ -156,7 +156,7 @@ def check_lock(path: Path, question: Question, progress: Progress | None = None,
 
 def _placed(report: Report, inputs: Inputs | None) -> Report:
     """Return a report with the place of each finding, and with the path of the spec."""
-    spec = str(inputs.path) if inputs is not None else ""
+    spec = "" if inputs is None else inputs.document.file if inputs.is_without_spec else str(inputs.path)
     if not report.findings:
         return replace(report, spec=spec)
     from provisioner.workflow.locating import places_of  # imported late: most locks have nothing to say
@@ -190,6 +190,10 @@ def read_beside_spec(
         found.append(EditedLock(place=Place(file)))
     found.extend(coherence_findings(lock, text, file=file))
     found.extend(artefact_findings(lock, path.parent))
+    if not lock.spec_file:  # solved from the command line alone
+        whole = question.matrix if matrix is None else matrix
+        inputs = read_locked_request(lock, path.parent, hosts=question.hosts, matrix=whole)
+        return lock, replace(inputs, is_strict=question.is_strict)
     spec_path = _straight(path.parent / lock.spec_file)
     if not _is_file(spec_path):
         found.append(NoSpec(object=lock.spec_file))

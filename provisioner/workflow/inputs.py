@@ -19,6 +19,7 @@ from provisioner.host.catalogue import Catalogue
 from provisioner.host.gpu_names import GpuNames, NamedGpu
 from provisioner.host.model import Host, HostGpu
 from provisioner.host.profile import Profile, host_from_document, load_profile, profile_names
+from provisioner.lock.requested import EXCLUDE_NEWER, PACKAGES, recorded_requirements
 from provisioner.matrix.cache import cached_matrix
 from provisioner.matrix.model import Matrix
 from provisioner.outputs import OUTPUTS
@@ -26,7 +27,7 @@ from provisioner.places import Place
 from provisioner.request import Request, TargetHost, listed_target, merge_equal_hosts
 from provisioner.resolver.rules.images import images_named
 from provisioner.spec.check import component_mistakes
-from provisioner.spec.load import host_paths, load_spec, select_target
+from provisioner.spec.load import AUTO, WITH, Asked, host_paths, load_spec, select_target
 from provisioner.spec.model import canonical_text
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
     from provisioner.errors import Mistake
     from provisioner.host.remark import Remark
+    from provisioner.lock.format.model import Lock
     from provisioner.platforms import PlatformName
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
@@ -54,8 +56,9 @@ class Inputs(Struct, frozen=True, kw_only=True):
     `stated` is the spec of all.
     `files` are the files that the spec refers to and that were read with it. `other_sources` are the package sources that
     tables of other tools name for required distributions; `indexes` and `projects` are lines of requirement files that name
-    indexes, and projects in folders. `remarks` are those of an inspection of this machine. `is_strict` is whether the command
-    was given `--strict`.
+    indexes, and projects in folders. `with_packages` are the lines of the command line that joined the packages; if
+    `is_without_spec`, they are all that is asked for, and `path` names no file. `remarks` are those of an inspection of this
+    machine. `is_strict` is whether the command was given `--strict`.
     """
 
     spec: Spec
@@ -71,8 +74,15 @@ class Inputs(Struct, frozen=True, kw_only=True):
     other_sources: tuple[OtherSource, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
     projects: tuple[ProjectLine, ...] = ()
+    with_packages: tuple[str, ...] = ()
+    is_without_spec: bool = False
     remarks: tuple[Remark, ...] = ()
     is_strict: bool = False
+
+    @property
+    def is_trial(self) -> bool:
+        """Whether packages of the command line joined a spec: the answer is then to more than a file asks for."""
+        return bool(self.with_packages) and not self.is_without_spec
 
     @property
     def platforms(self) -> tuple[str, ...]:
@@ -108,7 +118,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
 
 
 def read_inputs(
-    spec_path: Path,
+    asked: Path | Asked,
     *,
     hosts: Sequence[Path] | None = None,
     exclude_newer: str | None = None,
@@ -118,13 +128,14 @@ def read_inputs(
 ) -> Inputs:
     """Read the spec, the hosts it names (or `hosts` in their place) and the matrix; report all mistakes of a file at once.
 
-    `matrix` is its folder, or a matrix that was read already.
+    `matrix` is its folder, or a matrix that was read already. Packages without a spec are asked for this
+    machine unless there are `hosts`.
 
     Of a spec that lists several places under `runs`, the inputs are those of the first; `in_place` has the others.
     `target` names one of the targets of a spec with several. For a spec without targets it must be None; with
     `is_target_optional` it is ignored there. Raises `InvalidDocumentError`, `FileError` or `UsageError`.
     """
-    found = _read(spec_path, exclude_newer=exclude_newer, matrix=matrix)
+    found = _read(asked, exclude_newer=exclude_newer, matrix=matrix)
     inputs = _with_hosts(_only(found, None if is_target_optional and not found.spec.targets else target), hosts)
     return _apart(inputs)[0]
 
@@ -204,8 +215,27 @@ def platform_of(inputs: Inputs, wanted: str | None) -> str:
     return wanted
 
 
+def read_locked_request(lock: Lock, folder: Path, *, hosts: Sequence[Path] | None, matrix: Path | Matrix | None) -> Inputs:
+    """Return the inputs of a lock in `folder` that was solved without a spec, from what it recorded of the command line.
+
+    Without `hosts` its one host has no facts: of the machine that it was solved on no lock tells.
+    """
+    packages = tuple(
+        str(requirement)
+        for key, text in lock.asked.items()
+        if key.startswith(PACKAGES)
+        for requirement in recorded_requirements(key.removeprefix(PACKAGES), text)
+    )
+    found = _read(Asked(packages=packages, name=lock.name), exclude_newer=lock.asked.get(EXCLUDE_NEWER), matrix=matrix)
+    platforms = lock.platforms if len(lock.platforms) > 1 else lock.platforms[0]
+    target = replace(found.spec.target, platform=platforms)
+    spec = replace(found.spec, accelerator=lock.stacks[0].accelerator, target=target)  # which the host of the solve decided
+    found = replace(found, spec=spec, path=folder / WITH)
+    return _apart(_with_hosts(_only(found, None), hosts, is_of_lock=True))[0]
+
+
 def read_targets(
-    spec_path: Path,
+    asked: Path | Asked,
     *,
     hosts: Sequence[Path] | None = None,
     exclude_newer: str | None = None,
@@ -216,7 +246,7 @@ def read_targets(
 
     Raises the errors of `read_inputs`, and `UsageError` when `hosts` are given for several targets.
     """
-    found = _every(_read(spec_path, exclude_newer=exclude_newer, matrix=matrix), wanted)
+    found = _every(_read(asked, exclude_newer=exclude_newer, matrix=matrix), wanted)
     if hosts and len(found) > 1:
         raise UsageError(
             f"--host stands in place of the hosts of one target, and {found[0].document.file} has {len(found)}",
@@ -289,11 +319,17 @@ def relative_to_spec(file: str, spec_path: Path) -> str:
     return Path(file).name if is_apart else Path(os.path.relpath(path, folder)).as_posix()
 
 
-def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | Matrix | None) -> Inputs:
+def _read(
+    asked: Path | Asked,
+    *,
+    exclude_newer: str | None,
+    matrix: Path | Matrix | None,
+) -> Inputs:
     """Read the spec with all its targets, and the matrix, but no hosts."""
+    asked = asked if isinstance(asked, Asked) else Asked(path=asked, packages=())
     found = matrix if isinstance(matrix, Matrix) else cached_matrix(matrix)
     loaded = load_spec(
-        spec_path,
+        asked,
         check=lambda document: (
             *component_mistakes(document, found.components),
             *_host_mistakes(document),
@@ -306,13 +342,15 @@ def _read(spec_path: Path, *, exclude_newer: str | None, matrix: Path | Matrix |
     return Inputs(
         spec=spec,
         document=loaded.document,
-        path=spec_path,
+        path=asked.path or Path(WITH),
         hosts=(),
         matrix=found,
         files=loaded.files,
         other_sources=loaded.other_sources,
         indexes=loaded.indexes,
         projects=loaded.projects,
+        with_packages=asked.packages,
+        is_without_spec=asked.path is None,
     )
 
 
@@ -402,17 +440,20 @@ def _in_place(inputs: Inputs, place: Literal["container", "host"], places: tuple
     return replace(inputs, spec=own, places=places, stated=spec)
 
 
-def _with_hosts(inputs: Inputs, given: Sequence[Path] | None) -> Inputs:
-    """Return the inputs with hosts: those of the profiles `given`, else those of the spec.
+def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: bool = False) -> Inputs:
+    """Return the inputs with hosts: those of the profiles `given`, else those of the spec, or without a spec this machine.
 
-    Raises `UsageError` when a host has a platform that the spec does not lock.
+    With `is_of_lock` this machine is not meant: who reads a lock need not be on the machine that it was solved on. Raises
+    `UsageError` when a host has a platform that the spec does not lock.
     """
     stated, remarks = inputs.spec.target.host, inputs.remarks
+    if inputs.is_without_spec and not is_of_lock:
+        stated = AUTO
     if given:
         hosts = tuple(_profile(path, inputs) for path in given)
     elif stated is None:
         hosts = (TargetHost(label="the target", host=Host()),)
-    elif stated == "auto":
+    elif stated == AUTO:
         from provisioner.host.inspect import inspect_host  # imported late: only `host: auto` needs it
 
         inspection = inspect_host(modules=modules_of(inputs.matrix))

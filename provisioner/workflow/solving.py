@@ -34,6 +34,7 @@ from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.outcome.unverified import weighed
 from provisioner.resolver.problem import join
 from provisioner.resolver.rules.policy import resolved as resolved_name
+from provisioner.spec.load import WITH
 from provisioner.workflow.earlier import Earlier, Upgrades
 from provisioner.workflow.indexes import index_settings, line_notices, other_sources, require_files
 from provisioner.workflow.ownership import earlier_lock, require_other_outputs, require_own_files
@@ -135,8 +136,10 @@ class Solution(Struct, frozen=True, kw_only=True):
     def write(self) -> tuple[Path, ...]:
         """Write all files, or none, and return their paths.
 
-        Raises `FileError` when a file cannot be written, and `UsageError` when a file of somebody else would be overwritten.
+        Raises `FileError` when a file cannot be written, and `UsageError` when a file of somebody else would be overwritten, or
+        where packages joined those of a spec: the lock of the spec has what the spec asks for, and nothing else.
         """
+        require_same_request(self.job.inputs)
         require_place(self.job)
         folder = self.job.folder
         wheels = {folder / path: source.read_bytes() for path, source in self.wheels.items()}
@@ -172,6 +175,15 @@ def require_place(job: Job, *, is_dry_run: bool = False) -> tuple[Notice, ...]:
     """
     require_other_outputs(job.inputs, job.folder)
     return require_own_files(job.inputs, job.folder, job.earlier.lock, is_dry_run=is_dry_run)
+
+
+def require_same_request(inputs: Inputs) -> None:
+    """Raise `UsageError` if packages of the command line joined those of a spec, which asks for less than a lock would have."""
+    if inputs.is_trial:
+        raise UsageError(
+            f"{WITH} {', '.join(inputs.with_packages)} is more than {inputs.document.file} asks for, so no lock is written",
+            hints=(f"write them into {inputs.document.file}, or leave the file out: its answer and theirs are then apart",),
+        )
 
 
 def solve_job(job: Job, session: Session) -> Solution:
@@ -281,7 +293,7 @@ def assemble(job: Job, completed: Sequence[Completed]) -> Lock:
         matrix_digest=job.inputs.matrix.digest,
         spec_digest=job.inputs.digest,
         installer=_installers(completed),
-        spec_file=Path(os.path.relpath(job.inputs.path, job.folder)).as_posix(),
+        spec_file="" if job.inputs.is_without_spec else Path(os.path.relpath(job.inputs.path, job.folder)).as_posix(),
     )
     urls = {name: url for one in completed for name, url in one.provenance.urls.items()}
     identities = {sha256: found for one in completed for sha256, found in one.provenance.identities.items()}

@@ -15,7 +15,7 @@ from provisioner.lock.format.file import KIND, parse_lock
 from provisioner.request import listed_target, merge_equal_hosts
 from provisioner.resolver.problem import join
 from provisioner.workflow.git import committed
-from provisioner.workflow.inputs import catalogue_of, in_place, read_without_hosts
+from provisioner.workflow.inputs import catalogue_of, in_place, read_locked_request, read_without_hosts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,8 +48,11 @@ def stranded(path: Path, hosts: Sequence[TargetHost], matrix: Matrix) -> Iterato
     """
     text = read_text(path, kind=KIND)
     lock = parse_lock(text, file=str(path))
-    inputs = read_without_hosts(path.parent / lock.spec_file, matrix=matrix, target=lock.target or None)
-    inputs = in_place(inputs, "container" if any(stack.runs == "container" for stack in lock.stacks) else "host")
+    if lock.spec_file:
+        inputs = read_without_hosts(path.parent / lock.spec_file, matrix=matrix, target=lock.target or None)
+        inputs = in_place(inputs, "container" if any(stack.runs == "container" for stack in lock.stacks) else "host")
+    else:
+        inputs = read_locked_request(lock, path.parent, hosts=None, matrix=matrix)
     earlier = _committed(path, text)
     for platform in lock.platforms:
         for host in (one for one in hosts if one.host.platform in {None, platform}):

@@ -155,3 +155,22 @@ def test_what_would_work_is_given_no_reason(project: Project) -> None:
         "not omega 3.0: it would work, but policy.strategy is oldest  (provision.yaml:9)"
     ]
     assert "series" not in project.run("explain", "omega", "--format", "json").json
+
+
+def test_each_newer_release_of_the_chosen_series_is_looked_at(engine: Project) -> None:
+    for version, torch in (("0.5.1", "2.7.1"), ("0.5.2", "2.9.0"), ("0.5.3", "2.11.0"), ("0.5.10", "2.13.0")):
+        engine.index.add_wheel("server", version, requires=[f"torch=={torch}"])
+    write(engine, "[server]")
+    lines = engine.run("explain", "server").out.splitlines()
+    assert lines[0] == "server 0.5.2 is chosen"
+    assert "not server 0.5.3 to 0.5.10: driver 550.54.15 excludes them" in lines
+    assert "  looked at: each release, server 0.5.3 to 0.5.10" in lines
+
+
+def test_a_package_that_the_driver_holds_back_is_told_with_it(engine: Project) -> None:
+    engine.index.add_wheel("engine", "1.3.1", requires=["torch==2.13.0"])
+    outcome = engine.run("solve", "--dry-run")
+    assert outcome.code == 0, outcome.err
+    (told,) = [line for line in outcome.err.splitlines() if line.startswith("held back: engine ")]
+    assert told.startswith("held back: engine 1.1.0 rather than 1.3.1: engine 1.3.1 needs torch==2.13.0; cuda 13.0")
+    assert "needs driver >=580.65.06 (minor-version compatibility)" in told

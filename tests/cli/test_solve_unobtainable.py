@@ -92,3 +92,12 @@ def test_no_other_conflict_is_looked_for_where_one_change_of_a_request_mends_all
     outcome = project.run("solve")
     assert outcome.code == 1
     assert "hint: alpha 1.0 instead of `alpha>=2` would do" in outcome.err
+
+
+def test_a_hint_on_several_conflicts_is_told_once(project: Project) -> None:
+    for name in ("kappa", "lambda-one"):
+        project.index.add_sdist(name, "1.0")
+    project.spec("['kappa==1.0', 'lambda-one==1.0']")
+    hints = [line for line in project.run("solve").err.splitlines() if line.startswith("hint: ")]
+    assert any(line.startswith("hint: 1 and 2. not tried: `allow: [") for line in hints), hints
+    assert not any("no way out was found" in line for line in hints)

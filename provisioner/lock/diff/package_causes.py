@@ -31,7 +31,7 @@ from provisioner.grounds.change import (
     UnknownElsewhere,
 )
 from provisioner.grounds.requirement import Subject
-from provisioner.lock.requested import recorded_requirements
+from provisioner.lock.requested import EXCLUDE_NEWER, recorded_requirements
 from provisioner.names import COMPONENT_OF_DISTRIBUTION
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import LockedPackage
 
 _INPUTS = ("spec", "matrix", "provision")
-_LAST_DAY = "policy.exclude-newer"
 
 
 def package_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
@@ -190,9 +189,9 @@ def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     if uploaded is None:
         return
     day = uploaded.date().isoformat()
-    was, now = (old.requested or {}).get(_LAST_DAY), (new.requested or {}).get(_LAST_DAY)
+    was, now = (old.requested or {}).get(EXCLUDE_NEWER), (new.requested or {}).get(EXCLUDE_NEWER)
     if was and was != now and day > was[:10]:
-        yield ByKey(key=_LAST_DAY, before=was, after=now, uploaded=day, places=new.places_of(_LAST_DAY))
+        yield ByKey(key=EXCLUDE_NEWER, before=was, after=now, uploaded=day, places=new.places_of(EXCLUDE_NEWER))
     elif newest and uploaded > newest:
         yield ReleasedSince(uploaded=day, newest=newest.date().isoformat())
 

@@ -9,7 +9,7 @@ from provisioner.accelerators import RUNTIMES
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import UnavailableError
 from provisioner.grounds.choice import HeldBack
-from provisioner.resolver.requirement import PACKAGE, SHARED_FILE, FileCandidate, Key, ReleaseCandidate
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, TORCH, FileCandidate, Key, ReleaseCandidate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
     from provisioner.versions import Version
+
+_PYTHON = Key("python")
 
 
 def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
@@ -36,7 +38,10 @@ def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 
 
 def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
-    """Yield a package of the spec if its newest version requires a distribution of which no allowed file can be used."""
+    """Yield a package of the spec if its newest version requires something of which no allowed file can be used on the hosts.
+
+    That is a distribution without such a file, or a PyTorch each of whose builds the hosts refuse.
+    """
     roots = [root for root in instance.roots if root.key == key]
     admitted = (
         one
@@ -62,6 +67,49 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
                     because=next((one.ground for one in why), None),
                 )
                 return
+        yield from _by_hosts(instance, pins, chosen, newest)
+
+
+def _by_hosts(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate, newest: Candidate
+) -> Iterator[HeldBack]:
+    """Yield that a package is held back if the hosts refuse each build of PyTorch that goes with its newest version."""
+    wanted = [one for one in instance.requirements(newest) if one.key == PYTORCH]
+    by = next((one for one in wanted if PYTORCH in pins and not instance.accepts(one, pins[PYTORCH])), None)
+    if by is None:
+        return
+    builds = [
+        one
+        for one in instance.candidates(PYTORCH)
+        if all(instance.accepts(need, one) for need in wanted) and _has_wheel(instance, pins, one)
+    ]
+    unmet = [_unmet_by_hosts(instance, pins, one) for one in builds]
+    refused = next(iter(unmet), None)
+    if refused is not None and None not in unmet:
+        name, because = chosen.key.name, refused.ground
+        yield HeldBack(component=name, chosen=chosen.label, newest=newest.label, by=by.ground, because=because)
+
+
+def _has_wheel(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: Candidate) -> bool:
+    """Return whether a build is installed from a wheel that was found for the Python of the answer, or from none."""
+    wanted = [one for one in instance.requirements(build) if one.key == TORCH]
+    wheels = [one for one in instance.candidates(TORCH) if all(instance.accepts(need, one) for need in wanted)]
+    needs = ([one for one in instance.requirements(wheel) if one.key == _PYTHON] for wheel in wheels)
+    return not wanted or any(all(instance.accepts(one, pins[_PYTHON]) for one in some) for some in needs)
+
+
+def _unmet_by_hosts(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: Candidate) -> Requirement | None:
+    """Return what a build, or the first CUDA or ROCm that it allows, needs of the hosts and these lack; None if one has all."""
+    unmet = next(_host_needs(instance, pins, build), None)
+    if unmet is not None:
+        return unmet
+    for need in instance.requirements(build):
+        if need.key.component in RUNTIMES and not need.key.is_package:
+            runtimes = [one for one in instance.candidates(need.key) if instance.accepts(need, one)]
+            found = [next(_host_needs(instance, pins, one), None) for one in runtimes]
+            if found and all(found):
+                return found[0]
+    return None
 
 
 def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: ReleaseCandidate) -> Iterator[HeldBack]:
@@ -176,9 +224,13 @@ def _may_be_chosen(
 
 def _runs(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> bool:
     """Return whether the hosts meet the requirements of a candidate on the components that hosts provide."""
-    return all(
-        instance.accepts(need, pins[need.key])
-        for need in instance.requirements(one)
-        if need.key in pins and not need.key.is_package and need.key.component != SHARED_FILE
-        if need.key.scope or instance.problem.is_virtual(need.key.component)
-    )
+    return next(_host_needs(instance, pins, one), None) is None
+
+
+def _host_needs(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> Iterator[Requirement]:
+    """Yield the requirements of a candidate on the components that hosts provide, which the hosts do not meet."""
+    for need in instance.requirements(one):
+        if need.key in pins and not need.key.is_package and need.key.component != SHARED_FILE:
+            is_of_hosts = need.key.scope or instance.problem.is_virtual(need.key.component)
+            if is_of_hosts and not instance.accepts(need, pins[need.key]):
+                yield need

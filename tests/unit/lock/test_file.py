@@ -45,7 +45,8 @@ def test_the_first_line_says_where_the_file_comes_from() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec_file", "named"), [("../pyproject.toml", "pyproject.toml"), ("odd\n[name].yaml", "odd[name].yaml"), ("", "the spec")]
+    ("spec_file", "named"),
+    [("../pyproject.toml", "pyproject.toml"), ("odd\n[name].yaml", "odd[name].yaml"), ("\u202e", "the spec")],
 )
 def test_the_first_line_names_the_spec_that_was_solved(spec_file: str, named: str) -> None:
     text = write_lock(replace(lock_of(cuda_stack()), spec_file=spec_file))

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.errors import UnavailableError
 from provisioner.resolver.joint import choose
 from provisioner.resolver.problem import join
-from provisioner.resolver.requirement import PACKAGE, Key
-from provisioner.resolver.series import newer_series
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, Key, build_of
+from provisioner.resolver.search.resolve import decide
+from provisioner.resolver.series import every_newer_series, newer_series
+from provisioner.words.notation import listed
+from provisioner.words.series import newer_series_words
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, wheel
+from tests.unit.resolver.test_finder import Shelf, instance
 
 if TYPE_CHECKING:
     from provisioner.index.model import Environment, PackageSource
@@ -40,3 +45,21 @@ def test_of_each_series_nothing_but_the_newest_release_is_read() -> None:
     (told,) = newer_series(problem, chosen, newer, source_for=source_for)
     assert told.releases == ("2.0", "1.2.2", "1.1.1")
     assert read == {"demo 1.0.0", "demo 1.1.1", "demo 1.2.2", "demo 2.0"}
+
+
+def test_builds_of_an_index_out_of_reach_are_told_and_count_for_nothing_else() -> None:
+    """Nothing else keeps the newer release out, so that it is told as one that may do."""
+    subject = instance(Shelf({"torch": {"2.4.0": [], "2.1.0": []}}), ["torch"], pytorch="<2.2")
+    pins = decide(subject)
+    assert pins is not None
+    assert subject.finder is not None
+    newer = [one for one in subject.candidates(PYTORCH) if one.age > pins[PYTORCH].age]
+    reached = every_newer_series(subject.problem, (subject, pins), newer, source_for=None)
+    assert [one.unreached for one in reached] == [()]
+    lost = {build.index for one in newer if (build := build_of(one)) is not None}
+    subject.finder.variant_indexes.unreached.update(dict.fromkeys(lost, UnavailableError("no route")))
+    (told,) = newer_series(subject.problem, (subject, pins), newer, source_for=None)
+    assert (told.unreached, told.conflict, told.excluded_by) == (tuple(sorted(lost)), None, None)
+    assert newer_series_words(told, "pytorch", "2.1.0") == (
+        f"pytorch 2.4.0: there may be builds of {listed(sorted(lost))}, which {'is' if len(lost) == 1 else 'are'} out of reach"
+    )
