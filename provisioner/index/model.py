@@ -118,8 +118,11 @@ class PackageSource(Protocol):
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         """Return the normalized extras that the release's metadata declares (Provides-Extra); raises `UnavailableError`."""
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        """Start reading the project pages of `names` in the background; never raises."""
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
+        """Start reading the project pages of `names` and the metadata of likely releases in the background; never raises.
+
+        With `follows`, the projects that this metadata names are read, too, and so on.
+        """
 
 
 @runtime_checkable
