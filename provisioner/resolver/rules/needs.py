@@ -128,6 +128,7 @@ class Needs:
         self._request = request
         self._keys = keys
         self._rules = _rules(matrix)
+        self._known: dict[Candidate, tuple[Requirement, ...]] = {}
         self._reached: dict[tuple[Key, str], tuple[Key, ...]] = {}
         self._hosts = {target.label: target for target in request.hosts or (NO_HOST,)}
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
@@ -162,9 +163,13 @@ class Needs:
     def of(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate; () for `ABSENT`, the value of a component that is not installed.
 
-        A fact of a host, or a name such as that of a platform, has requirements only from the policy and from rules.
+        A fact of a host, or a name such as that of a platform, has requirements only from the policy and from rules. They are
+        found once: a problem is searched for one Python after another.
         """
-        return () if candidate.label == ABSENT else tuple(self._all(candidate))
+        found = self._known.get(candidate)
+        if found is None:
+            found = self._known[candidate] = () if candidate.label == ABSENT else tuple(self._all(candidate))
+        return found
 
     def unstated(self, candidate: Candidate) -> Iterator[OpenRequirement]:
         """Yield the requirements of a chosen candidate that cannot be verified because a host does not state a fact.
