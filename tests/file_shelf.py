@@ -64,7 +64,8 @@ class FileShelf:
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         return extras_named(self._declared(release))
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
+        del follows
         for name in names:
             assert name == canonicalize_name(name)
 

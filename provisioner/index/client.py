@@ -246,15 +246,16 @@ class PackageIndex:
         """Record requirements that every solution must meet, so that background reads begin with releases they allow."""
         self._prefetcher.expect(one for one in requirements if self._markers.hold(one.marker))
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
         """Read projects and the requirements of their most likely releases in background threads; never raises.
 
-        In offline mode the projects are only recorded, so that an error message can list everything that is not cached.
+        With `follows`, the projects that these requirements name are read likewise. In offline mode the projects are only
+        recorded, so that an error message can list everything that is not cached.
         """
         if self._settings.offline:
-            self._prefetcher.postpone(names)
+            self._prefetcher.postpone(names, follows=follows)
         else:
-            self._prefetcher.start(names)
+            self._prefetcher.start(names, follows=follows)
 
     def unpinned(self, files: Mapping[NormalizedName, IndexFile]) -> dict[NormalizedName, IndexLocation]:
         """Return the projects in `files` that may come from any configured index, each with the index of its file.

@@ -121,8 +121,11 @@ class PackageSource(Protocol):
         For a release without a file for the environment, the metadata of a file for another one is read.
         """
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        """Start reading the project pages of `names` in the background; never raises."""
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
+        """Start reading the project pages of `names` and the metadata of likely releases in the background; never raises.
+
+        With `follows`, the projects that this metadata names are read, too, and so on.
+        """
 
 
 @runtime_checkable

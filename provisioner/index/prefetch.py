@@ -36,7 +36,7 @@ TRIES = 4
 Twice as many versions are prefetched as were tried so far, but at most `BATCH`.
 """
 
-BATCH = 16
+BATCH = 8
 """The most versions of one project that are prefetched together, again whenever half as many more have been tried."""
 
 Subject = TypeVar("Subject")
@@ -64,10 +64,11 @@ class Prefetcher:
         self._pool: ThreadPoolExecutor | None = None
         self._specifiers: dict[NormalizedName, SpecifierSet] = {}
         self._extras: dict[NormalizedName, set[str]] = {}
-        self._started: set[NormalizedName] = set()
-        self._postponed: dict[NormalizedName, None] = {}
+        self._started: dict[NormalizedName, bool] = {}
+        self._postponed: dict[NormalizedName, bool] = {}
+        """Both map a project to whether the projects that its most likely release requires are read, too."""
         self._unrecorded: list[PackageRelease] = []
-        self._tried: dict[NormalizedName, int] = {}
+        self._tried: dict[NormalizedName, set[str]] = {}
         self._is_active = False
         self._is_closed = False
 
@@ -87,22 +88,24 @@ class Prefetcher:
                     found.append(name)
         return [name for name in dict.fromkeys(found) if name not in COMPONENT_OF_DISTRIBUTION]
 
-    def start(self, names: Iterable[NormalizedName]) -> None:
+    def start(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
         """Start reading projects and the requirements of their most likely releases in the background.
 
-        Projects whose page needs no request are only recorded until some network request has been sent.
+        With `follows`, the projects that these requirements name are read likewise. Projects whose page needs no request are
+        only recorded until some network request has been sent.
         """
         for name in names:
-            if name in self._started or name in self._postponed:
+            if any(name in known and known[name] >= follows for known in (self._started, self._postponed)):
                 continue
             if self._is_active or not self._is_at_hand(name):
-                self._submit(name)
+                self._submit(name, follows=follows)
             else:
-                self.postpone([name])
+                self.postpone([name], follows=follows)
 
-    def postpone(self, names: Iterable[NormalizedName]) -> None:
+    def postpone(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
         """Record projects without reading them now."""
-        self._postponed.update(dict.fromkeys(names))
+        for name in names:
+            self._postponed[name] = follows or self._postponed.get(name, False)
 
     def record(self, release: PackageRelease, *, has_sent: bool) -> None:
         """Record a release whose requirements the solver has read, and prefetch older versions if it has tried several.
@@ -117,11 +120,15 @@ class Prefetcher:
             # Something was missing, so more may be: read what seemed to be at hand as well.
             self._is_active = True
             self._expect_recorded()
-            for name in tuple(self._postponed):
-                self._submit(name)
+            for name, follows in tuple(self._postponed.items()):
+                self._submit(name, follows=follows)
         else:
             self._expect_of(release)
-        tried = self._tried[release.name] = self._tried.get(release.name, 0) + 1
+        known = self._tried.setdefault(release.name, set())
+        if release.version_text in known:
+            return
+        known.add(release.version_text)
+        tried = len(known)
         if tried >= TRIES and (tried.bit_count() == 1 or tried % (BATCH // 2) == 0):
             self._read_older(release, tried)
 
@@ -129,7 +136,7 @@ class Prefetcher:
         """Return an error for each item not cached that the recorded projects or their dependencies need; for offline mode."""
         self._expect_recorded()
         found: dict[str, NotCachedError] = {}
-        queue = deque((*self._postponed, *sorted(self._started - self._postponed.keys())))
+        queue = deque((*self._postponed, *sorted(self._started.keys() - self._postponed.keys())))
         seen = set(queue)
         while queue:
             try:
@@ -182,12 +189,12 @@ class Prefetcher:
             if not self._is_closed:
                 self._requirements(release, ("",))
 
-    def _submit(self, name: NormalizedName) -> None:
+    def _submit(self, name: NormalizedName, *, follows: bool = True) -> None:
         with self._lock:
-            if self._is_closed or name in self._started:
+            if self._is_closed or self._started.get(name, not follows) >= follows:
                 return
-            self._started.add(name)
-        self._in_background(self._read, name)
+            self._started[name] = follows
+        self._in_background(self._read_and_follow if follows else self._read, name)
 
     def _in_background(self, work: Callable[[Subject], None], subject: Subject) -> None:
         # The pool refuses work once `close` was called in another thread.
@@ -197,17 +204,20 @@ class Prefetcher:
     def _read(self, name: NormalizedName) -> None:
         # The solver gets the same error, with its words, when it needs the project.
         with suppress(ProvisionError):
+            self._visit(name)
+
+    def _read_and_follow(self, name: NormalizedName) -> None:
+        with suppress(ProvisionError):
             for more in self._visit(name):
                 self._submit(more)
 
     def _visit(self, name: NormalizedName) -> list[NormalizedName]:
         """Read a project and the requirements of its most likely release, and return the projects that these requirements name.
 
-        The result is empty when no release is usable, or when the most likely one is a source distribution, which is too costly
-        for a guess.
+        The result is empty when no usable release is allowed by all requirements seen so far, which are of versions that were
+        tried one after another, and when the most likely one is a source distribution, which is too costly for a guess.
         """
-        usable = [release for release in self._releases(name) if release.is_usable]
-        release = next(filter(self._is_expected, usable), usable[0] if usable else None)
+        release = next((one for one in self._releases(name) if one.is_usable and self._is_expected(one)), None)
         # A source distribution would be read whole, or even built, on a guess.
         if release is None or self._is_closed or not _is_wheel(release):
             return []

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.accelerators import RUNTIMES
@@ -36,7 +36,7 @@ from provisioner.resolver.rules.images import realises_toolkit
 from provisioner.resolver.search.bundled import align_bundled, misaligned
 from provisioner.resolver.search.complete import CompleteSearch, every_key
 from provisioner.resolver.search.components import ComponentSearch
-from provisioner.resolver.search.instance import Pair, ProblemInstance, ReadBudget
+from provisioner.resolver.search.instance import AllowedOf, Pair, ProblemInstance, ReadBudget
 from provisioner.resolver.search.least_change import with_least_change
 from provisioner.resolver.search.provider import LOG
 from provisioner.resolver.search.resolve import decide, pins_or_proof
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.problem import Problem
+    from provisioner.resolver.python.finder import ReadsAhead
 
     SourceFor = Callable[[Environment], PackageSource]
     """Opens the package indexes for one environment."""
@@ -72,13 +73,14 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     `problem` is the whole problem with that Python required; `system` is the most preferred answer for the components of
     `problem` alone, which gives the environment its glibc and the index of the framework's build. `rank` is the place of the
-    framework's release in it, 0 for the newest.
+    framework's release in it, 0 for the newest. `allowed` is what tests allow of the components, found once for all attempts.
     """
 
     python: str
     problem: Problem
     system: dict[Key, Candidate]
     rank: int = 0
+    allowed: AllowedOf = field(default_factory=dict)
 
 
 class Failure(Struct, frozen=True, kw_only=True, dict=True):
@@ -111,14 +113,14 @@ def attempts_of(problem: Problem) -> list[Attempt]:
     A locked Python comes first if it is the first candidate. The others are ordered by `rank`, Pythons of equal rank as
     Python's candidates.
     """
-    found = []
+    found, allowed = [], AllowedOf()
     for candidate in problem.domains[PYTHON]:
         if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
             continue
         narrowed = with_python(problem, candidate)
-        system = decide(ProblemInstance(system_half(narrowed)))
+        system = decide(ProblemInstance(system_half(narrowed), allowed=allowed))
         if system is not None:
-            found.append(Attempt(python=candidate.label, problem=narrowed, system=system))
+            found.append(Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed))
 
     def rank(attempt: Attempt) -> int:
         """Return the index of the chosen framework release among the framework's candidates, in the order of preference.
@@ -157,7 +159,7 @@ def newest_named_first(problem: Problem, attempts: list[Attempt], indexes: Index
     is_decided = len(attempts) < 2 or _locked(problem) is not None or "python" in problem.request.spec.policy.prefer
     if not is_decided and problem.request.spec.policy.strategy != "oldest":
         with suppress(UnavailableError):
-            waiting = [first := _Prospect(0, attempts[0], indexes)]
+            waiting = [first := _Prospect(0, attempts[0], indexes, reads_ahead="named")]
             before = first.bound
             if not any(_wants_another_python(first.instance, key) for key in first.instance.named):
                 first.look_up_to(before)
@@ -182,9 +184,10 @@ def _bound(prospect: _Prospect) -> tuple[bool, int, list[int], int]:
 class _Prospect:
     """What an attempt may have at best: `bound` ranks it among the attempts, lowest first, and rises with what is read."""
 
-    def __init__(self, number: int, attempt: Attempt, indexes: Indexes) -> None:
+    def __init__(self, number: int, attempt: Attempt, indexes: Indexes, *, reads_ahead: ReadsAhead = "nothing") -> None:
+        """Look at an attempt, the `number`-th; only the first reads something ahead (`reads_ahead`)."""
         self.attempt, self._number = attempt, number
-        self.instance = instance_of(attempt, indexes, Discoveries())
+        self.instance = instance_of(attempt, indexes, Discoveries(), reads_ahead=reads_ahead)
         self._components = ComponentSearch(self.instance)
         self._is_possible = True
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
@@ -245,10 +248,11 @@ def other_attempts(problem: Problem, attempts: list[Attempt]) -> Iterator[tuple[
     The attempt shares the environment of the first attempt, apart from the Python.
     """
     known = {attempt.python for attempt in attempts}
-    system = attempts[0].system
+    system, allowed = attempts[0].system, attempts[0].allowed
     for candidate in problem.domains[PYTHON]:
         if candidate.label not in known:
-            yield candidate, Attempt(python=candidate.label, problem=with_python(problem, candidate), system=system)
+            narrowed = with_python(problem, candidate)
+            yield candidate, Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed)
 
 
 def with_python(problem: Problem, candidate: Candidate) -> Problem:
@@ -348,7 +352,7 @@ def refuted(
     discoveries = Discoveries()
     while True:
         discoveries.has_grown = False
-        instance = instance_of(attempt, indexes, discoveries, answer=lacking, pairs=pairs)
+        instance = instance_of(attempt, indexes, discoveries, answer=lacking, pairs=pairs, reads_ahead="nothing")
         search = CompleteSearch(instance, includes)
         core = None
         with suppress(UnavailableError):
@@ -364,7 +368,7 @@ def refuted_unread(
     attempt: Attempt, without: Collection[Group], indexes: Indexes, *, includes: Callable[[Key], bool] = every_key
 ) -> Failure | None:
     """Return the failure of an attempt, without the groups in `without`, that is proved without reading metadata; or None."""
-    instance = instance_of(attempt, indexes, Discoveries())
+    instance = instance_of(attempt, indexes, Discoveries(), reads_ahead="nothing")
     search = CompleteSearch(instance, includes)
     with suppress(UnavailableError):
         core = search.refutation(without=without)
@@ -382,10 +386,11 @@ def instance_of(
     environment: Environment | None = None,
     answer: Mapping[Key, Candidate] | None = None,
     pairs: frozenset[Pair] = frozenset(),
+    reads_ahead: ReadsAhead = "everything",
 ) -> ProblemInstance:
     """Return the instance of an attempt, by default in its own environment.
 
-    `answer` is an earlier answer, the libraries that it lacks are then required.
+    `answer` is an earlier answer, the libraries that it lacks are then required. `reads_ahead` is that of `PackageFinder`.
     """
     from provisioner.resolver.python.finder import PackageFinder  # not for a stack without packages
 
@@ -393,9 +398,15 @@ def instance_of(
     build = build_of(attempt.system.get(PYTORCH))
     index = build.index if build is not None else ""
     finder = PackageFinder(
-        attempt.problem, indexes.open(environment), environment, index, discoveries=discoveries, answer=answer
+        attempt.problem,
+        indexes.open(environment),
+        environment,
+        index,
+        discoveries=discoveries,
+        answer=answer,
+        reads_ahead=reads_ahead,
     )
-    return ProblemInstance(attempt.problem, finder, indexes.budget, pairs=pairs)
+    return ProblemInstance(attempt.problem, finder, indexes.budget, pairs=pairs, allowed=attempt.allowed)
 
 
 def _decided(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:

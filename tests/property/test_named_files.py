@@ -82,7 +82,7 @@ class Source:
     def is_built(self, _: IndexFile) -> bool:
         return False
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
         """Everything is at hand."""
 
     def _release(self, name: NormalizedName, version: str, index: str) -> PackageRelease:

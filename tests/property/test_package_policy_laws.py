@@ -65,8 +65,8 @@ class Shelf:
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         return extras_named(self._declared(release))
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        del names
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
+        del names, follows
 
 
 def problem_of(seed: random.Random) -> tuple[dict[str, list[str]], Needs, dict[str, Any]]:

@@ -80,7 +80,7 @@ class Source:
         del release
         return ()
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
         """Everything is at hand."""
 
     def _release(self, name: NormalizedName, version: str, *, is_explicit_only: bool = False) -> PackageRelease:

@@ -166,6 +166,11 @@ def bundled_library(problem: Problem, candidate: Candidate) -> ReleaseCandidate 
     return next(for_its_cuda, None) or next(iter(same), None) or unlisted_release(key, listed, candidate)
 
 
+def is_known_library(matrix: Matrix, name: str) -> bool:
+    """Return whether a distribution bundles a component, or is one of NVIDIA's libraries: others need nothing of that."""
+    return name in COMPONENT_BUNDLED_BY or name in _toolkit_libraries(matrix)
+
+
 def bundled_library_requirements(problem: Problem, candidate: Candidate) -> Iterator[Requirement]:
     """Yield the requirements on hosts of the library that a version bundles; nothing unless the accelerator is CUDA.
 

@@ -27,7 +27,12 @@ from provisioner.grounds.requirement import Entails, Relation, Row
 from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
-from provisioner.resolver.python.bundled import CUDA, bundled_cuda_requirements, bundled_library_requirements
+from provisioner.resolver.python.bundled import (
+    CUDA,
+    bundled_cuda_requirements,
+    bundled_library_requirements,
+    is_known_library,
+)
 from provisioner.resolver.python.named_builds import named_build, named_build_requirement
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import (
@@ -112,6 +117,8 @@ class DistributionFacts:
         roots = [root for root in problem.roots if root.key == PYTORCH]
         self._is_framework_required = bool(roots)
         left = [one for one in problem.domains.get(PYTORCH, ()) if all(root.allows(one) for root in roots)] if roots else []
+        self._silent: dict[str, bool] = {}
+        self._of_index: dict[str, frozenset[str]] = {}
         self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
     def is_only_on_variant_index(self, name: str) -> bool:
@@ -140,9 +147,20 @@ class DistributionFacts:
         is_excluded = any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
         return 2 if is_excluded else self.wheels.rank(candidate)
 
+    def is_silent(self, name: str) -> bool:
+        """Return whether the matrix has nothing about a distribution; a file's own name may still tell its PyTorch build."""
+        found = self._silent.get(name)
+        if found is None:
+            is_limited = any(limit.row.distribution == name for limit in self._limits)
+            is_listed = name in self._known or is_limited or name in self.wheels.distributions
+            found = self._silent[name] = not is_listed and not is_known_library(self._problem.matrix, name)
+        return found
+
     def of(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
         """Return the requirements that the matrix adds to the metadata of a version of a distribution."""
         release = candidate.release
+        if self.is_silent(release.name) and named_build(release) is None:
+            return ()
         found: list[Requirement] = []
         limits = [one for one in self._limits if one.row.distribution == release.name and one.excludes(candidate)]
         known = self._known.get(release.name)
@@ -200,7 +218,7 @@ class DistributionFacts:
         wanted = self._variant_index if is_variant else "pypi"
         is_of_cuda = not is_variant and known.served_by == DEFAULT and bool(self._without_cuda)
         predicate: Predicate = CompiledAgainst(wanted, or_with_cuda=is_of_cuda)
-        labels = self._of_cuda if is_of_cuda else self._builds(lambda build: build.index == wanted)
+        labels = self._of_cuda if is_of_cuda else self._builds_of(wanted)
         local = release.version.local
         if release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL} and local:
             # The local version of a file by URL or path names its build, as in PyTorch's own wheels.
@@ -209,6 +227,11 @@ class DistributionFacts:
         place = self._place(f"distribution:{known.name}")
         ground = candidate.entails(predicate, Relation(release.name, "pytorch_build"), place)
         return Requirement(PYTORCH, Labelled(labels), ground)
+
+    def _builds_of(self, index: str) -> frozenset[str]:
+        if index not in self._of_index:
+            self._of_index[index] = self._builds(lambda build: build.index == index)
+        return self._of_index[index]
 
     def _builds(self, is_wanted: Callable[[Build], bool]) -> frozenset[str]:
         domain = self._problem.domains[PYTORCH]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 from packaging.specifiers import SpecifierSet
@@ -63,6 +63,11 @@ if TYPE_CHECKING:
     from provisioner.grounds.source import Source
     from provisioner.index.model import Environment, IndexFile, PackageRelease, PackageSource
     from provisioner.resolver.problem import Problem
+
+
+ReadsAhead = Literal["everything", "named", "nothing"]
+"""What is read before it is asked for: all that the most likely answer may have, the distributions that the spec names alone,
+or nothing. A search for an answer reads ahead; one that only looks at some versions would do so in vain."""
 
 
 class VariantIndexes:
@@ -127,7 +132,8 @@ class PackageFinder:
 
     `variant_index` is the index of the framework build preferred for the target; distributions compiled against the framework
     are looked up there, too. `discoveries` are what the search found before a restart, None for a first search. `answer` is the
-    earlier answer whose wheels lacked libraries; those libraries are required now.
+    earlier answer whose wheels lacked libraries; those libraries are required now. `reads_ahead` tells what is read in the
+    background before it is asked for.
     """
 
     def __init__(
@@ -139,8 +145,10 @@ class PackageFinder:
         *,
         discoveries: Discoveries | None = None,
         answer: Mapping[Key, Candidate] | None = None,
+        reads_ahead: ReadsAhead = "everything",
     ) -> None:
         self._source = source
+        self._reads_ahead = reads_ahead
         self._problem = problem
         self.markers = Markers(marker_environment(environment))
         self.environment = environment
@@ -201,8 +209,15 @@ class PackageFinder:
                 roots.append(Requirement(key, Matching(requirement.specifier), ground))
                 roots.extend(self.shared.named(key.name, ground))
         names = [root.key.project for root in roots if root.key.is_package and not _is_framework_extra(root.key)]
-        self._source.prefetch(name for name in names if not self._direct_urls.is_given(name))
+        if self._reads_ahead != "nothing":
+            self._source.prefetch(
+                (name for name in names if not self._direct_urls.is_given(name)), follows=self._reads_ahead == "everything"
+            )
         return tuple(roots)
+
+    def _read_ahead(self, names: Iterable[NormalizedName]) -> None:
+        if self._reads_ahead == "everything":
+            self._source.prefetch(names)
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
         """Return every candidate of a distribution or mutex, in order of preference, cached.
@@ -299,7 +314,7 @@ class PackageFinder:
         if extras:
             return self._extra(candidate, extras)
         found = self._translated(candidate.key, candidate.label, self._applicable(release, ("",)))
-        self._source.prefetch(requirement.key.project for requirement in found if requirement.key.is_package)
+        self._read_ahead(requirement.key.project for requirement in found if requirement.key.is_package)
         return (*found, *self._direct_urls.support(candidate))
 
     def of_matrix(self, candidate: Candidate) -> tuple[Requirement, ...]:
@@ -425,7 +440,7 @@ class PackageFinder:
             return (Requirement(Key("python"), Labelled(frozenset(others)), ground),)
         found = self._translated(PYTORCH, candidate.label, self._applicable(release, ("",)))
         names = [requirement.key.project for requirement in found if requirement.key.is_package]
-        self._source.prefetch(name for name in names if not self._facts.is_only_on_variant_index(name))
+        self._read_ahead(name for name in names if not self._facts.is_only_on_variant_index(name))
         return tuple(found)
 
     def listed(self, candidate: ReleaseCandidate) -> tuple[PackageRelease, ...]:

@@ -88,7 +88,7 @@ def _cuda_of(build: Build) -> str:
 def named_build(release: PackageRelease) -> NamedBuild | None:
     """Return the build of PyTorch that the local version or the URL of a release's wheel names; None when neither does."""
     file = release.file
-    if file is None or not file.filename.endswith(".whl"):
+    if file is None or not ("+" in release.version_text or "/torch" in file.url) or not file.filename.endswith(".whl"):
         return None
     local = release.version.local or ""
     matches: Iterable[re.Match[str] | None] = (pattern.fullmatch(local) for pattern in _OF_LOCAL)

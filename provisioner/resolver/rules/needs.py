@@ -134,6 +134,7 @@ class Needs:
             keys = {**keys, "driver": tuple(key for key in drivers if key.scope not in boards)}
         self._keys = keys
         self._rules = _rules(matrix)
+        self._known: dict[Candidate, tuple[Requirement, ...]] = {}
         self._reached: dict[tuple[Key, str], tuple[Key, ...]] = {}
         self._hosts = {target.label: target for target in request.hosts or (NO_HOST,)}
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
@@ -169,10 +170,13 @@ class Needs:
         """Return the requirements of a candidate; () for `ABSENT`, the value of a component that is not installed.
 
         Nor does the driver of a Jetson have any. A fact of a host, or a name such as that of a platform, has requirements only
-        from the policy and from rules.
+        from the policy and from rules. Requirements are found once: a problem is searched for one Python after another.
         """
-        is_without = candidate.label == ABSENT or candidate.key in self._board_drivers.values()
-        return () if is_without else tuple(self._all(candidate))
+        found = self._known.get(candidate)
+        if found is None:
+            is_without = candidate.label == ABSENT or candidate.key in self._board_drivers.values()
+            found = self._known[candidate] = () if is_without else tuple(self._all(candidate))
+        return found
 
     def unstated(self, candidate: Candidate) -> Iterator[OpenRequirement]:
         """Yield the requirements of a chosen candidate that cannot be verified because a host does not state a fact.

@@ -11,12 +11,14 @@ with them.
 
 from __future__ import annotations
 
-from itertools import count
+from functools import partial
+from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from provisioner.components import NEVER_ALONE
 from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
+from provisioner.resolver.requirement import WheelCandidate, build_of
 from provisioner.resolver.search.sat import at_most_one
 
 if TYPE_CHECKING:
@@ -34,6 +36,17 @@ read."""
 def _is_follower(requirement: Requirement) -> bool:
     """Return whether a requirement is the fact of a host about what is installed with another component."""
     return requirement.ground.kind == "fact" and requirement.key.component in NEVER_ALONE
+
+
+def _is_alike(candidate: Candidate, instance: ProblemInstance, other: Candidate) -> bool:
+    """Return whether another candidate of a key costs nothing to read, as `candidate` does not.
+
+    Of a distribution only versions without a file are free; whether a wheel of PyTorch has one is known for the same index.
+    """
+    if not isinstance(candidate, WheelCandidate) or not isinstance(other, WheelCandidate):
+        return not candidate.key.is_package
+    indexes = {build.index for one in (candidate.build, other.build) if (build := build_of(one)) is not None}
+    return len(indexes) == 1 and instance.lacks_file(other)
 
 
 def every_key(key: Key) -> bool:
@@ -63,7 +76,12 @@ class CompleteSearch:
         self._group_of: dict[int, Group] = {}
         self._members: dict[Group, list[tuple[Candidate | None, Requirement]]] = {}
         self._expanded: set[Candidate] = set()
+        self._chosen_before: dict[Key, int] = {}
+        self._in_question: dict[Key, list[Candidate]] = {}
+        """The candidates of a key that the requirements on it from the start allow."""
         self._index_reads = 0
+        self._allowed: dict[int, tuple[frozenset[Candidate], list[int]]] = {}
+        """The variables of each set of allowed candidates, which the instance returns again for the same test."""
         self._present: dict[Key, int] = {}
         self._kept_present: tuple[Key, ...] = ()
         self._numbers = count()
@@ -275,7 +293,27 @@ class CompleteSearch:
             if not (free or (fresh and is_reading)):
                 return pins
             for candidate in free or fresh:
-                self._expand(candidate)
+                if candidate not in self._expanded:
+                    self._expand(candidate)
+                for other in self._likely_next(candidate) if free else ():
+                    self._expand(other)
+
+    def _likely_next(self, candidate: Candidate) -> list[Candidate]:
+        """Return candidates of the same key that cost nothing to read and that models will choose if this one is excluded.
+
+        They are as many as of the key were chosen before: where the newest hundred builds are excluded, the solver would
+        otherwise be called for each of them.
+        """
+        key = candidate.key
+        tried = self._chosen_before[key] = self._chosen_before.get(key, 0) + 1
+        if tried == 1:
+            return []
+        if key not in self._in_question:
+            roots = [root for root in self._instance.roots if root.key == key]
+            listed = self._instance.candidates(key)
+            self._in_question[key] = [one for one in listed if all(one in self._instance.allowed(root) for root in roots)]
+        unread = (one for one in self._in_question[key] if one not in self._expanded)
+        return list(islice(filter(partial(_is_alike, candidate, self._instance), unread), tried))
 
     def best(
         self, *, without: Collection[Group] = (), given: Collection[Candidate] = (), present: Collection[Key] = ()
@@ -404,11 +442,18 @@ class CompleteSearch:
             return
         self._members.setdefault(group, []).append((parent, requirement))
         self._domain(requirement.key)
-        allowed = [self._variable(one) for one in self._instance.allowed(requirement)]
-        clause = [-self._group(group), *allowed]
+        clause = [-self._group(group)]
         if parent is not None:
             clause.append(-self._variable(parent))
-        self._solver.add_clause(sorted(clause))
+        self._solver.add_clause([*sorted(clause), *self._allowed_variables(requirement)])
+
+    def _allowed_variables(self, requirement: Requirement) -> list[int]:
+        """Return the variables of the candidates that a requirement allows, sorted; many requirements have the same test."""
+        allowed = self._instance.allowed(requirement)
+        known = self._allowed.get(id(allowed))
+        if known is None or known[0] is not allowed:
+            known = self._allowed[id(allowed)] = allowed, sorted(map(self._variable, allowed))
+        return known[1]
 
     def _domain(self, key: Key) -> list[int]:
         """Return the variables of a key's candidates, most preferred first.

@@ -28,7 +28,7 @@ class ComponentSearch:
         self._instance = instance
         self._search = CompleteSearch(instance, includes=_is_of_components)
         self._admitted: dict[frozenset[tuple[Key, Test]], bool] = {}
-        self._refused: dict[Candidate, bool] = {}
+        self._verdicts: dict[Candidate, bool] = {}
 
     @cached_property
     def is_possible(self) -> bool:
@@ -45,18 +45,22 @@ class ComponentSearch:
         read from its metadata only if what is known without it can be met. True when that is unknown, because an index cannot
         be reached.
         """
-        try:
-            if _is_of_components(candidate.key):
-                return not self._is_refused(candidate)
-            known = self._instance.known_requirements(candidate)
-            return self._admits(known) and self._admits(self._instance.requirements(candidate))
-        except UnavailableError:
-            return True
+        found = self._verdicts.get(candidate)
+        if found is None:
+            try:
+                found = self._verdicts[candidate] = self._is_admitted(candidate)
+            except UnavailableError:  # it may be read later: a budget is for one fix
+                return True
+        return found
+
+    def _is_admitted(self, candidate: Candidate) -> bool:
+        if _is_of_components(candidate.key):
+            return not self._is_refused(candidate)
+        known = self._instance.known_requirements(candidate)
+        return self._admits(known) and self._admits(self._instance.requirements(candidate))
 
     def _is_refused(self, candidate: Candidate) -> bool:
-        if candidate not in self._refused:
-            self._refused[candidate] = self._search.refutes(given=[candidate], present=[candidate.key])
-        return self._refused[candidate]
+        return self._search.refutes(given=[candidate], present=[candidate.key])
 
     def _admits(self, requirements: Iterable[Requirement]) -> bool:
         needed = [one for one in requirements if not one.key.is_package]

@@ -142,7 +142,7 @@ class ProblemInstance:
         Dropped: the root requirements, constraints and hashes of the groups in `without`. Added: every candidate in `given` and
         any candidate of every key in `present` must be chosen.
         """
-        found = ProblemInstance(self.problem, self.finder, self.budget, pairs=self._pairs)
+        found = ProblemInstance(self.problem, self.finder, self.budget, pairs=self._pairs, allowed=self._allowed_of)
         found._bundled_releases, found._pair_requirements = self._bundled_releases, self._pair_requirements
         found.bounds = self.bounds.without(without)
         if found.bounds is self.bounds:

@@ -7,12 +7,14 @@ and a criterion is the set of requirements on a key with the candidates that mee
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from resolvelib import AbstractProvider, BaseReporter
 from resolvelib.resolvers import RequirementInformation, Resolution, ResolutionImpossible, ResolutionTooDeep
 
+from provisioner.errors import UnavailableError
 from provisioner.resolver.requirement import TORCH, Candidate, Key, Matching, Requirement
 from provisioner.resolver.search.components import ComponentSearch
 from provisioner.resolver.search.instance import arbitrary_version
@@ -61,7 +63,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     """The source of an instance's candidates for resolvelib, most preferred first, and of the order in which to decide keys.
 
     A version is dead if it can never be chosen, whatever is chosen for other keys: one of its requirements is met by no
-    version, or by dead ones only.
+    version, or by dead ones only, or only by versions whose requirements contradict its own.
     """
 
     def __init__(self, instance: ProblemInstance, *, decides_conflicts_first: bool = False) -> None:
@@ -73,6 +75,9 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         self._accepted: dict[tuple[Requirement, Candidate], bool] = {}
         self._dead: set[Candidate] = set()
         self._dead_keys: set[Key] = set()
+        self._clashed_over: dict[Key, set[Key]] = {}
+        """The distributions whose every version clashes with a dead version, by the distribution of that version."""
+        self._have_common: dict[tuple[int, int], bool] = {}
         self._components: ComponentSearch | None = None
         self._count: dict[Requirement, int] = {}
         self._viable: dict[Requirement, Candidate] = {}
@@ -239,9 +244,68 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
                 self._dead_keys.add(candidate.key)
         return candidate in self._dead
 
+    def note_clash(self, candidate: Candidate | None, requirement: Requirement) -> None:
+        """Mark a version as dead if every version that meets a requirement of it has one that contradicts its own.
+
+        Otherwise the engine would try other versions of everything that has a requirement on the same distributions.
+        """
+        if candidate is None or not candidate.key.is_package or candidate.key == TORCH or candidate in self._dead:
+            return
+        is_of_another = requirement.key.is_package and requirement.key.distribution != candidate.key.distribution
+        if is_of_another and self._clashes(candidate, requirement):
+            self._clashed_over.setdefault(candidate.key, set()).add(requirement.key)
+            self._dead.add(candidate)
+            self._dead_keys.add(candidate.key)
+
+    def _clashes(self, candidate: Candidate, requirement: Requirement) -> bool:
+        """Return whether every version that meets a requirement of a candidate contradicts the candidate's own requirements.
+
+        Versions of which nothing was read yet count as in no contradiction.
+        """
+        own: dict[Key, list[Requirement]] = {}
+        for one in (*self._known_needs(candidate), *self._instance.roots):
+            own.setdefault(one.key, []).append(one)
+        usable = [one for one in self._instance.allowed(requirement) if one not in self._dead and not one.has_no_file]
+        needs = map(self._known_needs, usable)
+        return bool(usable) and all(any(self._contradicts(one, own.get(one.key, ())) for one in some) for some in needs)
+
+    def _known_needs(self, candidate: Candidate) -> list[Requirement]:
+        """Return the requirements of a version as far as they were read; with extras also those of the version itself."""
+        if not self._instance.is_read(candidate):
+            return []
+        found = list(self._instance.requirements(candidate))
+        own = [one for one in found if one.key.distribution == candidate.key.distribution] if candidate.key.extras else ()
+        plain = {one for needed in own for one in self._instance.allowed(needed)}
+        if len(plain) == 1:
+            found.extend(needed for one in plain for needed in self._known_needs(one))
+        return found
+
+    def _contradicts(self, requirement: Requirement, others: Iterable[Requirement]) -> bool:
+        return any(not self._has_common(requirement, other) for other in others)
+
+    def _has_common(self, requirement: Requirement, other: Requirement) -> bool:
+        """Return whether some version with a file meets two requirements on the same key."""
+        first, second = self._instance.allowed(requirement), self._instance.allowed(other)
+        question = id(first), id(second)  # the instance keeps both
+        if question not in self._have_common:
+            self._have_common[question] = any(not one.has_no_file for one in first & second)
+        return self._have_common[question]
+
     def _is_refused(self, candidate: Candidate) -> bool:
-        """Return whether no choice of components goes with a candidate; False before the first conflict."""
-        return self._components is not None and not self._components.admits(candidate)
+        """Return whether no choice of components goes with a candidate; False before the first conflict.
+
+        Where a version of the same distribution is dead by a clash, the candidate is asked for the same, too.
+        """
+        if self._components is None:
+            return False
+        if not self._components.admits(candidate):
+            return True
+        keys = self._clashed_over.get(candidate.key, ())
+        with suppress(UnavailableError):  # it is told where the version is pinned
+            for one in self._instance.requirements(candidate) if keys else ():
+                if one.key in keys:
+                    self.note_clash(candidate, one)
+        return candidate in self._dead
 
     def _is_hopeless(self, requirement: Requirement) -> bool:
         """Return whether every version that meets a requirement on a distribution is dead or has no file for the target.
@@ -352,12 +416,25 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
                 raise ResolutionImpossible(super()._extract_causes(criteron))
             for info in (info for criterion in criteron for info in criterion.information):
                 self._adapter.is_dead(info.parent, (info.requirement,))
+            # Of each criterion the last requirement was the one too many.
+            failing = {[*criterion.information][-1].parent for criterion in criteron}
+            self._note_clashes({candidate.key for candidate in failing if candidate is not None})
             pins = [pin for pin in self.state.mapping.values() if self._adapter.is_dead(pin)]
             if pins:
                 raise _DeadPinError
         causes = super()._extract_causes(criteron)
         self._adapter.note_conflict({cause.parent.key for cause in causes if cause.parent})
         return causes
+
+    def _note_clashes(self, keys: Iterable[Key]) -> None:
+        """Let the adapter look at what requires the keys of which no version could be pinned, directly or with an extra."""
+        criteria = self.state.criteria
+        for key in keys:
+            found = [info for info in criteria[key].information if info.parent] if key in criteria else []
+            extras = {info.parent.key for info in found if info.parent and info.parent.key.distribution == key.distribution}
+            found.extend(info for extra in sorted(extras - {key}) if extra in criteria for info in criteria[extra].information)
+            for info in found:
+                self._adapter.note_clash(info.parent, info.requirement)
 
     def _is_current_pin_satisfying(self, name: Key, criterion: Criterion[Requirement, Candidate]) -> bool:
         pin = self._states[-1].mapping.get(name)

@@ -427,6 +427,53 @@ def test_prefetch_reads_pages_and_newest_metadata_once(served: LoopbackIndex, op
     assert {served.requests[path] for path in served.requests if path != "/simple/unknown/"} == {1}
 
 
+def test_prefetch_that_follows_nothing_reads_the_projects_themselves_alone(
+    served: LoopbackIndex, open_index: OpenIndex
+) -> None:
+    served.add_wheel("demo", "1.0", requires=["other"])
+    served.add_wheel("other", "1.0")
+    client = open_index()
+    client.prefetch([DEMO], follows=False)
+    assert required(client) == ["other"]
+    client.close()
+    assert served.requests["/simple/other/"] == 0
+    client = open_index()
+    client.prefetch([DEMO], follows=False)
+    client.prefetch([DEMO])
+    until = time.monotonic() + 10
+    while not served.requests["/simple/other/"] and time.monotonic() < until:
+        time.sleep(0.01)
+    client.close()
+    assert served.requests["/simple/other/"] == 1
+
+
+def test_prefetch_guesses_no_version_where_those_tried_before_ask_for_others(
+    served: LoopbackIndex, open_index: OpenIndex
+) -> None:
+    other = canonicalize_name("other")
+    for version in ("1.0", "2.0"):
+        served.add_wheel("demo", version, requires=[f"other=={version}"])
+        served.add_wheel("other", version)
+    client = open_index()
+    for release in client.releases(DEMO):
+        client.requirements(release)
+    client.prefetch([other])
+    client.releases(other)
+    client.close()
+    assert not any("other-" in path for path in served.requests)
+
+
+def test_prefetch_of_older_versions_counts_each_version_once(served: LoopbackIndex, open_index: OpenIndex) -> None:
+    for number in range(20):
+        served.add_wheel("demo", f"{number}.0")
+    client = open_index()
+    newest = client.releases(DEMO)[0]
+    for _ in range(10):
+        client.requirements(newest)
+    client.close()
+    assert sum(count for path, count in served.requests.items() if path.endswith(".metadata")) == 1
+
+
 def test_prefetch_never_raises_and_the_error_comes_where_it_matters(served: LoopbackIndex, open_index: OpenIndex) -> None:
     served.status = 500
     client = open_index()

@@ -58,8 +58,8 @@ class Shelf:
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         return extras_named(self._declared(release))
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        del names
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
+        del names, follows
 
 
 def made(shelf: Shelf, *packages: str, python: str = "3.11") -> ProblemInstance:

@@ -82,8 +82,8 @@ class Shelf:
     def extras(self, release: PackageRelease) -> tuple[str, ...]:
         return extras_named(self._declared(release))
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        del names
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
+        del names, follows
 
 
 def matrix_with_variant() -> tuple[Release, ...]:

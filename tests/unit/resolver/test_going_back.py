@@ -50,6 +50,21 @@ def test_a_python_comes_first_with_which_the_hosts_run_the_newest_version(tmp_pa
         assert read(index, "train") == {"train-0.30.0"}
 
 
+def test_of_a_python_that_is_looked_at_alone_nothing_is_read_ahead(tmp_path: Path) -> None:
+    """What the version of another Python would need beside PyTorch is for nobody."""
+    with LoopbackIndex() as index:
+        index.add_wheel("train", "0.1.0", requires=["torch", "core"])
+        for python in ("cp312", "cp313"):
+            index.add_wheel("core", "1.0", tag=f"{python}-{python}-manylinux_2_28_x86_64")
+        index.add_wheel("torch", "2.11.0", tag="cp313-cp313-manylinux_2_28_x86_64")
+        index.add_wheel("torch", "2.10.0", tag="cp312-cp312-manylinux_2_28_x86_64")
+        packages = solved(index, tmp_path, ">=3.12,<3.14", "train")
+        assert (packages["torch"], packages["core"]) == ("2.10.0", "1.0")
+        assert [path.rpartition("/")[2] for path in index.requests if "core-" in path and path.endswith(".metadata")] == [
+            "core-1.0-cp312-cp312-manylinux_2_28_x86_64.whl.metadata"
+        ]
+
+
 def solved(index: LoopbackIndex, folder: Path, python: str, *packages: str) -> dict[str, str]:
     """Return the version of each package of the answer for a host with the old driver."""
     settings = IndexSettings(

@@ -88,8 +88,8 @@ class Index:
         del release
         return ()
 
-    def prefetch(self, names: Iterable[NormalizedName]) -> None:
-        del names
+    def prefetch(self, names: Iterable[NormalizedName], *, follows: bool = True) -> None:
+        del names, follows
 
 
 def instance(capability: str, driver: str = "580.65.06", package: str = "boost", **spec: Any) -> ProblemInstance:  # noqa: ANN401 - any key

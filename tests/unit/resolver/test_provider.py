@@ -80,3 +80,21 @@ def test_the_engine_gives_up_after_the_conflicts_that_it_may_have() -> None:
     assert pins is not None
     assert pins[TOOL].label == "1"
     assert search(instance(versions, metadata, "app", "tool"), SearchReporter(most_conflicts=0)) is None
+
+
+def test_what_cannot_stand_beside_any_version_of_its_requirement_goes_without_a_try_of_all_else() -> None:
+    """Every version of `web` contradicts what `app` itself needs of `base`; that `other` needs it, too, does not matter."""
+    many = tuple(str(number) for number in range(1, 40))
+    metadata: Metadata = {f"web {version}": ("base>=2",) for version in many}
+    metadata |= {f"other {version}": ("base",) for version in many}
+    metadata |= {f"app {version}": ("base<2", "other", "web") for version in many[1:]} | {"app 1": ("other", "web")}
+    reporter = SearchReporter()
+    pins = search(instance({"app": many, "other": many, "web": many, "base": ("1", "2")}, metadata, "app"), reporter)
+    assert pins is not None
+    assert {key.name: pin.label for key, pin in pins.items() if key.is_package} == {
+        "app": "1",
+        "other": "39",
+        "web": "39",
+        "base": "2",
+    }
+    assert reporter.rounds < 20
