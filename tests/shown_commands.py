@@ -107,6 +107,7 @@ class Workplace:
             self.index.add_wheel("torch", version, tag="cp312-cp312-manylinux_2_28_x86_64", upload_time="2026-02-01T00:00:00Z")
         self.index.add_wheel("numpy", "2.2.0", upload_time="2026-02-01T00:00:00Z")
         self.index.add_wheel("transformers", "4.50.0", requires=["numpy>=2"], upload_time="2026-02-01T00:00:00Z")
+        self.index.add_wheel("vllm", "0.8.5", requires=["torch", "transformers"], upload_time="2026-02-01T00:00:00Z")
 
     def _write_programs(self) -> None:
         self.programs.mkdir()

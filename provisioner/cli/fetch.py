@@ -35,8 +35,6 @@ def fetch(
     Each is held to its hash. What is there stays, half a file goes on where it ended, and a file gets its name when it is
     complete.
     """
-    from shlex import quote
-
     from provisioner.cli.display import Line, Paint, data, json_data, step, tell
     from provisioner.index.activity import readable_size
     from provisioner.workflow.checking import locks_in
@@ -56,9 +54,21 @@ def fetch(
     data(f"{to}: {len(names)} {'file' if len(names) == 1 else 'files'}, {readable_size(result.size)}{there}")
     for name in saved:
         data(f"{to / name}")
-    command = f"pip install --no-index --find-links {quote(str(to))} --requirement requirements.txt"
-    tell([Line(command, "next:", Paint.NEXT)])
+    tell([Line(_next_command(*found[0], to), "next:", Paint.NEXT)])
     return 0
+
+
+def _next_command(path: Path, lock: Lock, folder: Path) -> str:
+    """Return the shell command that installs a lock from the folder of its files, after rendering what pip reads if need be."""
+    from shlex import quote
+
+    from provisioner.render.header import rendered_from
+
+    file, render = path.parent / "requirements.txt", ""
+    if rendered_from(file) != path.name:
+        file = path.parent / f"{lock.name}.requirements.txt" if file.exists() else file
+        render = f"provision render {quote(str(path))} --to requirements --out {quote(str(file))} && "
+    return f"{render}pip install --no-index --find-links {quote(str(folder))} --requirement {quote(str(file))}"
 
 
 def _images(locks: Sequence[tuple[Path, Lock]], folder: Path, engine: str) -> list[str]:

@@ -195,3 +195,20 @@ def installed(folder: Path, installer: str) -> list[str]:
     done = subprocess.run(command, cwd=folder, env=os.environ, capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     return sorted(path.name.removesuffix(".dist-info") for path in (folder / "there").glob("*.dist-info"))
+
+
+def test_the_next_command_renders_what_pip_reads_where_it_is_not_there(project: Project) -> None:
+    install = "pip install --no-index --find-links house --requirement"
+    project.write(changed("outputs: []", "runs: host", "image: {}"))
+    assert project.run("solve").code == 0
+    render = f"next: provision render {LOCK} --to requirements --out"
+    assert project.run("fetch", LOCK, "--to", "house").err.endswith(
+        f"{render} requirements.txt && {install} requirements.txt\n"
+    )
+    project.write("alpha\n", name="requirements.txt")
+    assert project.run("fetch", LOCK, "--to", "house").err.endswith(
+        f"{render} trainer.requirements.txt && {install} trainer.requirements.txt\n"
+    )
+    (project.folder / "requirements.txt").unlink()
+    assert project.run("render", LOCK, "--to", "requirements", "--out", "requirements.txt").code == 0
+    assert project.run("fetch", LOCK, "--to", "house").err.endswith(f"next: {install} requirements.txt\n")
