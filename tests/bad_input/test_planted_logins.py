@@ -117,17 +117,24 @@ def test_in_a_file_of_a_matrix(project: Project, name: str) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=("for a container", "for a host"))
 def test_in_a_lock(project: Project, document: dict[str, Any]) -> None:
-    (project.folder / "provision.yaml").write_text(written({**SPEC, "name": "x"}), encoding="utf-8")
+    """Each place in a lock of its own, all of which are checked together, for a check loads the matrix once."""
     output = "dockerfile" if document is DOCUMENTS[0] else "host-script"
-    for place in kinds_in(document):
-        if place[-1] == "digest" or place[:-2] in {(), ("tool",)}:
-            continue  # the digest is made again, in the tables of the format
-        (project.folder / "pylock.x.toml").write_text(
-            text_of(planted(document, {place: LOGINS["of a user"]})), encoding="utf-8"
-        )
-        told(project, "check", "pylock.x.toml", "--format", "json")
-        told(project, "render", "pylock.x.toml", "--to", output, "--out", "out")
-        assert leaks(project, but=("pylock.x.toml",)) == [], place
+    locks = {}
+    for number, place in enumerate(kinds_in(document)):
+        if place[-1] != "digest" and place[:-2] not in {(), ("tool",)}:  # the digest is made again, in the tables of the format
+            locks[f"envs/{number}/pylock.x.toml"] = place
+    for name, place in locks.items():
+        folder = (project.folder / name).parent
+        folder.mkdir(parents=True)
+        (folder / "provision.yaml").write_text(written({**SPEC, "name": "x"}), encoding="utf-8")
+        (project.folder / name).write_text(text_of(planted(document, {place: LOGINS["of a user"]})), encoding="utf-8")
+    for form in ("text", "json", "sarif", "junit", "github", "gitlab"):
+        told(project, "check", "envs", "--format", form)
+    for name in locks:
+        told(project, "render", name, "--to", output, "--out", f"{name}.out")
+    found = [name for name in leaks(project, but=tuple(locks)) if name not in locks]
+    assert [locks[name.removesuffix(".out")] for name in found] == []
+    assert any(name.endswith(".out") for name in project.files()), "some are rendered"
 
 
 def test_in_evidence(project: Project) -> None:
