@@ -170,9 +170,9 @@ def _finding_lines(finding: Finding, diagnosis: Diagnosis, matrix: Matrix, name:
     for one in finding.explanations[1:]:
         yield Line(f"{_condition(one.when)}{one.failure.cause}: {one.failure.remedy}", "or:", Paint.STRONG, 2)
     for position, one in enumerate(finding.possible[: None if wants_details() else MOST_POSSIBLE]):
-        remedy = f": {one.failure.remedy}" if wants_details() else ""
+        told = f": {one.failure.remedy}" if wants_details() else ""
         yield Line(
-            f"{_condition(one.when)}{one.failure.cause}{remedy}",
+            f"{_condition(one.when)}{one.failure.cause}{told}",
             "or from:" if position else "it can come from:",
             Paint.STRONG,
             2,

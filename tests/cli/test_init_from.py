@@ -143,7 +143,9 @@ def test_a_machine_without_the_gpu_that_a_file_asks_for_is_not_written_as_the_on
     assert leave("solve", "--stack-only", "--dry-run") == 0
     (folder / "requirements.txt").write_text("torch\n")
     assert leave("init", "--from", "requirements.txt", "--force") == 0
-    assert load_spec(folder / "provision.yaml").spec.target.host["gpus"] == ()
+    host = load_spec(folder / "provision.yaml").spec.target.host
+    assert isinstance(host, dict)
+    assert host["gpus"] == ()
 
 
 def test_a_package_of_a_channel_of_its_own_is_not_taken_for_one_of_an_index(
