@@ -85,7 +85,19 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
     ),
     "resolver": (
         *("requirement", "stack"),
-        *("rules", "choices", "problem", "python", "search", "outcome", "attempts", "explain", "series", "unobtainable"),
+        *(
+            "rules",
+            "choices",
+            "problem",
+            "python",
+            "search",
+            "outcome",
+            "attempts",
+            "explain",
+            "series",
+            "unobtainable",
+            "published",
+        ),
         *("refutation", "joint", "why"),
     ),
 }

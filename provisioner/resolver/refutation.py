@@ -57,6 +57,8 @@ class Refutation:
     beside: tuple[Refutation, ...] = ()
     is_beyond_help = False
     """Whether the spec asks for something of which no version can be had, so that nothing is tried."""
+    published: tuple[Published, ...] = ()
+    """The wheels outside package indexes of what no version can be had of."""
 
     def __init__(self, problem: Problem, unlisted: Mapping[str, Unlisted | Newest]) -> None:
         self.problem = problem
@@ -138,16 +140,14 @@ class _OfAttempts(Refutation):
         searches: ExitStack,
         *,
         is_beyond_help: bool = False,
-        published: tuple[Published, ...] = (),
     ) -> None:
         super().__init__(problem, unlisted)
         self._joint, self._solve_again, self._searches = joint, solve_again, searches
         self.is_beyond_help = is_beyond_help
-        self._published = published
 
     @cached_property
     def conflict(self) -> Conflict:
-        return replace(self._joint.conflict, is_beyond_help=self.is_beyond_help, published=self._published)
+        return replace(self._joint.conflict, is_beyond_help=self.is_beyond_help, published=self.published)
 
     def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         return self._joint.fixes(self._solve_again, unless)
@@ -196,8 +196,8 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             searches.callback(joint.close)
             again = partial(_outcome_or_none, problem, indexes)
             lost = is_beyond_help(failed, joint.groups)
-            published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
-            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost, published=published)
+            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost)
+            whole.published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
             refutations.append(whole)
     first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)
     first.beside = tuple(others)
