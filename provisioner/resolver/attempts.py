@@ -62,10 +62,14 @@ image or of the hosts is unknown."""
 
 
 class Indexes(NamedTuple):
-    """The package indexes: `open` opens them for one environment, `budget` limits the metadata that is read of them."""
+    """The package indexes: `open` opens them for one environment, `budget` limits the metadata that is read of them.
+
+    `reads_ahead` tells what is read in the background before it is asked for.
+    """
 
     open: SourceFor
     budget: ReadBudget
+    reads_ahead: ReadsAhead = "everything"
 
 
 class Attempt(Struct, frozen=True, kw_only=True):
@@ -187,7 +191,7 @@ class _Prospect:
     def __init__(self, number: int, attempt: Attempt, indexes: Indexes, *, reads_ahead: ReadsAhead = "nothing") -> None:
         """Look at an attempt, the `number`-th; only the first reads something ahead (`reads_ahead`)."""
         self.attempt, self._number = attempt, number
-        self.instance = instance_of(attempt, indexes, Discoveries(), reads_ahead=reads_ahead)
+        self.instance = instance_of(attempt, indexes._replace(reads_ahead=reads_ahead), Discoveries())
         self._components = ComponentSearch(self.instance)
         self._is_possible = True
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
@@ -349,10 +353,10 @@ def refuted(
     that were no candidates before. `like` is the failure that `groups` are of; `includes` tells which keys count.
     """
     lacking, pairs = (like.lacking, like.pairs) if like is not None else (None, frozenset[Pair]())
-    discoveries = Discoveries()
+    discoveries, quiet = Discoveries(), indexes._replace(reads_ahead="nothing")
     while True:
         discoveries.has_grown = False
-        instance = instance_of(attempt, indexes, discoveries, answer=lacking, pairs=pairs, reads_ahead="nothing")
+        instance = instance_of(attempt, quiet, discoveries, answer=lacking, pairs=pairs)
         search = CompleteSearch(instance, includes)
         core = None
         with suppress(UnavailableError):
@@ -368,7 +372,7 @@ def refuted_unread(
     attempt: Attempt, without: Collection[Group], indexes: Indexes, *, includes: Callable[[Key], bool] = every_key
 ) -> Failure | None:
     """Return the failure of an attempt, without the groups in `without`, that is proved without reading metadata; or None."""
-    instance = instance_of(attempt, indexes, Discoveries(), reads_ahead="nothing")
+    instance = instance_of(attempt, indexes._replace(reads_ahead="nothing"), Discoveries())
     search = CompleteSearch(instance, includes)
     with suppress(UnavailableError):
         core = search.refutation(without=without)
@@ -386,11 +390,10 @@ def instance_of(
     environment: Environment | None = None,
     answer: Mapping[Key, Candidate] | None = None,
     pairs: frozenset[Pair] = frozenset(),
-    reads_ahead: ReadsAhead = "everything",
 ) -> ProblemInstance:
     """Return the instance of an attempt, by default in its own environment.
 
-    `answer` is an earlier answer, the libraries that it lacks are then required. `reads_ahead` is that of `PackageFinder`.
+    `answer` is an earlier answer, the libraries that it lacks are then required.
     """
     from provisioner.resolver.python.finder import PackageFinder  # not for a stack without packages
 
@@ -404,8 +407,8 @@ def instance_of(
         index,
         discoveries=discoveries,
         answer=answer,
-        reads_ahead=reads_ahead,
     )
+    finder.read_ahead(indexes.reads_ahead)
     return ProblemInstance(attempt.problem, finder, indexes.budget, pairs=pairs, allowed=attempt.allowed)
 
 

@@ -35,13 +35,13 @@ def unobtainable(attempts: Sequence[Attempt], indexes: Indexes) -> list[tuple[Fa
     """
     with suppress(UnavailableError):
         discoveries = Discoveries()
-        first = instance_of(attempts[0], indexes, discoveries, reads_ahead="named")
+        first = instance_of(attempts[0], indexes._replace(reads_ahead="named"), discoveries)
         keys = [key for key in first.named if _is_out(first, key)]
         if keys:
             _look_for_urls(first)
             keys = [key for key in keys if not discoveries.urls(key.project)]
-        others = attempts[1:] if keys else ()
-        instances = [first, *(instance_of(one, indexes, Discoveries(), reads_ahead="nothing") for one in others)]
+        others, quiet = attempts[1:] if keys else (), indexes._replace(reads_ahead="nothing")
+        instances = [first, *(instance_of(one, quiet, Discoveries()) for one in others)]
         keys = [key for key in keys if all(_is_out(one, key) for one in instances[1:])]
         found = [tuple(_failures(key, attempts, instances)) for key in keys]
         for failure in (failure for some in found if len(some) < len(attempts) for failure in some):

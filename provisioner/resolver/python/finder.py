@@ -132,8 +132,8 @@ class PackageFinder:
 
     `variant_index` is the index of the framework build preferred for the target; distributions compiled against the framework
     are looked up there, too. `discoveries` are what the search found before a restart, None for a first search. `answer` is the
-    earlier answer whose wheels lacked libraries; those libraries are required now. `reads_ahead` tells what is read in the
-    background before it is asked for.
+    earlier answer whose wheels lacked libraries; those libraries are required now. Nothing is read
+    in the background before `read_ahead` is called.
     """
 
     def __init__(
@@ -145,10 +145,9 @@ class PackageFinder:
         *,
         discoveries: Discoveries | None = None,
         answer: Mapping[Key, Candidate] | None = None,
-        reads_ahead: ReadsAhead = "everything",
     ) -> None:
         self._source = source
-        self._reads_ahead = reads_ahead
+        self._reads_ahead: ReadsAhead = "nothing"
         self._problem = problem
         self.markers = Markers(marker_environment(environment))
         self.environment = environment
@@ -208,12 +207,15 @@ class PackageFinder:
             else:
                 roots.append(Requirement(key, Matching(requirement.specifier), ground))
                 roots.extend(self.shared.named(key.name, ground))
-        names = [root.key.project for root in roots if root.key.is_package and not _is_framework_extra(root.key)]
-        if self._reads_ahead != "nothing":
-            self._source.prefetch(
-                (name for name in names if not self._direct_urls.is_given(name)), follows=self._reads_ahead == "everything"
-            )
         return tuple(roots)
+
+    def read_ahead(self, what: ReadsAhead) -> None:
+        """Read in the background, from now on, what may be asked for next: the distributions that the spec names first."""
+        self._reads_ahead = what
+        if what != "nothing":
+            names = [root.key.project for root in self.roots if root.key.is_package and not _is_framework_extra(root.key)]
+            given = self._direct_urls.is_given
+            self._source.prefetch((name for name in names if not given(name)), follows=what == "everything")
 
     def _read_ahead(self, names: Iterable[NormalizedName]) -> None:
         if self._reads_ahead == "everything":
