@@ -102,6 +102,7 @@ def test_every_distribution_and_limit_knows_its_line(tmp_path: Path) -> None:
         "distribution:torchaudio": "rules/distributions.yaml:4",
         "distribution:torchaudio ==2.11.0": "rules/distributions.yaml:9",
         "limit:numpy-1": "rules/distributions.yaml:12",
+        "published:kernels-2": "rules/distributions.yaml:19",
     }
 
 
