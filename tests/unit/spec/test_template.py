@@ -26,7 +26,7 @@ def test_the_template_is_valid_and_holds_the_host() -> None:
         "platform": "linux/amd64",
         "gpus": ({"name": "NVIDIA H100", "compute_capability": "9.0", "count": 8},),
     }
-    assert set(spec.requires) == {"python", "pytorch"}
+    assert set(spec.requires) == {"pytorch"}
 
 
 def test_a_machine_of_which_nothing_is_known_makes_a_valid_spec_too() -> None:
@@ -36,7 +36,7 @@ def test_a_machine_of_which_nothing_is_known_makes_a_valid_spec_too() -> None:
 
 def test_the_commented_lines_are_valid_once_their_mark_is_taken_away() -> None:
     text = spec_template(name="trainer", machine=NOTHING)
-    marks = ("# policy:", "#   ", "# image:", "# accelerator:", "  # cuda:", "  # driver:")
+    marks = ("# policy:", "#   ", "# image:", "# accelerator:", "  # python:", "  # cuda:", "  # driver:")
     lines = [line.replace("# ", "", 1) if line.startswith(marks) else line for line in text.splitlines()]
     spec = parse_spec(Gathered(parse_document("\n".join(lines), file="provision.yaml", kind="spec")))
     assert spec.policy.exclude_newer == "2026-09-01"
