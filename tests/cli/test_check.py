@@ -68,7 +68,7 @@ def test_an_assumption_is_unverified_with_strict_however_the_lock_was_made(proje
     project.index.status = None
     driver = "driver: {version: 580.95.05}"
     host = f"target: {{host: {{{driver}, gpus: [{{name: NVIDIA A100-SXM4-80GB}}]}}}}"
-    project.write(f"{host}\nname: trainer\naccelerator: cuda\nrequires: {{cuda: '13.*'}}\npolicy: {{accept: [image]}}\n")
+    project.write(f"{host}\nname: trainer\naccelerator: cuda\nrequires: {{cuda: '13.*'}}\npolicy: {{accept: [apt, image]}}\n")
     assert project.run("solve", "--upgrade", *options).code == 0
     toolkit = "  unverified: container_toolkit: target.host does not state it; "
     outcome, strict = project.run("check"), project.run("check", "--strict")
