@@ -87,7 +87,8 @@ def _series(stack: LockedStack) -> str:
 @cache
 def _admits(specifier: str, python: str) -> bool:
     """Return whether a Requires-Python allows any patch release of a Python series."""
-    return any(SpecifierSet(specifier).contains(f"{python}.{patch}", prereleases=True) for patch in _PATCHES)
+    admitted = SpecifierSet(specifier)
+    return any(admitted.contains(f"{python}.{patch}", prereleases=True) for patch in _PATCHES)
 
 
 @cache
