@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
@@ -81,7 +81,7 @@ def merge_equal_hosts(targets: Sequence[TargetHost]) -> tuple[TargetHost, ...]:
     return tuple(merged)
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class Request(Struct, frozen=True, kw_only=True, dict=True):
     """A spec, the hosts and the platform to resolve for, and the line of each key (`requires.cuda`: `provision.yaml:7`).
 
     Paths in `places` and labels of hosts are relative to the folder of the spec, so that answers do not depend on the working
@@ -106,12 +106,12 @@ class Request(Struct, frozen=True, kw_only=True):
         """Return the file and line of a key of the spec, such as `requires.cuda`; if the spec lacks it, the spec's file."""
         return self.places.get(key) or self.places.get("") or Place("the spec")
 
-    @property
+    @cached_property
     def allowed(self) -> frozenset[str]:
         """The relaxations (such as `prerelease`) that may be used (see `Policy.permitted`)."""
         return frozenset(self.spec.policy.permitted)
 
-    @property
+    @cached_property
     def host_by_label(self) -> dict[str, Host]:
         """Every host by its label."""
         return {target.label: target.host for target in self.hosts}
@@ -126,7 +126,7 @@ class Request(Struct, frozen=True, kw_only=True):
         """The operating system of the platform: `linux` or `macos`."""
         return self.platform.partition("/")[0]
 
-    @property
+    @cached_property
     def runs(self) -> str:
         """`container` or `host`: the spec's `runs`, by default `container` if an output is an image recipe; `host` on macOS."""
         if self.system == "macos":
@@ -144,7 +144,7 @@ class Request(Struct, frozen=True, kw_only=True):
         """Whether every host states that it has no GPU; a host that does not state its GPUs may have one."""
         return bool(self.hosts) and all(target.host.gpus == () for target in self.hosts)
 
-    @property
+    @cached_property
     def accelerator(self) -> str:
         """The accelerator of the spec, by default that of the hosts' GPUs; `cpu` if every host states that it has no GPU.
 
@@ -162,12 +162,12 @@ class Request(Struct, frozen=True, kw_only=True):
         is_amd = all(_is_amd(gpu, target.host) for target in self.hosts for gpu in target.host.gpus or ())
         return "rocm" if is_amd and any(target.host.gpus for target in self.hosts) else "cuda"
 
-    @property
+    @cached_property
     def named_packages(self) -> frozenset[str]:
         """The distributions that the spec names, normalized."""
         return _names(self.spec.packages)
 
-    @property
+    @cached_property
     def names_framework(self) -> bool:
         """Whether the spec names a framework, as a component or as a package; a framework bundles its CUDA and libraries."""
         requires = self.spec.requires

@@ -24,7 +24,7 @@ from provisioner.resolver.choices.variants import preference
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Candidate, Key, ReleaseCandidate
 from provisioner.resolver.rules.coverage import capability, coverage
-from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
+from provisioner.resolver.rules.drivers import RunsCuda, kernel_support
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.spec.model import Policy, Spec, TargetSpec
@@ -111,7 +111,7 @@ def _newest_first(device: Device) -> tuple[bool, tuple[int, ...], str, str]:
 
 def documented_kernels(matrix: Matrix, drivers: Sequence[Version]) -> dict[str, tuple[str, ...]]:
     """Return for each driver the kernel series that it is documented to build on, newest first."""
-    support = KernelSupport(matrix)
+    support = kernel_support(matrix)
     kernel = matrix.components.get("kernel")
     series = sorted((release.version for release in kernel.releases), reverse=True) if kernel is not None else []
     return {

@@ -16,7 +16,7 @@ from provisioner.request import Request, TargetHost
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.search.complete import CompleteSearch
-from provisioner.resolver.search.instance import ProblemInstance
+from provisioner.resolver.search.instance import ProblemInstance, violations
 from provisioner.spec.model import Policy, Spec, TargetSpec
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Group
     from provisioner.matrix.model import Build, Matrix, Release
     from provisioner.platforms import PlatformName
+    from provisioner.resolver.requirement import Candidate
 
 MACS: tuple[tuple[PlatformName, str, tuple[AcceleratorName, ...]], ...] = (
     ("macos/arm64", "", ("mps", "cpu")),
@@ -108,6 +109,8 @@ def _decide(matrix: Matrix, grid: MacGrid, row: list[int], accelerator: Accelera
     problem = join(matrix, Request(spec=spec, hosts=(TargetHost(label=LABEL, host=host),), platform=mac.platform))
     instance = ProblemInstance(problem)
     search = CompleteSearch(instance)
+    beside: dict[Key, Candidate] = {}
+    """The stack of the last build that runs: most others run in the same, which is checked sooner than searched for."""
     try:
         for index, (component, release, build) in enumerate(grid.builds):
             if build.accelerator != accelerator or mac.platform not in build.platforms:
@@ -117,7 +120,12 @@ def _decide(matrix: Matrix, grid: MacGrid, row: list[int], accelerator: Accelera
             given = [one for one in of if one.release == release and one.build == build]
             if not given:
                 continue
-            if search.find(given=given, present=[key]) is not None:
+            if len(given) > 1 or violations(instance, {**beside, key: given[0]}):
+                found = search.find(given=given, present=[key])
+                beside = found if found is not None else beside
+            else:
+                found = beside
+            if found is not None:
                 row[index] = RUNS
                 continue
             core = search.refutation(given=given, present=[key]) or ()

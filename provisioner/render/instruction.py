@@ -7,6 +7,7 @@ heredoc, no `COPY --link`, no `RUN --network`; mounts of type bind, cache, secre
 from __future__ import annotations
 
 import json
+import re
 
 from msgspec import Struct
 
@@ -15,6 +16,8 @@ from provisioner.errors import ProvisionError
 _CONTINUATION = " \\\n    "
 _WIDTH = 128
 """The width of a line, in characters, up to which mounts share it."""
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class UnwritableValueError(ProvisionError):
@@ -202,5 +205,5 @@ def quote(value: str, *, expands: bool = False) -> str:
 
 
 def _require_plain(value: str) -> None:
-    if any(character < " " or character == "\x7f" for character in value):
+    if _CONTROL.search(value) is not None:
         raise UnwritableValueError(f"{value!r} holds a control character, which a Dockerfile cannot")

@@ -429,8 +429,9 @@ class _Joiner:
 
         If no build is installed with these extras, only the version is tested.
         """
-        builds = {build for one in self.domains[Key(component)] if (build := build_of(one)) is not None}
-        chosen = {build.name for build in builds if build.install and requirement.extras <= Pep508(build.install).extras}
+        builds = (build for one in self.domains[Key(component)] if (build := build_of(one)) is not None)
+        installed = {(build.name, build.install) for build in builds if build.install}
+        chosen = {name for name, install in installed if requirement.extras <= Pep508(install).extras}
         return OfBuild(frozenset(chosen)) if chosen else Matching(requirement.specifier)
 
 

@@ -22,6 +22,7 @@ from provisioner.host.profile import Profile, host_from_document, load_profile, 
 from provisioner.lock.requested import EXCLUDE_NEWER, PACKAGES, recorded_requirements
 from provisioner.matrix.cache import cached_matrix
 from provisioner.matrix.model import Matrix
+from provisioner.matrix.once import once_per_matrix
 from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
 from provisioner.request import Request, TargetHost, listed_target, merge_equal_hosts
@@ -148,6 +149,7 @@ def in_place(inputs: Inputs, runs: str) -> Inputs:
     return next((one for one in apart if one.spec.runs == runs), inputs)
 
 
+@once_per_matrix
 def catalogue_of(matrix: Matrix) -> Catalogue:
     """Return the GPUs, systems and boards that a matrix knows, into which the names in host profiles are translated."""
     system = matrix.components.get("os")

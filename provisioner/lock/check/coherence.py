@@ -87,7 +87,8 @@ def _series(stack: LockedStack) -> str:
 @cache
 def _admits(specifier: str, python: str) -> bool:
     """Return whether a Requires-Python allows any patch release of a Python series."""
-    return any(SpecifierSet(specifier).contains(f"{python}.{patch}", prereleases=True) for patch in _PATCHES)
+    admitted = SpecifierSet(specifier)
+    return any(admitted.contains(f"{python}.{patch}", prereleases=True) for patch in _PATCHES)
 
 
 @cache
@@ -177,7 +178,7 @@ def _of_file(file: LockedFile, subject: Subject, *, is_named: bool = True) -> It
         yield ("url",), of.LoginInAddress(subject=subject)
     if not file.url and not file.path:
         yield (), of.NoAddress(subject=subject, file=file.filename)
-    if (release := _release(file.filename)) is not None and release != (subject.name, PackageVersion(subject.label)):
+    if (release := _release(file.filename)) is not None and release != (subject.name, _version(subject.label)):
         at = "name" if is_named else "url" if file.url else "path"
         yield (at,), of.OtherWheel(subject=subject, file=file.filename)
     for key, address in (("url", file.url), ("path", file.path)):
@@ -185,6 +186,9 @@ def _of_file(file: LockedFile, subject: Subject, *, is_named: bool = True) -> It
         # An address may end in anything but the name of another release.
         if is_named and found != file.filename and _release(found) is not None:
             yield (key,), of.OtherAddress(subject=subject, file=file.filename, found=found)
+
+
+_version = cache(PackageVersion)
 
 
 @cache
@@ -284,7 +288,7 @@ def _of_names(lock: Lock) -> Iterator[Placed]:
     for number, package in enumerate(lock.packages):
         required = {canonicalize_name(parse_requirement(text).name) for text in package.requires}  # `check.packages`
         for at, name in enumerate(package.dependencies):
-            if name not in names | required:
+            if name not in names and name not in required:
                 unlocked = of.UnlockedDependency(subject=package.subject, object=name)
                 yield ("packages", number, "dependencies", at), unlocked
 

@@ -42,7 +42,7 @@ from provisioner.resolver.python.discovered import DirectUrlMutex
 from provisioner.resolver.requirement import PACKAGE, SHARED_FILE, Candidate, FileCandidate, Key, build_of
 from provisioner.resolver.rules.coverage import Target as Compiled
 from provisioner.resolver.rules.coverage import capability, compiles_for, coverage
-from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda
+from provisioner.resolver.rules.drivers import RunsCuda, kernel_support
 from provisioner.resolver.rules.facts import FACTS, is_stated_as
 from provisioner.resolver.rules.needs import place_of
 from provisioner.resolver.rules.policy import DATED, avoided
@@ -161,7 +161,7 @@ def _patched(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
             continue
         kernel = pins.get(Key("kernel", key.scope))
         label = kernel.label if kernel is not None else (stated(host, "kernel") if host is not None else None)
-        patches = KernelSupport(matrix).patches(driver.version, Version.parse(label)) if label else ()
+        patches = kernel_support(matrix).patches(driver.version, Version.parse(label)) if label else ()
         if patches:
             who = tuple(dict.fromkeys(row.by for row in patches))
             source = _cited(matrix.citations, patches)

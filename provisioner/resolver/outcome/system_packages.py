@@ -23,7 +23,7 @@ from provisioner.resolver.rules.images import KINDS
 from provisioner.resolver.stack import SystemPackage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.requirement import Ground
@@ -57,8 +57,13 @@ class _Need(Struct, frozen=True, kw_only=True):
     bases: tuple[str, ...] = ()
 
 
-def system_packages(problem: Problem, pins: Mapping[Key, Candidate]) -> tuple[SystemPackage, ...]:
-    """Return the packages to install in the image, sorted by name, each with the reasons for it; () without an image."""
+def system_packages(
+    problem: Problem, pins: Mapping[Key, Candidate], needs: Sequence[_Need] | None = None
+) -> tuple[SystemPackage, ...]:
+    """Return the packages to install in the image, sorted by name, each with the reasons for it; () without an image.
+
+    `needs` are those of the chosen distributions, if they were found already.
+    """
     image = _image(pins)
     if image is None:
         return ()
@@ -67,7 +72,7 @@ def system_packages(problem: Problem, pins: Mapping[Key, Candidate]) -> tuple[Sy
         ground = AsksSystemPackage(name=name, place=problem.request.place(f"image.apt.{index}"))
         found.setdefault(name.partition("=")[0], {})[ground] = None
     versions = {name.partition("=")[0]: name for name in spec.apt}
-    for need in _needs(problem, pins, image):
+    for need in _needs(problem, pins, image) if needs is None else needs:
         if not need.optional and not (need.is_compiler and spec.compiler == "none"):
             for name in need.packages or ():
                 found.setdefault(name, {})[need.ground] = None
@@ -81,9 +86,10 @@ def system_doubts(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> I
     problem, image = instance.problem, _image(pins)
     if image is None:
         return
-    installed = {one.name.partition("=")[0] for one in system_packages(problem, pins)}
+    every = tuple(_needs(problem, pins, image))
+    installed = {one.name.partition("=")[0] for one in system_packages(problem, pins, every)}
     lacks: dict[tuple[Candidate, bool], list[_Need]] = {}
-    for need in _needs(problem, pins, image):
+    for need in every:
         if need.packages is None or not installed.issuperset(need.packages):
             lacks.setdefault((need.candidate, need.packages is None), []).append(need)
     for (candidate, _), needs in lacks.items():
@@ -135,7 +141,7 @@ def _needs(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -
     wheels, stated = _wheels(matrix), _stated(matrix)
     python = pins[Key("python")].label if Key("python") in pins else ""
     for name, candidate in _distributions(pins):
-        rows, is_inferred = _rows_of(wheels.get(name, ()), candidate, problem.request.platform)
+        rows, is_inferred = wheels.rows_of(candidate, problem.request.platform)
         if rows:
             place = matrix.place_of(f"system-wheel:{name} {rows[0].versions}")
             links = sorted({soname for row in rows for soname in row.links})
@@ -215,21 +221,11 @@ def _has(image: ImageFacts, tool: SystemTool, python: str) -> bool:
     return image.kind in tool.kinds
 
 
-def _rows_of(rows: Sequence[SystemWheel], candidate: Candidate, platform: str) -> tuple[tuple[SystemWheel, ...], bool]:
-    """Return the row on a version's wheels and False; without one, the rows on the nearest measured versions and True.
-
-    They are those of the nearest version below and the nearest above: where between them the needs changed is unknown.
-    """
-    here = [row for row in rows if not row.platforms or platform in row.platforms]
-    exact = next((row for row in here if _specifier(row.versions).contains(candidate.pep440, prereleases=True)), None)
-    return ((exact,), False) if exact is not None else (tuple(neighbours(here or rows, candidate.pep440)), True)
-
-
 def _unread(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[str]:
     """Yield the distributions, sorted, of which a wheel with compiled code was chosen and none was ever read for links."""
     if instance.finder is None:
         return
-    read = {*_wheels(instance.problem.matrix), *_stated(instance.problem.matrix)}
+    read = {*_wheels(instance.problem.matrix).distributions, *_stated(instance.problem.matrix)}
     for name, candidate in _distributions(pins):
         file = instance.finder.release_of(candidate).file
         if name not in read and file is not None and not file.filename.endswith("-any.whl"):
@@ -241,12 +237,38 @@ def _libraries(matrix: Matrix) -> dict[str, SystemLibrary]:
     return {row.soname: row for row in matrix.system_libraries}
 
 
-@once_per_matrix
-def _wheels(matrix: Matrix) -> dict[str, list[SystemWheel]]:
-    found: dict[str, list[SystemWheel]] = {}
-    for row in matrix.system_wheels:
-        found.setdefault(row.distribution, []).append(row)
-    return found
+class _Wheels:
+    """The wheels that were read for links, by distribution; those that stand for a version are looked for once."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._rows: dict[str, list[SystemWheel]] = {}
+        for row in matrix.system_wheels:
+            self._rows.setdefault(row.distribution, []).append(row)
+        self._known: dict[tuple[str, str, str], tuple[tuple[SystemWheel, ...], bool]] = {}
+
+    @property
+    def distributions(self) -> Collection[str]:
+        """The distributions of which wheels were read."""
+        return self._rows.keys()
+
+    def rows_of(self, candidate: Candidate, platform: str) -> tuple[tuple[SystemWheel, ...], bool]:
+        """Return the row on a version's wheels and False; without one, the rows on the nearest measured versions and True.
+
+        They are those of the nearest version below and the nearest above: where between them the needs changed is unknown.
+        """
+        key = candidate.key.project, str(candidate.pep440), platform
+        found = self._known.get(key)
+        if found is None:
+            rows = self._rows.get(candidate.key.project, ())
+            here = [row for row in rows if not row.platforms or platform in row.platforms]
+            fits = (row for row in here if _specifier(row.versions).contains(candidate.pep440, prereleases=True))
+            exact = next(fits, None)
+            around = tuple(neighbours(here or rows, candidate.pep440)) if exact is None else (exact,)
+            found = self._known[key] = around, exact is None
+        return found
+
+
+_wheels = once_per_matrix(_Wheels)
 
 
 @once_per_matrix

@@ -48,7 +48,7 @@ from provisioner.resolver.outcome.system_packages import system_doubts
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key, Matching, build_of, release_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
-from provisioner.resolver.rules.drivers import KernelSupport, RunsCuda, WorksWithCompat
+from provisioner.resolver.rules.drivers import RunsCuda, WorksWithCompat, kernel_support
 from provisioner.resolver.rules.facts import (
     DRIVER_KINDS,
     FACTS,
@@ -260,7 +260,7 @@ def _undocumented(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> I
     problem, request = instance.problem, instance.problem.request
     if request.accelerator != "cuda" or request.system != "linux":
         return
-    kernels = KernelSupport(problem.matrix)
+    kernels = kernel_support(problem.matrix)
     for target in request.hosts:
         driver, kernel = stated(target.host, "driver"), target.host.kernel
         if driver is None or kernel is None or virtualizations(target.host) <= WSL or is_jetson(problem.matrix, target.host):

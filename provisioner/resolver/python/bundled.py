@@ -122,10 +122,15 @@ def _oldest(matrix: Matrix, need: Need) -> ReleaseCandidate | None:
 
     Source: CUDA Compatibility guide, "Minor Version Compatibility".
     """
-    component = matrix.components.get(CUDA)
-    allowed: list[Release] = [one for one in component.releases if need.allows(one.version)] if component is not None else []
-    oldest = min(allowed, key=lambda one: one.version, default=None)
+    oldest = next((one for one in _cuda_releases(matrix) if need.allows(one.version)), None)
     return None if oldest is None else ReleaseCandidate(Key(CUDA), oldest.version, str(oldest.version), oldest)
+
+
+@once_per_matrix
+def _cuda_releases(matrix: Matrix) -> list[Release]:
+    """Return the CUDA releases, oldest first."""
+    component = matrix.components.get(CUDA)
+    return sorted(component.releases, key=lambda one: one.version) if component is not None else []
 
 
 def runtime_of_series(matrix: Matrix, series: str) -> ReleaseCandidate | None:
@@ -161,7 +166,8 @@ def bundled_library(problem: Problem, candidate: Candidate) -> ReleaseCandidate 
         return None
     listed, named = problem.domains[key], candidate.key.name.rpartition("-")[2]
     releases = (one for one in listed if isinstance(one, ReleaseCandidate))
-    same = [one for one in releases if one.version == bundled_version(candidate)]
+    version = bundled_version(candidate)
+    same = [one for one in releases if one.version == version]
     for_its_cuda = (one for one in same if (build := build_of(one)) is not None and build.name == named)
     return next(for_its_cuda, None) or next(iter(same), None) or unlisted_release(key, listed, candidate)
 

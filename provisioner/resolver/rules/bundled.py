@@ -50,8 +50,8 @@ def unlisted_release(key: Key, listed: Iterable[Candidate], distribution: Candid
     of the distribution's name (`cu12`), the new candidate has a build of that name with the same need of CUDA. Rules of the
     matrix on ranges of versions apply to the new candidate.
     """
-    listed, number = tuple(listed), distribution.pep440.public
-    if any(one.version == bundled_version(distribution) for one in listed):
+    listed, number, version = tuple(listed), distribution.pep440.public, bundled_version(distribution)
+    if any(one.version == version for one in listed):
         return None
     named = distribution.key.name.rpartition("-")[2]
     like = next((build for one in listed if (build := build_of(one)) is not None and build.name == named), None)

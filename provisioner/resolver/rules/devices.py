@@ -7,6 +7,7 @@ and calls from its libraries only what its own GPUs need.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -59,7 +60,7 @@ class Devices:
         self.gpus = gpus
         self._is_toolkit_alone = bool(request.toolkit)
         gpu = matrix.components.get("gpu")
-        self._capabilities = tuple(str(release.version) for release in gpu.releases) if gpu else ()
+        self._capabilities = frozenset(str(release.version) for release in gpu.releases) if gpu else frozenset[str]()
         self.by_key = {key: version_of_device(target) for key in gpus if (target := key.name.partition(":")[2])}
         """The compute capability or gfx target, as a version, in the name of each key that has one."""
         self.newer = frozenset(
@@ -244,11 +245,10 @@ class Devices:
             known = {*self._all_devices(), *(gpu.gfx for gpu in self._matrix.gpus if gpu.gfx)}
             overridden = self._all_devices() if self.overrides(build) else []
             return frozenset({device for device in known if runs_on(targets, device)}.union(overridden))
-        allowed = {"native", "ptx"} if "ptx-jit" in self._request.allowed else {"native"}
-        return frozenset(device for device in self._known_devices() if _how(build, device) in allowed)
+        return _running(build.sass or (), build.ptx or (), self._known_devices(), "ptx-jit" in self._request.allowed)
 
-    def _known_devices(self) -> set[str]:
-        return {*self._capabilities, *(device for device in self._all_devices() if not device.startswith("gfx"))}
+    def _known_devices(self) -> frozenset[str]:
+        return self._capabilities.union(device for device in self._all_devices() if not device.startswith("gfx"))
 
     def _ptx(self, candidate: Candidate, build: Build, place: Place) -> Iterator[Requirement]:
         """Yield the requirement of native support of a build's CUDA on each driver whose host runs the build by PTX.
@@ -283,6 +283,13 @@ def _works_with(row: GfxOverride, build: Build) -> bool:
     if runtime is None or not runtime.clauses:
         return not row.when
     return all(need.allows(runtime.clauses[0].version) for need in row.when)
+
+
+@lru_cache(maxsize=4096)
+def _running(sass: tuple[str, ...], ptx: tuple[str, ...], devices: frozenset[str], compiles_ptx: bool) -> frozenset[str]:  # noqa: FBT001 - a key of the cache
+    """Return the devices that run code natively or, if PTX is compiled, by its PTX: most builds have code like others."""
+    allowed = {"native", "ptx"} if compiles_ptx else {"native"}
+    return frozenset(device for device in devices if coverage(sass, ptx, capability(device)) in allowed)
 
 
 def _how(build: Build, device: str) -> str:

@@ -222,3 +222,7 @@ class KernelSupport:
         if documented is not None and documented.allows(kernel):
             return ()
         return tuple(row for row in self.patched(driver) if row.kernel.allows(kernel))
+
+
+kernel_support = once_per_matrix(KernelSupport)
+"""Return the `KernelSupport` of a matrix, which every problem asks."""

@@ -43,7 +43,7 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.bundled import BundleOverrides
 from provisioner.resolver.rules.cuda_compat import CudaCompat
 from provisioner.resolver.rules.devices import Devices
-from provisioner.resolver.rules.drivers import BuildsOn, KernelSupport
+from provisioner.resolver.rules.drivers import BuildsOn, kernel_support
 from provisioner.resolver.rules.facts import (
     COMPILERS,
     DRIVER_KINDS,
@@ -139,7 +139,7 @@ class Needs:
         self._hosts = {target.label: target for target in request.hosts or (NO_HOST,)}
         self._held: dict[tuple[str, str], dict[str, TargetHost]] = {}
         self._on_choices: dict[tuple[str, str], dict[Key, Need]] = {}
-        self._kernels = KernelSupport(matrix)
+        self._kernels = kernel_support(matrix)
         self._signed_modules = SignedModules(matrix, request)
         self._shown = shown_by_drivers(matrix)
         self._bundle_overrides = BundleOverrides(matrix, request)

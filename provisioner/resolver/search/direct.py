@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.resolver.requirement import Labelled
 from provisioner.resolver.search.instance import violations
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class _Choices:
     def answer(self) -> dict[Key, Candidate] | None:
         instance = self._instance
         # A root that names one candidate spares the others of its key all further tests.
-        if not self._require(sorted(instance.roots, key=lambda root: len(instance.allowed(root)) == 1)):
+        if not self._require(sorted(instance.roots, key=_names_one)):
             return None
         required = {root.key for root in instance.roots}
         decided: dict[Key, Candidate] = {}
@@ -59,9 +60,10 @@ class _Choices:
         return True
 
     def _still_allowed(self, requirement: Requirement) -> frozenset[Candidate]:
-        allowed = self._instance.allowed(requirement)
         left = self._left.get(requirement.key)
-        return allowed if left is None else allowed & left
+        if left is None:
+            return self._instance.allowed(requirement)
+        return frozenset(one for one in left if self._instance.accepts(requirement, one))
 
     def _pin(self, key: Key, candidate: Candidate) -> bool:
         self._pins[key] = candidate
@@ -83,3 +85,7 @@ class _Choices:
                 (self._pins[key],) = left
                 waiting.extend(self._instance.requirements(self._pins[key]))
         return True
+
+
+def _names_one(requirement: Requirement) -> bool:
+    return isinstance(requirement.test, Labelled) and len(requirement.test.labels) == 1
