@@ -252,8 +252,9 @@ _ROWS = (
     ),
     # The drivers.
     Component(
-        name="driver_module", supplier=Supplier.HOST, key="driver.module", is_named=True, accelerators=_ON_CUDA, systems=_LINUX,
-        is_chosen=True, how_to_find="which flavour of kernel modules is loaded, open or proprietary",
+        name="driver_module", supplier=Supplier.HOST, title="kernel module flavour", key="driver.module", is_named=True,
+        accelerators=_ON_CUDA, systems=_LINUX, is_chosen=True,
+        how_to_find="which flavour of kernel modules is loaded, open or proprietary",
         effort=Effort.DRIVER, move=Move.DRIVER, reboots=True, reloads_modules=True,
     ),
     Component(

@@ -84,14 +84,14 @@ class _Hit(NamedTuple):
 
 
 def recognise(log: Log, matrix: Matrix) -> Recognition:
-    """Return the failures and facts in a log."""
+    """Return the failures and facts in a log; a general failure only in lines that no other explains."""
     search = _Search(log)
     found: list[Recognised] = []
     explained: set[int] = set()
-    for failure in matrix.failures:
-        if failure.kind == "silent":
-            continue
+    for failure in sorted((one for one in matrix.failures if one.kind != "silent"), key=lambda one: one.general):
         hits = search.hits_of(failure.symptoms, together=failure.together)
+        if failure.general:
+            hits = [hit for hit in hits if hit.at not in explained]
         if hits:
             found.append(_recognised(log, failure, hits))
             explained.update(hit.at for hit in hits)

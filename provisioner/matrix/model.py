@@ -373,8 +373,10 @@ class Failure(Row, frozen=True, kw_only=True):
     too. `when` and `on` restrict the failure to the versions and hosts with which it occurs; empty for all. `kind` is
     `consequence` for a message that says nothing of its cause, `benign` for one that looks like an error and harms nothing, and
     `silent` for a failure without a message of its own, whose `symptoms` are words for people. `follows` names failures that
-    this one follows from if they are in the same log. `alike` names groups of failures with the same message, which facts of
-    the host tell apart. `steps` are the remedy in order; without them it is `remedy` alone.
+    this one follows from if they are in the same log. `general` is for templates of a whole kind of messages, such as any
+    library that is not found: they speak only in lines that no other failure explains, a general one before them included.
+    `alike` names groups of failures with the same message, which facts of the host tell apart. `steps` are the remedy in order;
+    without them it is `remedy` alone.
     """
 
     name: str
@@ -384,6 +386,7 @@ class Failure(Row, frozen=True, kw_only=True):
     on: WrittenNeeds = ()
     symptoms: tuple[str, ...]
     together: bool = False
+    general: bool = False
     samples: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()

@@ -191,6 +191,21 @@ def test_the_nearest_answer_leads_to_the_right_view(visitor: Visit, asked: str, 
     assert route in found(page, asked)
 
 
+def test_a_package_and_what_goes_wrong_with_it_come_before_who_is_cited(visitor: Visit) -> None:
+    page = visitor.open("search?q=flash-attn")
+    kinds = [text.rsplit(" ", 1)[1] for text in page.locator("ul.found li").all_inner_texts()]
+    assert kinds[0] == "package"
+    assert kinds == [kind for kind in kinds if kind != "source"] + ["source"] * kinds.count("source")
+
+
+def test_the_head_is_one_line_beside_a_bar_to_scroll_with(visitor: Visit) -> None:
+    page = visitor.open("macs")
+    page.set_viewport_size({"width": 1280, "height": 800})
+    box = page.locator(".top").bounding_box()
+    assert box is not None
+    assert box["height"] < 60
+
+
 def test_the_arrow_keys_choose_what_is_found(visitor: Visit) -> None:
     page = visitor.open("components")
     field = page.get_by_role("combobox", name="Search")
@@ -225,3 +240,9 @@ def test_the_view_of_macs(visitor: Visit) -> None:
     assert "No PyTorch of this matrix runs on Intel, NVIDIA 6.1" in page.locator(".verdict").inner_text()
     assert page.locator(".cell.n").count() > 0  # macOS 10.13
     assert "web-driver-ends-with-high-sierra" in page.locator("#mac-result").inner_text()
+
+
+def test_no_two_rows_of_macs_have_the_same_name(visitor: Visit) -> None:
+    names = visitor.open("macs").locator("tbody th").all_inner_texts()
+    assert "2.10.0 mps (macOS >=14.0), Python 3.14" in names
+    assert len(names) == len(set(names))

@@ -61,6 +61,8 @@ Site.pages.macs = (_, query) => {
       const why = verdict === -1 ? "runs" : `refused: ${refusals[verdict].join(", ")}`;
       return Site.element("td", { class: `cell ${verdict === -1 ? "n" : "x"}`, title: why }, verdict === -1 ? "✓" : "×", Site.element("span", { class: "quiet" }, ` ${why}`));
     };
+    const named = (row) => `${row.build}${row.compiled ? ", from source" : ""}${row.needs.macos ? ` (macOS ${row.needs.macos})` : ""}`;
+    const isNamedTwice = (row) => row.needs.python && rows.some((one) => one !== row && one.release === row.release && named(one) === named(row));
     const text = `${Site.title(framework.value)} on ${word(chosen)}, by release of macOS`;
     const running = rows.filter((row) => table[columns[0].index][row.index] === -1);
     const newest = running.find((row) => row.accelerator !== "cpu") || running[0];
@@ -69,7 +71,7 @@ Site.pages.macs = (_, query) => {
         : Site.element("p", { class: "verdict no" }, Site.mark("x"), `No ${Site.title(framework.value)} of this matrix runs on ${short(chosen)} with macOS ${columns[0].macos}.`),
       rows.length ? Site.element("div", { class: "scroll tall", role: "region", tabindex: "0", "aria-label": text }, Site.element("table", { class: "map" }, Site.element("caption", {}, text),
         Site.element("thead", {}, Site.element("tr", {}, Site.element("th", { scope: "col" }, "Build"), columns.map((one) => Site.element("th", { scope: "col" }, one.macos.split(".").slice(0, one.macos.startsWith("10.") ? 2 : 1).join("."))))),
-        Site.element("tbody", {}, rows.map((row) => Site.element("tr", {}, Site.element("th", { scope: "row" }, Site.link(Site.route("components", row.component, row.release), row.release), " ", Site.element("span", { class: "sub" }, row.build, row.compiled ? ", from source" : "", row.needs.macos ? ` (macOS ${row.needs.macos})` : "")), columns.map((column) => cell(row, column)))))))
+        Site.element("tbody", {}, rows.map((row) => Site.element("tr", {}, Site.element("th", { scope: "row" }, Site.link(Site.route("components", row.component, row.release), row.release), " ", Site.element("span", { class: "sub" }, named(row), isNamedTwice(row) ? `, Python ${row.needs.python}` : "")), columns.map((column) => cell(row, column)))))))
         : Site.element("p", {}, "No build is for it."),
       Site.element("h2", {}, "What lies below"),
       Site.element("ul", { class: "found" }, Site.data.rules.filter((rule) => /macos|apple|web-driver|xcode/.test(rule.name)).map(Site.ruleItem)));

@@ -19,7 +19,7 @@ Site.entries = () => {
     ...Site.data.rules.map((rule) => entry("rule", rule.name, Site.route("rules", rule.name), [rule.name], rule.because)),
     ...Site.data.notes.map((note) => entry(note.kind, note.name, Site.route("notes", note.name), [note.name], Object.values(note).join(" "))),
     ...Site.data.images.map((image) => entry("image", image.reference, "components/image", [image.reference])),
-    ...Object.entries(Site.data.citations).map(([key, one]) => entry("source", one.title, Site.route("sources", key), [key], one.where || "")),
+    ...Object.entries(Site.data.citations).map(([key, one]) => entry("source", one.title, Site.route("sources", key), [], `${key} ${one.where || ""}`)),
     ...Site.views.map(([route, title, text]) => entry("view", title, route, [title], text)),
   ];
 };
