@@ -568,7 +568,7 @@ class PackageFinder:
     def _blocked(self, candidate: FileCandidate) -> Requirement:
         """Return the requirement of a version without a usable file, which needs another Python, glibc or platform.
 
-        It allows every other Python or platform, or a newer glibc, if that is what excludes the files; otherwise it cannot be met.
+        It allows every other Python or platform, or a newer glibc, if that is what excludes the files; else it cannot be met.
         """
         release = candidate.release
         key = self._bound_glibc if release.blocked_by == "glibc" else Key(release.blocked_by)
@@ -583,7 +583,7 @@ class PackageFinder:
 
     @cached_property
     def _bound_glibc(self) -> Key | None:
-        """The glibc that files are held against, if nothing in the problem can make it newer: a host's, or that of the base image.
+        """The glibc that files are held against, if nothing in the problem can make it newer: of a host or of the base image.
 
         None where an unstated glibc or another base image may be newer: which files there are for that one is not known here.
         """
