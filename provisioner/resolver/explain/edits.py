@@ -470,7 +470,8 @@ def _containers(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[E
     components = {group.component for group in groups if isinstance(group, FactOf)}
     if request.runs != "host" or request.system != "linux":
         return
-    if any(name in COMPONENTS and not COMPONENTS[name].binds("container") for name in components):
+    is_of_the_system = Relation("os", "glibc") in groups  # an image brings a glibc of its own
+    if is_of_the_system or any(name in COMPONENTS and not COMPONENTS[name].binds("container") for name in components):
         yield (SetRuns(runs="container", before=request.spec.runs_in),)
 
 
@@ -543,9 +544,12 @@ def _bases(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[str
     if own is not None and own.kind not in KINDS.values():
         later = [image for image in images if image.kind == own.kind and Version.parse(image.glibc) > Version.parse(own.glibc)]
         yield from (image.reference for image in sorted(later, key=lambda image: Version.parse(image.glibc))[:MOST_IMAGES])
+    is_about_glibc = Relation("image", "glibc") in groups and not lacks_libraries
     for other in kinds:
-        is_for_accelerator = other == "auto" or request.accelerator == "cuda"
-        if other in KINDS and other != base and not (other == "auto" and base == "slim") and is_for_accelerator:
+        is_for_accelerator = other == "auto" or (request.accelerator == "cuda" and not is_about_glibc)
+        is_same = other == base or (other == "auto" and base == "slim")
+        is_same = is_same or (is_about_glibc and other == "slim")  # `auto` is the newest of them
+        if other in KINDS and not is_same and is_for_accelerator:
             yield other
 
 

@@ -75,7 +75,8 @@ class JointConflict:
 
         The components exclude such a Python: then it fails by what is known of it without metadata, and the conflict has to
         hold with it, too. Or a request excludes it: the request takes part in the conflict unless that Python has no answer
-        either, by the groups of the attempts or for a reason that is known without metadata.
+        either. Both by the groups of the attempts, or by the files of what they are about, so that no other request takes part,
+        or else for a reason that is known without metadata.
         """
         groups = _union(self._failed)
         files = tuple(
@@ -87,7 +88,7 @@ class JointConflict:
         for candidate, attempt in other_attempts(problem, [one.attempt for one in self._failed]):
             excluding = [root.ground.group for root in requests if not root.allows(candidate)]
             found = refuted(attempt, groups, indexes, like=like, includes=self._includes)
-            if excluding and found is None:  # the versions that need something else may be for other Pythons alone
+            if found is None:  # versions of the same distributions may be for other Pythons alone
                 found = refuted(attempt, (*groups, *files), indexes, like=like, includes=self._includes)
             found = found or refuted_unread(attempt, asked if excluding else (), indexes, includes=self._includes)
             if found is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
@@ -53,6 +54,7 @@ from provisioner.resolver.requirement import (
 )
 from provisioner.resolver.rules.policy import VersionPreference
 from provisioner.resolver.rules.shared_files import SharedFiles
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -566,17 +568,50 @@ class PackageFinder:
     def _blocked(self, candidate: FileCandidate) -> Requirement:
         """Return the requirement of a version without a usable file, which needs another Python, glibc or platform.
 
-        It allows every other Python or platform if that is what excludes the files; otherwise it cannot be met.
+        It allows every other Python or platform, or a newer glibc, if that is what excludes the files; else it cannot be met.
         """
         release = candidate.release
-        name = release.blocked_by if Key(release.blocked_by) in self._problem.domains else "platform"
-        key = Key(name)
-        here = {"python": self.environment.python, "platform": self.environment.platform}.get(name, "")
-        is_environment = bool(release.blocked_by) and bool(here)
-        others = {one.label for one in self._problem.domains[key]} - {here} if is_environment else set()
-        predicate = NoFile(release.why_not, release.blocked_by, release.allowance)
-        ground = _no_file(candidate, predicate, Index())
+        key = self._bound_glibc if release.blocked_by == "glibc" else Key(release.blocked_by)
+        ground = _no_file(candidate, NoFile(release.why_not, release.blocked_by, release.allowance), Index())
+        here = {"python": self.environment.python, "platform": self.environment.platform}.get(release.blocked_by, "")
+        if key is None or key not in self._problem.domains:
+            return Requirement(Key("platform"), Labelled(frozenset()), ground)
+        if release.blocked_by == "glibc":
+            return Requirement(key, Labelled(frozenset(self._newer_glibc(self._problem.domains[key]))), ground)
+        others = {one.label for one in self._problem.domains[key]} - {here} if here else set()
         return Requirement(key, Labelled(frozenset(others)), ground)
+
+    @cached_property
+    def _bound_glibc(self) -> Key | None:
+        """The glibc that files are held against, if nothing in the problem can make it newer: of a host or of the base image.
+
+        None where an unstated glibc or another base image may be newer: which files there are for that one is not known here.
+        """
+        for key, domain in self._problem.domains.items():
+            if key.component == "glibc":
+                newer = set(self._newer_glibc(domain))
+                possible = {one.label for one in self._left(key)}
+                for stating in (Key("image"), Key("os", key.scope)):
+                    stated = [self._glibc_beside(one, key) for one in self._left(stating)]
+                    possible &= set().union(*stated) if stated else possible
+                if possible and not possible & newer:
+                    return key
+        return None
+
+    def _glibc_beside(self, candidate: Candidate, glibc: Key) -> set[str]:
+        """Return the versions of glibc that a base image, or the system of a host, goes with."""
+        needs = [one for one in self._problem.needs.of(candidate) if one.key == glibc]
+        return {one.label for one in self._problem.domains[glibc] if all(need.allows(one) for need in needs)}
+
+    def _left(self, key: Key) -> list[Candidate]:
+        """Return the candidates of a component that the requests and the facts of hosts allow."""
+        roots = [root for root in self._problem.roots if root.key == key]
+        return [one for one in self._problem.domains.get(key, ()) if all(root.allows(one) for root in roots)]
+
+    def _newer_glibc(self, domain: Iterable[Candidate]) -> list[str]:
+        """Return the versions of glibc that are newer than that of the environment."""
+        here = self.environment.glibc
+        return [one.label for one in domain if here is not None and Version.parse(one.label).release[:2] > here]
 
 
 def _unpublished(candidate: Candidate) -> Requirement:
