@@ -17,7 +17,7 @@ from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, Relation, Row
 from provisioner.index.model import Environment
-from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, first_answer, newest_named_first, system_half
+from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, best_answer, first_answer, system_half
 from provisioner.resolver.python.distributions import of_variant_indexes
 from provisioner.resolver.requirement import PYTORCH, TORCH
 from provisioner.resolver.search.complete import CompleteSearch
@@ -222,7 +222,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
     failed = whole
     with ExitStack() as searches:
         searches.callback(_close, whole)
-        chosen = first_answer(newest_named_first(problem, attempts, indexes), indexes, whole)
+        chosen = best_answer(problem, attempts, indexes, whole)
         if chosen is not None:
             return chosen
         if any(any(map(_is_expectation, one.core)) and any(map(_is_expectation, one.groups)) for one in whole):
@@ -440,7 +440,7 @@ def choose_or_none(problem: Problem, indexes: Indexes | None) -> Chosen | None:
         return None if pins is None else (instance, pins)
     failed: list[Failure] = []
     try:
-        return first_answer(newest_named_first(problem, attempts_of(problem), indexes), indexes, failed)
+        return best_answer(problem, attempts_of(problem), indexes, failed)
     finally:
         for one in failed:
             one.search.close()
