@@ -43,7 +43,7 @@ from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.problem import Problem
@@ -156,14 +156,14 @@ def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, fai
     Frameworks count before distributions, these in the order in which they are named, and the order of the Pythons counts last.
     Attempts are solved in the order of what they may have at best, and none that cannot have anything better than the best
     answer so far: where the first has the newest versions that any may have, it is the only one. The answer is that of the
-    first Python that has one where a Python is locked or preferred by the policy, with the strategy `oldest`, and where an index
-    cannot be reached that would tell what an attempt may have.
+    first Python that has one where a Python is locked or preferred by the policy, with the strategy `oldest`, and where an
+    index cannot be reached that would tell what an attempt may have.
 
     The failed attempts are appended to `failed`, and the same errors raised, as by `first_answer`.
     """
     best: Chosen | None = None
-    standing: Standing | None = None
-    for attempt in _best_first(problem, attempts, indexes, lambda: standing):
+    standings: list[Standing] = []
+    for attempt in _best_first(problem, attempts, indexes, standings):
         try:
             found = _answer_of(attempt, indexes, failed)
         except UnavailableError:
@@ -171,9 +171,8 @@ def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, fai
                 raise
             break  # what more there may be is not known
         if found is not None:
-            reached = _standing(found, attempt, attempts.index(attempt))
-            if standing is None or reached < standing:
-                best, standing = found, reached
+            standings.append(_standing(found, attempt, attempts.index(attempt)))
+            best = found if min(standings) is standings[-1] else best
     return best
 
 
@@ -197,9 +196,11 @@ def _standing(chosen: Chosen, attempt: Attempt, number: int) -> Standing:
 
 
 def _best_first(
-    problem: Problem, attempts: list[Attempt], indexes: Indexes, found: Callable[[], Standing | None]
+    problem: Problem, attempts: list[Attempt], indexes: Indexes, standings: Sequence[Standing]
 ) -> Iterator[Attempt]:
-    """Yield the attempts ordered by what they may have at best, without those that cannot be better than what was `found`.
+    """Yield the attempts ordered by what they may have at best, without those that cannot be better than the best answer.
+
+    `standings` are those of the answers so far, which the caller adds.
 
     The newest Python may have files of years-old versions alone, or of a framework that the hosts cannot run, so that only
     years-old versions go with it. An attempt without any choice of components comes after all others.
@@ -218,14 +219,14 @@ def _best_first(
                 if first.bound == before:
                     waiting, rest = [], attempts[1:]
                     yield first.attempt
-                    if _is_reached(found(), before):
+                    if _is_reached(before, standings):
                         return
             waiting.extend(_Prospect(number, one, indexes) for number, one in enumerate(attempts[1:], 1))
             while waiting:
                 least = min(waiting, key=_bound)
                 others = [one.bound for one in waiting if one is not least]
-                least.look_up_to(min([*others, *filter(None, [found()])], default=None))
-                if _is_reached(found(), min(map(_bound, waiting))):
+                least.look_up_to(min([*others, *standings], default=None))
+                if _is_reached(min(map(_bound, waiting)), standings):
                     return
                 if least.is_looked_at and least is min(waiting, key=_bound):
                     waiting.remove(least)
@@ -233,14 +234,14 @@ def _best_first(
                     yield least.attempt
             return
     for attempt in rest:
-        if found() is not None:
+        if standings:
             return
         yield attempt
 
 
-def _is_reached(found: Standing | None, bound: Standing) -> bool:
-    """Return whether an answer was found that is as good as `bound`."""
-    return found is not None and found <= bound
+def _is_reached(bound: Standing, standings: Sequence[Standing]) -> bool:
+    """Return whether one of the answers so far is as good as `bound`."""
+    return any(one <= bound for one in standings)
 
 
 def _bound(prospect: _Prospect) -> Standing:
