@@ -74,6 +74,9 @@ SHOWN = 5
 MOST_NEARER = 8
 """The number of versions of a distribution that are tried, nearest first, before the most preferred one is taken."""
 
+MOST_ELSEWHERE = 3
+"""The number of versions of a distribution that are tried, nearest first, of those that have files for another Python alone."""
+
 MOST_UNMEASURED = 4
 """The number of values with an unmeasured outcome that are skipped for a measured one; if there is none, the nearest is
 taken."""
@@ -454,10 +457,11 @@ class _Search:
             chosen = [None] * len(some) if is_solved_whole else self._chosen(some, passed)
         except UnavailableError:
             return None
-        elsewhere = self._nearest_elsewhere(some, chosen, passed)
-        if elsewhere is None and chosen in (None, [None]) and not self._is_further:
-            elsewhere = self._chosen_elsewhere(some, passed)
-        chosen = elsewhere or chosen
+        if not self._is_further:  # each of these solves the whole problem again, with every Python
+            elsewhere = self._nearest_elsewhere(some, chosen, passed)
+            if elsewhere is None and chosen in (None, [None]):
+                elsewhere = self._chosen_elsewhere(some, passed)
+            chosen = elsewhere or chosen
         if chosen is None:
             return None
         edits, costs = self._edits(some, chosen)
@@ -581,7 +585,7 @@ class _Search:
         """Return a version of a requested distribution that is nearer than the chosen one and needs another Python.
 
         The spec permits several Pythons, and the nearest versions may have files for another one than that of this environment;
-        `MOST_NEARER` of them are tried, within what the fix may read. None where none of them works.
+        `MOST_ELSEWHERE` of them are tried, within what the fix may read. None where none of them works.
         """
         one = some[0]
         if self._solve_again is None or not self._is_open(some):
@@ -589,7 +593,7 @@ class _Search:
         nearer = chain.from_iterable(nearest(self._instance, one, other_pythons=True))
         taken = chosen[0] if chosen is not None else None
         others = (other for other in takewhile(lambda other: other is not taken, nearer) if other not in passed)
-        for other in islice((other for other in others if other.has_no_file), MOST_NEARER):
+        for other in islice((other for other in others if other.has_no_file), MOST_ELSEWHERE):
             edits, _ = self._edits(some, [other])
             if _outcome_of(self._solve_again, self._instance.problem.request, edits) is not None:
                 return [other]
