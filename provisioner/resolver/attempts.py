@@ -257,6 +257,7 @@ class _Prospect:
         self.instance = instance_of(attempt, indexes._replace(reads_ahead=reads_ahead), Discoveries())
         self._components = ComponentSearch(self.instance)
         self._is_possible = True
+        self._rank = attempt.rank
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
         self._steps = self._looking()
         self.is_looked_at = False
@@ -264,7 +265,7 @@ class _Prospect:
     @property
     def bound(self) -> Standing:
         """How an answer of the attempt ranks at best."""
-        return not self._is_possible, self.attempt.rank, list(self._places), self._number
+        return not self._is_possible, self._rank, list(self._places), self._number
 
     def look_up_to(self, other: Standing | None) -> None:
         """Read versions until all are looked at that `bound` is about, or `bound` exceeds `other`, if that is given."""
@@ -276,6 +277,9 @@ class _Prospect:
         if PYTORCH in self.attempt.system:  # the wheels of a build may be missing; the rest of the components is decided
             self._is_possible = self._components.is_possible
             yield False
+            for rank in self._ranks_of_pytorch():
+                self._rank = rank
+                yield False
         for position, key in enumerate(self.instance.named):
             for place in range(self._places[position], len(allowed := _allowed(self.instance, key))):
                 self._places[position] = place
@@ -285,6 +289,19 @@ class _Prospect:
             else:
                 self._places[position] = len(allowed)
                 yield False
+
+    def _ranks_of_pytorch(self) -> Iterator[int]:
+        """Yield the ranks from that of the attempt to that of the newest release with a build that some choice goes with."""
+        listed = self.attempt.problem.domains[PYTORCH]
+        version = self.attempt.system[PYTORCH].version
+        if not self._is_possible or listed[self._rank].version != version:
+            return  # another framework counts before PyTorch
+        for rank, build in enumerate(listed[self._rank :], self._rank):
+            if build.version != version:
+                version = build.version
+                yield rank
+            if self._components.admits(build):
+                return
 
     def _may_be_chosen(self, candidate: Candidate) -> bool:
         """Return whether some choice of components goes with a version; of a source distribution nothing is read."""
