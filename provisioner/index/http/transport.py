@@ -80,7 +80,7 @@ class Body(Struct, frozen=True):
     pieces: Iterator[bytes]
 
 
-OutOfReach = dict[str, str]
+OutOfReach = dict[tuple[str, str], str]
 """The servers to which no connection could be made in one run, by origin, each with the reason; its index clients share it."""
 
 
