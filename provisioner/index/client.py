@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
     from provisioner.index.activity import Activity
+    from provisioner.index.http.transport import OutOfReach
     from provisioner.index.metadata.build import FailedBuilds
     from provisioner.index.metadata.details import FileDetails
     from provisioner.index.model import Environment, IndexFile
@@ -72,13 +73,14 @@ class PackageIndex:
         *,
         limit: ReadLimit | None = None,
         failed_builds: FailedBuilds | None = None,
+        out_of_reach: OutOfReach | None = None,
     ) -> None:
-        """Read as `settings` say; `limit` and `failed_builds` are shared by the clients of a run, None for one's own."""
+        """Read as `settings` say; the clients of a run share the other arguments, None for one's own."""
         self._settings = settings
         self._environment = environment
         self._markers = Markers(marker_environment(environment))
         self._cache = Cache(settings.cache_directory)
-        self._transport = Transport(settings, limit=limit or ReadLimit(settings.read_limit))
+        self._transport = Transport(settings, limit=limit or ReadLimit(settings.read_limit), out_of_reach=out_of_reach)
         self._pages = PageReader(settings, self._cache, self._transport)
         self._metadata = MetadataReader(settings, self._cache, self._transport, failed_builds=failed_builds)
         self._details = DetailReader(settings, self._cache, self._transport, self._metadata)

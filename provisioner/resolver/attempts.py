@@ -43,7 +43,7 @@ from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.problem import Problem
@@ -126,20 +126,22 @@ def attempts_of(problem: Problem) -> list[Attempt]:
         if system is not None:
             found.append(Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed))
 
-    def rank(attempt: Attempt) -> int:
-        """Return the index of the chosen framework release among the framework's candidates, in the order of preference.
-
-        Without a framework it is the index of the base image, if the spec asks for an image with CUDA, and otherwise 0.
-        """
-        leads = (*FRAMEWORKS, "image") if realises_toolkit(problem.request) else FRAMEWORKS
-        lead = next((one for name in leads if (one := attempt.system.get(Key(name))) is not None), None)
-        if lead is None:
-            return 0
-        return next(i for i, one in enumerate(problem.domains[lead.key]) if one.version == lead.version)
-
     locked = _locked(problem)
-    ranked = [replace(one, rank=rank(one)) for one in found]
+    ranked = [replace(one, rank=_framework_rank(problem, one.system)) for one in found]
     return sorted(ranked, key=lambda attempt: (attempt.python != locked, attempt.rank))
+
+
+def _framework_rank(problem: Problem, pins: Mapping[Key, Candidate]) -> int:
+    """Return the index of the chosen framework release among the framework's candidates, in the order of preference.
+
+    Without a framework it is the index of the base image, if the spec asks for an image with CUDA, and otherwise 0. A framework
+    counts where the components have it, not where packages alone need it.
+    """
+    leads = (*FRAMEWORKS, "image") if realises_toolkit(problem.request) else FRAMEWORKS
+    lead = next((one for name in leads if (one := pins.get(Key(name))) is not None), None)
+    if lead is None:
+        return 0
+    return next(i for i, one in enumerate(problem.domains[lead.key]) if one.version == lead.version)
 
 
 def _locked(problem: Problem) -> str | None:
@@ -148,16 +150,63 @@ def _locked(problem: Problem) -> str | None:
     return first if problem.request.preferred.get("python") == first else None
 
 
-def newest_named_first(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Iterator[Attempt]:
-    """Yield the attempts ordered by the versions of the distributions that the spec names which they may have, newest first.
+def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, failed: list[Failure]) -> Chosen | None:
+    """Return the answer with the newest versions of what the spec names, of all attempts; None when no attempt has one.
+
+    Frameworks count before distributions, these in the order in which they are named, and the order of the Pythons counts last.
+    Attempts are solved in the order of what they may have at best, and none that cannot have anything better than the best
+    answer so far: where the first has the newest versions that any may have, it is the only one. The answer is that of the
+    first Python that has one where a Python is locked or preferred by the policy, with the strategy `oldest`, and where an
+    index cannot be reached that would tell what an attempt may have.
+
+    The failed attempts are appended to `failed`, and the same errors raised, as by `first_answer`.
+    """
+    best: Chosen | None = None
+    standings: list[Standing] = []
+    for attempt in _best_first(problem, attempts, indexes, standings):
+        try:
+            found = _answer_of(attempt, indexes, failed)
+        except UnavailableError:
+            if best is None:
+                raise
+            break  # what more there may be is not known
+        if found is not None:
+            standings.append(_standing(found, attempt, attempts.index(attempt)))
+            best = found if min(standings) is standings[-1] else best
+    return best
+
+
+Standing = tuple[bool, int, list[int], int]
+"""How an answer ranks among those of all attempts, lowest first, or how it ranks at best.
+
+Whether no components are left, the place of the framework's release, the place of each named distribution's version, and that
+of the Python.
+"""
+
+
+def _standing(chosen: Chosen, attempt: Attempt, number: int) -> Standing:
+    """Return how the answer of an attempt, the `number`-th, ranks."""
+    instance, pins = chosen
+    places = []
+    for key in instance.named:
+        allowed = _allowed(instance, key)
+        places.append(allowed.index(pins[key]) if pins.get(key) in allowed else len(allowed))
+    of_components = {key: pins[key] for key in attempt.system if key in pins}
+    return False, _framework_rank(attempt.problem, of_components), places, number
+
+
+def _best_first(
+    problem: Problem, attempts: list[Attempt], indexes: Indexes, standings: Sequence[Standing]
+) -> Iterator[Attempt]:
+    """Yield the attempts ordered by what they may have at best, without those that cannot be better than the best answer.
+
+    `standings` are those of the answers so far, which the caller adds.
 
     The newest Python may have files of years-old versions alone, or of a framework that the hosts cannot run, so that only
-    years-old versions go with it. Frameworks count before distributions, these in the order in which they are named, and the
-    order of the Pythons counts last. An attempt without any choice of components comes after all others.
+    years-old versions go with it. An attempt without any choice of components comes after all others.
 
     Little is read for it: the pages of the projects, and of a version's metadata only what an attempt has to read that may be
-    the next one. Those for other Pythons are read only where the first attempt cannot have the newest versions, or fails. The
-    order stays where a Python is locked or preferred by the policy, and where an index cannot be reached.
+    the next one. Those for other Pythons are read only where the first attempt cannot have the newest versions, or does not.
     """
     rest = attempts
     is_decided = len(attempts) < 2 or _locked(problem) is not None or "python" in problem.request.spec.policy.prefer
@@ -170,18 +219,32 @@ def newest_named_first(problem: Problem, attempts: list[Attempt], indexes: Index
                 if first.bound == before:
                     waiting, rest = [], attempts[1:]
                     yield first.attempt
+                    if _is_reached(before, standings):
+                        return
             waiting.extend(_Prospect(number, one, indexes) for number, one in enumerate(attempts[1:], 1))
             while waiting:
                 least = min(waiting, key=_bound)
-                least.look_up_to(min((one.bound for one in waiting if one is not least), default=None))
+                others = [one.bound for one in waiting if one is not least]
+                least.look_up_to(min([*others, *standings], default=None))
+                if _is_reached(min(map(_bound, waiting)), standings):
+                    return
                 if least.is_looked_at and least is min(waiting, key=_bound):
                     waiting.remove(least)
                     rest = [one.attempt for one in waiting]
                     yield least.attempt
-    yield from rest
+            return
+    for attempt in rest:
+        if standings:
+            return
+        yield attempt
 
 
-def _bound(prospect: _Prospect) -> tuple[bool, int, list[int], int]:
+def _is_reached(bound: Standing, standings: Sequence[Standing]) -> bool:
+    """Return whether one of the answers so far is as good as `bound`."""
+    return any(one <= bound for one in standings)
+
+
+def _bound(prospect: _Prospect) -> Standing:
     return prospect.bound
 
 
@@ -194,16 +257,17 @@ class _Prospect:
         self.instance = instance_of(attempt, indexes._replace(reads_ahead=reads_ahead), Discoveries())
         self._components = ComponentSearch(self.instance)
         self._is_possible = True
+        self._rank = attempt.rank
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
         self._steps = self._looking()
         self.is_looked_at = False
 
     @property
-    def bound(self) -> tuple[bool, int, list[int], int]:
-        """The rank: whether no components are left, the framework's rank, the place of each version, the Python's number."""
-        return not self._is_possible, self.attempt.rank, list(self._places), self._number
+    def bound(self) -> Standing:
+        """How an answer of the attempt ranks at best."""
+        return not self._is_possible, self._rank, list(self._places), self._number
 
-    def look_up_to(self, other: tuple[bool, int, list[int], int] | None) -> None:
+    def look_up_to(self, other: Standing | None) -> None:
         """Read versions until all are looked at that `bound` is about, or `bound` exceeds `other`, if that is given."""
         while not self.is_looked_at and (other is None or self.bound <= other):
             self.is_looked_at = next(self._steps, True)
@@ -213,6 +277,9 @@ class _Prospect:
         if PYTORCH in self.attempt.system:  # the wheels of a build may be missing; the rest of the components is decided
             self._is_possible = self._components.is_possible
             yield False
+            for rank in self._ranks_of_pytorch():
+                self._rank = rank
+                yield False
         for position, key in enumerate(self.instance.named):
             for place in range(self._places[position], len(allowed := _allowed(self.instance, key))):
                 self._places[position] = place
@@ -222,6 +289,19 @@ class _Prospect:
             else:
                 self._places[position] = len(allowed)
                 yield False
+
+    def _ranks_of_pytorch(self) -> Iterator[int]:
+        """Yield the ranks from that of the attempt to that of the newest release with a build that some choice goes with."""
+        listed = self.attempt.problem.domains[PYTORCH]
+        version = self.attempt.system[PYTORCH].version
+        if not self._is_possible or listed[self._rank].version != version:
+            return  # another framework counts before PyTorch
+        for rank, build in enumerate(listed[self._rank :], self._rank):
+            if build.version != version:
+                version = build.version
+                yield rank
+            if self._components.admits(build):
+                return
 
     def _may_be_chosen(self, candidate: Candidate) -> bool:
         """Return whether some choice of components goes with a version; of a source distribution nothing is read."""
@@ -277,18 +357,22 @@ def first_answer(attempts: Iterable[Attempt], indexes: Indexes, failed: list[Fai
     groups of an earlier one is not decided: only what these groups are about is read for it. Raises `UnavailableError` when an
     index cannot be reached or the budget of metadata reads is exhausted.
     """
-    for attempt in attempts:
-        LOG.info("trying python %s with %s", attempt.python, _leading(attempt))
-        reasons = {one.core: one for one in reversed(failed) if _is_reason(one, attempt)}
-        again = (refuted(attempt, core, indexes, like=one) for core, one in reasons.items())
-        failure = next(filter(None, again), None)
-        if failure is None:
-            decided = _decided_in_some_image(attempt, indexes)
-            if not isinstance(decided, Failure):
-                return decided
-            failure = decided
-        LOG.info("python %s has no answer: %s", attempt.python, "; ".join(sorted(map(str, failure.core))))
-        failed.append(failure)
+    return next(filter(None, (_answer_of(attempt, indexes, failed) for attempt in attempts)), None)
+
+
+def _answer_of(attempt: Attempt, indexes: Indexes, failed: list[Failure]) -> Chosen | None:
+    """Return the answer of an attempt; None if it has none, and its failure is then appended to `failed`."""
+    LOG.info("trying python %s with %s", attempt.python, _leading(attempt))
+    reasons = {one.core: one for one in reversed(failed) if _is_reason(one, attempt)}
+    again = (refuted(attempt, core, indexes, like=one) for core, one in reasons.items())
+    failure = next(filter(None, again), None)
+    if failure is None:
+        decided = _decided_in_some_image(attempt, indexes)
+        if not isinstance(decided, Failure):
+            return decided
+        failure = decided
+    LOG.info("python %s has no answer: %s", attempt.python, "; ".join(sorted(map(str, failure.core))))
+    failed.append(failure)
     return None
 
 

@@ -12,21 +12,31 @@ from functools import cache, cached_property, partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
+from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, Relation, Row
+from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, Relation, Row, SpecLine
 from provisioner.index.model import Environment
-from provisioner.resolver.attempts import PYTHON, Failure, Indexes, attempts_of, first_answer, newest_named_first, system_half
+from provisioner.resolver.attempts import (
+    PYTHON,
+    Failure,
+    Indexes,
+    attempts_of,
+    best_answer,
+    environment_of,
+    first_answer,
+    system_half,
+)
 from provisioner.resolver.python.distributions import of_variant_indexes
-from provisioner.resolver.requirement import PYTORCH, TORCH
+from provisioner.resolver.requirement import PYTORCH, TORCH, build_of
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
 from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.words.conflict import conflict_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict, Fix, Newest, Published, Unlisted
     from provisioner.grounds.requirement import Group
@@ -194,7 +204,7 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             searches.callback(_close, failed)
             joint = JointConflict(problem, failed, indexes)
             searches.callback(joint.close)
-            again = partial(_outcome_or_none, problem, indexes)
+            again = partial(_outcome_or_none, problem, indexes, KnownFailures(failed))
             lost = is_beyond_help(failed, joint.groups)
             whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost)
             whole.published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
@@ -222,7 +232,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
     failed = whole
     with ExitStack() as searches:
         searches.callback(_close, whole)
-        chosen = first_answer(newest_named_first(problem, attempts, indexes), indexes, whole)
+        chosen = best_answer(problem, attempts, indexes, whole)
         if chosen is not None:
             return chosen
         if any(any(map(_is_expectation, one.core)) and any(map(_is_expectation, one.groups)) for one in whole):
@@ -241,7 +251,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
         unlisted = _unlisted(told.instance, told.search, told.groups, indexes.open)
         joint = JointConflict(problem, failed, indexes)
         searches.callback(joint.close)
-        again = partial(_outcome_or_none, problem, indexes)
+        again = partial(_outcome_or_none, problem, indexes, KnownFailures(failed))
         return _OfAttempts(joint, again, problem, unlisted, searches.pop_all())
 
 
@@ -429,28 +439,72 @@ def _rests_on_builds(failure: Failure) -> bool:
     return is_lacking or any(key.is_package and key != TORCH and key.project in names for key in needed)
 
 
-def choose_or_none(problem: Problem, indexes: Indexes | None) -> Chosen | None:
+class KnownFailures:
+    """What attempts failed by: a changed request that leaves all of it as it was fails again, and is not solved for it."""
+
+    def __init__(self, failed: Iterable[Failure]) -> None:
+        self._failures: list[tuple[object, frozenset[object]]] = []
+        self.add(failed)
+
+    def add(self, failed: Iterable[Failure]) -> None:
+        """Add failures, apart from those that only hold beside what an earlier answer lacked or bundles."""
+        for one in failed:
+            if one.lacking is None and not one.pairs:
+                self._failures.append((_frame(one.attempt), frozenset(_lines(one.attempt, one.core))))
+
+    def holds(self, attempt: Attempt) -> bool:
+        """Return whether an attempt is known to fail."""
+        frame = _frame(attempt)
+        lines = frozenset(_lines(attempt))
+        return any(frame == known and needed <= lines for known, needed in self._failures)
+
+
+def _lines(attempt: Attempt, groups: Collection[Group] | None = None) -> Iterator[object]:
+    """Yield what is required of components, and each package as it is required; with `groups`, what belongs to these."""
+    problem = attempt.problem
+    yield from (root for root in problem.roots if groups is None or root.ground.group in groups)
+    for line, _ in problem.packages:
+        if groups is None or SpecLine("packages", canonicalize_name(line.name)) in groups:
+            yield line
+
+
+def _frame(attempt: Attempt) -> object:
+    """Return all of an attempt that candidates and their requirements depend on, which is all but its root requirements."""
+    request = attempt.problem.request
+    build = build_of(attempt.system.get(PYTORCH))
+    return (
+        environment_of(attempt),
+        build.index if build is not None else "",
+        replace(request, spec=replace(request.spec, packages=(), requires={})),
+    )
+
+
+def choose_or_none(problem: Problem, indexes: Indexes | None, known: KnownFailures | None = None) -> Chosen | None:
     """Return what `choose` returns, or None when there is no answer; no conflict is explained.
 
-    Raises `UnavailableError` when an index cannot be reached or the budget of metadata reads is exhausted.
+    Attempts that are known to fail are not solved, and those that fail are added to `known`. Raises `UnavailableError` when an
+    index cannot be reached or the budget of metadata reads is exhausted.
     """
     if indexes is None:
         instance = ProblemInstance(system_half(problem))
         pins = decide(instance)
         return None if pins is None else (instance, pins)
     failed: list[Failure] = []
+    attempts = [one for one in attempts_of(problem) if known is None or not known.holds(one)]
     try:
-        return first_answer(newest_named_first(problem, attempts_of(problem), indexes), indexes, failed)
+        return best_answer(problem, attempts, indexes, failed)
     finally:
+        if known is not None:
+            known.add(failed)
         for one in failed:
             one.search.close()
 
 
-def _outcome_or_none(problem: Problem, indexes: Indexes, request: Request) -> Outcome | None:
+def _outcome_or_none(problem: Problem, indexes: Indexes, known: KnownFailures, request: Request) -> Outcome | None:
     """Return the outcome of a changed request, with the extra requirements of `problem`; None when there is no answer."""
     from provisioner.resolver.explain.fixes import outcome, rejoined
 
-    found = choose_or_none(rejoined(problem, request), indexes)
+    found = choose_or_none(rejoined(problem, request), indexes, known)
     return None if found is None else outcome(*found)
 
 

@@ -14,6 +14,7 @@ from provisioner.workflow.progress import Progress
 if TYPE_CHECKING:
     from provisioner.errors import UnavailableError
     from provisioner.grounds.notice import Notice
+    from provisioner.index.http.transport import OutOfReach
     from provisioner.index.model import Environment
     from provisioner.index.settings import IndexSettings
     from provisioner.workflow.inputs import Inputs
@@ -31,6 +32,7 @@ class Session:
         self._expected = [Requirement(text) for text in (*inputs.spec.packages, *inputs.spec.constraints)]
         self._limit = ReadLimit(settings.read_limit)
         self._failed_builds = FailedBuilds()
+        self._out_of_reach: OutOfReach = {}
         self._sources: dict[Environment, PackageIndex] = {}
         self._notices: dict[Notice, None] = dict.fromkeys(inputs.remarks)
 
@@ -46,7 +48,13 @@ class Session:
     def open(self, environment: Environment) -> PackageIndex:
         """Return the client that reads the indexes for an environment, opened on first use."""
         if environment not in self._sources:
-            source = PackageIndex(self.settings, environment, limit=self._limit, failed_builds=self._failed_builds)
+            source = PackageIndex(
+                self.settings,
+                environment,
+                limit=self._limit,
+                failed_builds=self._failed_builds,
+                out_of_reach=self._out_of_reach,
+            )
             source.expect(self._expected)
             self._sources[environment] = source
             self._progress.add(source)

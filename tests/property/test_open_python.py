@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -155,40 +156,64 @@ def source(trial: Trial, environment: Environment) -> FileShelf:
     return FileShelf(files, metadata, environment, ())
 
 
+def lines(trial: Trial) -> tuple[str, ...]:
+    return tuple(f"{name}{operator}{number}" for name, operator, number in trial.requests)
+
+
 def solve(trial: Trial) -> str | Conflict:
     """Return the Python of the answer, or the first conflict."""
     requires = {"python": f">={trial.oldest}"} if trial.oldest else {}
-    packages = tuple(f"{name}{operator}{number}" for name, operator, number in trial.requests)
-    problem = join(MATRIX, small.request(requires, packages=packages, accelerator="cpu", runs="host"))
+    problem = join(MATRIX, small.request(requires, packages=lines(trial), accelerator="cpu", runs="host"))
     try:
-        return solve_joint(problem, lambda environment: source(trial, environment)).components["python"]
+        return solve_joint(problem, partial(source, trial)).components["python"]
     except NoStackError as error:
         return error.conflict
 
 
-def places(trial: Trial, python: str) -> list[int]:
-    """How many versions of each requested project, in their order, are newer than the first with a file for a Python."""
-    found = []
-    for name, operator, number in trial.requests:
-        need = Need(name, operator, number, frozenset())
-        allowed = [one for one in sorted(trial.projects[name], reverse=True) if need.allows(one)]
-        usable = (place for place, one in enumerate(allowed) if python in trial.projects[name][one].pythons)
-        found.append(next(usable, len(allowed)))
-    return found
+def answered(trial: Trial, python: str) -> tuple[int, ...] | None:
+    """The versions of the requested projects, in their order, in the answer with one Python alone; None where it has none."""
+    problem = join(MATRIX, small.request({"python": f"=={python}"}, packages=lines(trial), accelerator="cpu", runs="host"))
+    try:
+        found = {one.name: int(str(one.version)) for one in solve_joint(problem, partial(source, trial)).packages}
+    except NoStackError:
+        return None
+    return tuple(found[name] for name, _, _ in trial.requests)
 
 
 @examples(1500, shares=SHARES)
 @given(st.builds(random_trial, dice()))
-def test_the_best_python_that_has_an_answer_is_taken(trial: Trial) -> None:
+def test_the_best_python_is_the_one_whose_answer_has_the_newest_of_what_is_named(trial: Trial) -> None:
     found = solve(trial)
-    ordered = sorted(trial.pythons, key=lambda python: (places(trial, python), -trial.pythons.index(python)))
-    best = next((python for python in ordered if possible(trial, python)), None)
+    answers = {python: versions for python in trial.pythons if (versions := answered(trial, python)) is not None}
+    assert {python for python in trial.pythons if possible(trial, python)} == answers.keys()
     if isinstance(found, str):
         case("answer")
-        assert found == best
+        assert found == max(answers, key=lambda python: (answers[python], trial.pythons.index(python))), answers
     else:
         case("conflict")
-        assert best is None
+        assert not answers
+
+
+def test_a_python_without_a_file_of_what_the_newest_version_needs_is_passed_over() -> None:
+    projects = {
+        "a": {1: Entry(frozenset(PYTHONS), ()), 2: Entry(frozenset(PYTHONS), (Need("b", ">=", 1, frozenset(PYTHONS)),))},
+        "b": {1: Entry(frozenset({"3.10", "3.11"}), ())},
+    }
+    assert solve(Trial(projects, (("a", ">=", 1),), "")) == "3.11"
+
+
+def test_no_other_python_is_looked_at_where_the_first_has_the_newest_of_what_is_named() -> None:
+    every = frozenset(PYTHONS)
+    trial = Trial({"a": {1: Entry(every, ()), 2: Entry(every, ())}, "b": {1: Entry(every, ())}}, (("a", ">=", 1),), "")
+    opened: list[str] = []
+
+    def source_for(environment: Environment) -> FileShelf:
+        opened.append(environment.python)
+        return source(trial, environment)
+
+    problem = join(MATRIX, small.request({}, packages=lines(trial), accelerator="cpu", runs="host"))
+    assert solve_joint(problem, source_for).components["python"] == "3.12"
+    assert opened == ["3.12"]
 
 
 def test_what_is_left_of_a_problem_without_the_lines_of_its_conflict_keeps_its_python() -> None:

@@ -80,16 +80,23 @@ class Body(Struct, frozen=True):
     pieces: Iterator[bytes]
 
 
+OutOfReach = dict[tuple[str, str], str]
+"""The servers to which no connection could be made in one run, by origin, each with the reason; its index clients share it."""
+
+
 class Transport:
     """Sends the HTTP requests of one run; threads may share it.
 
     The session is opened by the first request, because importing requests takes time.
     """
 
-    def __init__(self, settings: IndexSettings, *, limit: ReadLimit | None = None) -> None:
-        """Count what is received against `limit`, which clients of one run share; None sets no limit."""
+    def __init__(
+        self, settings: IndexSettings, *, limit: ReadLimit | None = None, out_of_reach: OutOfReach | None = None
+    ) -> None:
+        """Count what is received against `limit`; None sets no limit. Clients of one run share it and `out_of_reach`."""
         self._settings = settings
         self._limit = limit
+        self._out_of_reach: OutOfReach = {} if out_of_reach is None else out_of_reach
         self._lock = threading.Lock()
         self._session: Session | None = None
         self._credentials = Credentials(settings)
@@ -103,13 +110,17 @@ class Transport:
         """Send a request and return the complete response, whatever its status.
 
         `source` is the owner of the URL as error messages name it (index `pypi`). With a `limit`, a body of more bytes, or of
-        undeclared length, is not read and returned empty. Raises `UnavailableError` when no response arrives.
+        undeclared length, is not read and returned empty. Raises `UnavailableError` when no response arrives; a server to which
+        no connection could be made, after all retries, is not tried again in the run.
         """
         from requests import RequestException
         from urllib3.exceptions import HTTPError
 
         from provisioner.index.http.session import BACKOFF_SECONDS
 
+        known = self._out_of_reach.get(origin(url))
+        if known is not None:
+            raise _unreached(known, url, source)
         for attempt in range(self._settings.retries + 1):
             try:
                 with self.activity.waiting_for(url), self._send(url, method, headers or {}) as answer:
@@ -125,6 +136,8 @@ class Transport:
             except (RequestException, HTTPError) as error:
                 # What fails before an answer begins was retried by the session already.
                 if attempt == self._settings.retries or not _broke_off(error):
+                    if _is_without_connection(error):
+                        self._out_of_reach[origin(url)] = _reason(error, self._settings)
                     raise self._unavailable(error, url, source) from None
                 time.sleep(BACKOFF_SECONDS * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
@@ -252,11 +265,17 @@ class Transport:
 
         bundle = self._settings.ca_bundle if isinstance(error, SSLError) else ""
         configured_by = f" ({self._settings.ca_bundle_from})" if self._settings.ca_bundle_from else ""
-        return UnavailableError(
-            f"{source} cannot be reached: {_reason(error, self._settings)}",
-            causes=(public_url(url), *((f"trusted is who `{bundle}`{configured_by} names",) if bundle else ())),
-            hints=("check the network, the proxy and the installer's configuration; --offline uses what is cached",),
-        )
+        trusted = (f"trusted is who `{bundle}`{configured_by} names",) if bundle else ()
+        return _unreached(_reason(error, self._settings), url, source, *trusted)
+
+
+def _unreached(reason: str, url: str, source: str, *causes: str) -> UnavailableError:
+    """Return the error for a server that cannot be reached."""
+    return UnavailableError(
+        f"{source} cannot be reached: {reason}",
+        causes=(public_url(url), *causes),
+        hints=("check the network, the proxy and the installer's configuration; --offline uses what is cached",),
+    )
 
 
 def length_in(headers: Mapping[str, str]) -> int | None:
@@ -324,6 +343,13 @@ def _broke_off(error: BaseException) -> bool:
     from urllib3.exceptions import ProtocolError, ReadTimeoutError
 
     return isinstance(error, ChunkedEncodingError | ProtocolError | ReadTimeoutError)
+
+
+def _is_without_connection(error: BaseException) -> bool:
+    """Return whether no connection was made at all: a server that is slow or refuses one request may answer another."""
+    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+    return any(isinstance(found, NewConnectionError | ConnectTimeoutError) for found in _chain(error))
 
 
 def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str:

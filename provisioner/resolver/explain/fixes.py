@@ -6,7 +6,7 @@ A set may contain several edits because a conflict may remain after the first.
 from __future__ import annotations
 
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
@@ -73,6 +73,9 @@ SHOWN = 5
 
 MOST_NEARER = 8
 """The number of versions of a distribution that are tried, nearest first, before the most preferred one is taken."""
+
+MOST_ELSEWHERE = 3
+"""The number of versions of a distribution that are tried, nearest first, of those that have files for another Python alone."""
 
 MOST_UNMEASURED = 4
 """The number of values with an unmeasured outcome that are skipped for a measured one; if there is none, the nearest is
@@ -454,8 +457,11 @@ class _Search:
             chosen = [None] * len(some) if is_solved_whole else self._chosen(some, passed)
         except UnavailableError:
             return None
-        if chosen is None or chosen == [None]:
-            chosen = self._chosen_elsewhere(some, passed) or chosen
+        if not self._is_further:  # each of these solves the whole problem again, with every Python
+            elsewhere = self._nearest_elsewhere(some, chosen, passed)
+            if elsewhere is None and chosen in (None, [None]):
+                elsewhere = self._chosen_elsewhere(some, passed)
+            chosen = elsewhere or chosen
         if chosen is None:
             return None
         edits, costs = self._edits(some, chosen)
@@ -573,6 +579,26 @@ class _Search:
             chosen = {key: chosen.get(key, pins[key]) for key in present}
         return [None if one.is_bound else chosen.get(one.key) for one in some]
 
+    def _nearest_elsewhere(
+        self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None] | None, passed: frozenset[Candidate]
+    ) -> list[Candidate | None] | None:
+        """Return a version of a requested distribution that is nearer than the chosen one and needs another Python.
+
+        The spec permits several Pythons, and the nearest versions may have files for another one than that of this environment;
+        `MOST_ELSEWHERE` of them are tried, within what the fix may read. None where none of them works.
+        """
+        one = some[0]
+        if self._solve_again is None or not self._is_open(some):
+            return None
+        nearer = chain.from_iterable(nearest(self._instance, one, other_pythons=True))
+        taken = chosen[0] if chosen is not None else None
+        others = (other for other in takewhile(lambda other: other is not taken, nearer) if other not in passed)
+        for other in islice((other for other in others if other.has_no_file), MOST_ELSEWHERE):
+            edits, _ = self._edits(some, [other])
+            if _outcome_of(self._solve_again, self._instance.problem.request, edits) is not None:
+                return [other]
+        return None
+
     def _chosen_elsewhere(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> list[Candidate | None] | None:
         """Return the version of a requested distribution that the most preferred answer without a range for it has.
 
@@ -580,16 +606,19 @@ class _Search:
         another Python changes nothing, where there is no such answer, and where its version is in `passed`.
         """
         one, instance = some[0], self._instance
-        ground, test = one.current.ground, one.current.test
-        if self._solve_again is None or len(some) > 1 or not isinstance(ground, RequiresDistribution):
+        ground = one.current.ground
+        if self._solve_again is None or not self._is_open(some) or not isinstance(ground, RequiresDistribution):
             return None
-        if not (isinstance(test, Matching) and test.specifier and permits_several_pythons(instance)):
-            return None
-        instance.budget.allot(MOST_READS_OF_ONE)
         found = _outcome_of(self._solve_again, permitting_any_version(instance.problem.request, ground.distribution), ())
         version = found.gives.get(one.key.name) if found is not None else None
         chosen = next((other for other in instance.candidates(one.key) if other.label == version), None)
         return None if chosen is None or chosen in passed else [chosen]
+
+    def _is_open(self, some: tuple[Relaxable, ...]) -> bool:
+        """Return whether `some` is one range for a distribution that another Python which the spec permits may meet."""
+        ground, test = some[0].current.ground, some[0].current.test
+        is_range = isinstance(ground, RequiresDistribution) and isinstance(test, Matching) and bool(test.specifier)
+        return len(some) == 1 and is_range and permits_several_pythons(self._instance)
 
     def _is_hopeless(self, one: Relaxable, without: frozenset[Group]) -> bool:
         """Return whether it is proved that no candidate of a request's key works; False for a fact."""

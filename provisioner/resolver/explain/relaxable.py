@@ -27,7 +27,7 @@ from provisioner.grounds.requirement import (
 from provisioner.host.facts import following, stated
 from provisioner.request import may_compute_on_nvidia
 from provisioner.resolver.choices.variants import variants_of
-from provisioner.resolver.requirement import Key, Matching, ReleaseCandidate, Within, build_of
+from provisioner.resolver.requirement import FileCandidate, Key, Matching, ReleaseCandidate, Within, build_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -208,16 +208,17 @@ def _every_number(text: str) -> Numbers:
     return tuple(int(number) for number in re.findall(r"\d+", text))
 
 
-def nearest(instance: ProblemInstance, one: Relaxable) -> Iterator[Sequence[Candidate]]:
+def nearest(instance: ProblemInstance, one: Relaxable, *, other_pythons: bool = False) -> Iterator[Sequence[Candidate]]:
     """Yield lists of values to try, nearest first; the first value of each list that works is taken.
 
     For a host fact these are the values of what is installed with it, then the newer values, then the older ones; the other way
     round for a kernel. Values that are not numbers are in the order of the matrix, except that the remedy of the component
-    comes first. For a request they are those of `_nearest_to_request`.
+    comes first. For a request they are those of `_nearest_to_request`; with `other_pythons` also those that have a file for
+    another Python alone.
     """
     candidates = instance.candidates(one.key)
     if not one.is_fact:
-        yield _nearest_to_request(instance, one)
+        yield _nearest_to_request(instance, one, other_pythons=other_pythons)
         return
     now = today(instance, one)
     if now is None:
@@ -233,7 +234,7 @@ def nearest(instance: ProblemInstance, one: Relaxable) -> Iterator[Sequence[Cand
     yield from (older, newer) if one.name in OLDER_FIRST else (newer, older)
 
 
-def _nearest_to_request(instance: ProblemInstance, one: Relaxable) -> list[Candidate]:
+def _nearest_to_request(instance: ProblemInstance, one: Relaxable, *, other_pythons: bool) -> list[Candidate]:
     """Return the values that a request excludes, nearest first.
 
     Values with unmeasured GPU code come last. Of the others, values of a requested release come first, then those of the
@@ -241,7 +242,11 @@ def _nearest_to_request(instance: ProblemInstance, one: Relaxable) -> list[Candi
     CUDA or ROCm come first, of the same major before others. Equal ones, and names without an order, stay in the order of
     preference.
     """
-    candidates = [other for other in instance.candidates(one.key) if not (other.is_withheld or other.has_no_file)]
+    candidates = [
+        other
+        for other in instance.candidates(one.key)
+        if not other.is_withheld and (not other.has_no_file or (other_pythons and _is_for_another_python(other)))
+    ]
     asked = instance.allowed(one.current)
     others = [other for other in candidates if other not in asked]
     releases = sorted({_numbers(other) for other in candidates})
@@ -254,6 +259,10 @@ def _nearest_to_request(instance: ProblemInstance, one: Relaxable) -> list[Candi
         return _rank(instance, other), apart, is_older, _runtimes_apart(other, runtimes)
 
     return sorted(others, key=nearness)
+
+
+def _is_for_another_python(candidate: Candidate) -> bool:
+    return isinstance(candidate, FileCandidate) and candidate.release.blocked_by == "python"
 
 
 def _numbers(candidate: Candidate) -> Numbers:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gzip
 import time
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
+from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
 from provisioner.index.activity import Activity, progress_line, readable_size
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from packaging.utils import NormalizedName
+
+    from provisioner.index.http.transport import OutOfReach
 
 SOURCE = "index `main`"
 NETWORK = ("check the network, the proxy and the installer's configuration; --offline uses what is cached",)
@@ -332,3 +336,33 @@ def name(text: str) -> NormalizedName:
 def client_of(server: ScriptedServer, settings: IndexSettings) -> PackageIndex:
     index = IndexLocation(name="main", url=server.url("/simple"))
     return PackageIndex(replace(settings, indexes=(index,)), Environment(platform="linux/amd64", python="3.12"))
+
+
+def test_a_server_without_a_connection_is_tried_once_a_run(settings: IndexSettings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each Python has an index client of its own, with retries and pauses of its own."""
+    tried: list[object] = []
+    monkeypatch.setattr("urllib3.util.connection.create_connection", partial(_refused, tried))
+    out_of_reach: OutOfReach = {}
+    for python in ("3.12", "3.13"):
+        environment = Environment(platform="linux/amd64", python=python, glibc=(2, 35), macos=None)
+        location = IndexLocation(name="pypi", url="http://index.invalid/simple")
+        settings = replace(settings, indexes=(location,))
+        with PackageIndex(settings, environment, out_of_reach=out_of_reach) as client:
+            with pytest.raises(UnavailableError) as caught:
+                client.releases(canonicalize_name("demo"))
+            assert caught.value.message == "index `pypi` cannot be reached: connection refused"
+            assert caught.value.hints == NETWORK
+    assert len(tried) == 1 + settings.retries
+
+
+def test_a_server_that_refused_a_request_alone_is_asked_for_others(opened: Callable[..., Transport]) -> None:
+    with ScriptedServer({"/a": [Answer(body=b"0123456789", cut=4)], "/b": [Answer(body=b"here")]}) as server:
+        transport = opened(retries=0)
+        with pytest.raises(UnavailableError):
+            transport.request(server.url("/a"), source=SOURCE)
+        assert transport.request(server.url("/b"), source=SOURCE).body == b"here"
+
+
+def _refused(tried: list[object], address: object, *_: object, **__: object) -> None:
+    tried.append(address)
+    raise ConnectionRefusedError(111, "Connection refused")
