@@ -209,9 +209,13 @@ def _with_tool(tool: SystemTool, image: ImageFacts, python: str) -> tuple[str, .
 
 
 def _has(image: ImageFacts, tool: SystemTool, python: str) -> bool:
-    """Return whether a base image has a tool; a Python that its distribution does not package brings its headers."""
+    """Return whether a base image has a tool; a Python that its distribution does not package brings its headers.
+
+    A Python that the spec states of its base image, and that the distribution packages, is taken to be that of the distribution.
+    """
     if any("{python}" in name for name in tool.packages):
-        return bool(image.python) or (bool(image.distribution) and python != image.apt_python)
+        packaged = image.apt_python or ("" if image.kind else tool.pythons.get(image.distribution, ""))
+        return python != packaged and bool(image.python or image.distribution)
     return image.kind in tool.kinds
 
 
