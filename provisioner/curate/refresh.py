@@ -236,9 +236,9 @@ def _wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshe
 
 def _system_wheels(files: MatrixFiles, index: WheelIndex, options: Options) -> Refreshed:
     old = files.system_wheels.content
-    known = {row.soname for row in files.system_packages.content.libraries}
+    everywhere = {row.soname for row in files.system_packages.content.libraries if row.everywhere}
     found = derive_system_wheels(
-        old, index, known=known, today=options.today, measure=options.measure, keep_going=options.keep_going
+        old, index, everywhere=everywhere, today=options.today, measure=options.measure, keep_going=options.keep_going
     )
     file = _with_wheels(_unchanged(files, SYSTEM_WHEELS), found, header=SYSTEM_WHEELS_HEADER)
     return replace(file, lost=lost_system_wheels(old, found.file))

@@ -6,6 +6,7 @@ wheel link to is needed when a program asks for that plug-in.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -52,8 +53,17 @@ X11_PLUG_IN = "/platforms/libqxcb.so"
 """The plug-in that a Qt application loads unless it asks for another one. Source: Qt, "Qt Platform Abstraction"."""
 
 
+OF_OTHERS = re.compile(
+    r"ld-linux[\w-]*\.so\.\d|libpython[\w.]+|lib(?:cuda|nvidia-ml)\.so\.\d+"
+    r"|libQt[56]\w*\.so\.\d+|lib(?:pyside6|shiboken6)\.abi3\.so[\d.]*|libtvm_ffi\.so|libz3\.so[\d.]*"
+)
+"""The loader and Python's own library, those of a GPU's driver, and those that wheels of Qt, TVM and Z3 bring to others."""
+
+
 def system_links(libraries: Sequence[LinkedLibrary], *, on_use: Iterable[str] = ()) -> tuple[str, ...]:
-    """Return the names of the libraries outside of a wheel that its libraries link to, without those of GPUs; sorted.
+    """Return the names of the libraries outside of a wheel that its libraries link to; sorted.
+
+    Left out are those of GPUs, and those that wheels of their own bring.
 
     `on_use` are parts of paths; libraries with such a path are loaded on use only, like plug-ins.
     """
@@ -66,7 +76,11 @@ def system_links(libraries: Sequence[LinkedLibrary], *, on_use: Iterable[str] = 
     # Libraries that nothing in the wheel links to are imported, or opened by Python code.
     roots = [one for one in libraries if one.path not in apart and not {one.filename, one.soname} & linked_to]
     reached = _closure(roots, own)
-    return tuple(sorted({name for one in reached for name in one.needed if not SONAME.fullmatch(name)} - own.keys()))
+    return tuple(sorted({name for one in reached for name in one.needed if not _is_of_others(name)} - own.keys()))
+
+
+def _is_of_others(name: str) -> bool:
+    return bool(SONAME.fullmatch(name) or OF_OTHERS.fullmatch(name))
 
 
 def _is_plug_in(library: LinkedLibrary) -> bool:
@@ -98,12 +112,13 @@ class DerivedSystemWheels(Struct, frozen=True, kw_only=True):
 
 
 def derive_system_wheels(
-    old: SystemWheelFile, index: WheelIndex, *, known: Collection[str], today: str, measure: bool, keep_going: bool = False
+    old: SystemWheelFile, index: WheelIndex, *, everywhere: Collection[str], today: str, measure: bool, keep_going: bool = False
 ) -> DerivedSystemWheels:
     """Return the file `old` with its rows derived from an index; with `measure`, wheels not measured before are measured.
 
-    Rows list only libraries in `known`, those that the matrix knows a package for. With `keep_going`, a distribution that
-    cannot be read from the index keeps its rows; otherwise `UnavailableError` is raised.
+    Rows list all libraries but those in `everywhere`, which every base image has: also one that the
+    matrix knows no package for, so that nobody takes it for there. With `keep_going`, a distribution that cannot be read from
+    the index keeps its rows; otherwise `UnavailableError` is raised.
     """
     measured = {artefact: row.links for row in old.wheels for artefact in row.artefacts.items()}
     notes: list[str] = []
@@ -115,7 +130,7 @@ def derive_system_wheels(
             except UnreadableArtefactError as error:
                 notes.append(error.message)
                 return None
-            return tuple(name for name in found if name in known)
+            return tuple(name for name in found if name not in everywhere)
 
         survey = WheelSurvey(distribution=asked.distribution, versions=asked.versions, most=asked.most)
         found: list[SystemWheel] = []

@@ -63,13 +63,15 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
 def _system(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistake]:
     """Yield every inconsistency in what wheels need of the system, and in the packages that have it."""
     top, content = files.system_packages.at(), files.system_packages.content
-    known = {row.soname for row in content.libraries}
+    known = {row.soname for row in content.libraries if not row.everywhere}
     tools = {row.name for row in content.tools}
     first: set[str] = set()
     for at, library in top.each("libraries", content.libraries):
         if library.soname in first:
             yield at.at("soname").mistake(f"library `{library.soname}` is given twice")
         first.add(library.soname)
+        if library.everywhere == bool(library.packages):
+            yield at.mistake(f"library `{library.soname}` wants either `packages` or `everywhere`")
         yield from rows.cited(at, library.source, f"library `{library.soname}`")
     yield from twice(top, "tools", content.tools, kind="tool")
     for at, tool in top.each("tools", content.tools):
@@ -87,7 +89,6 @@ def _system(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistake]:
         yield from _specifier(at.at("versions"), wheel.versions)
         for artefact in wheel.artefacts:
             yield from _artefact(at.at("artefacts", artefact), artefact, wheel.distribution)
-        yield from _unknown_names(at.at("links"), wheel.links, known, kind="library")
         yield from rows.cited(at, wheel.source, f"wheel `{wheel.distribution}` {wheel.versions}")
 
 

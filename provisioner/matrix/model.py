@@ -704,11 +704,13 @@ class GpuWheel(Row, frozen=True, kw_only=True):
 class SystemLibrary(Row, frozen=True, kw_only=True):
     """A shared library by its soname, and the packages of Linux distributions that contain it.
 
-    `packages` maps the name of a package to distributions, spelled as those of images (`debian:13`).
+    `packages` maps the name of a package to distributions, spelled as those of images (`debian:13`). With `everywhere`, every
+    base image has the library, and no package is named.
     """
 
     soname: Soname
-    packages: dict[str, tuple[LinuxDistribution, ...]]
+    packages: dict[str, tuple[LinuxDistribution, ...]] = field(default_factory=dict)
+    everywhere: bool = False
     source: Cited = ()
 
     def package_in(self, distribution: str) -> str:
@@ -720,13 +722,14 @@ class SystemTool(Row, frozen=True, kw_only=True):
     """Programs that Python code starts, or headers with which it compiles, and the packages of Debian and Ubuntu with them.
 
     In a name of `packages`, `{python}` stands for the series of a Python that the distribution packages; another Python brings
-    its headers itself. `packages` is () when no distribution has them. `kinds` are the kinds of base images that contain them.
-    `title` is the name for messages.
+    its headers itself; `pythons` has that series by distribution, spelled as those of images (`debian:13`). `packages` is ()
+    when no distribution has them. `kinds` are the kinds of base images that contain them. `title` is the name for messages.
     """
 
     name: Tool
     title: str
     packages: tuple[str, ...] = ()
+    pythons: dict[LinuxDistribution, str] = field(default_factory=dict)
     kinds: tuple[str, ...] = ()
     source: Cited = ()
 
@@ -771,8 +774,9 @@ class SystemSurvey(Row, frozen=True, kw_only=True):
 class SystemWheel(Row, frozen=True, kw_only=True):
     """The libraries of the system that the wheels of a Python distribution link to and do not contain.
 
-    `versions`, `platforms` and `artefacts` are as in `GpuWheel`. `links` has the libraries that some distribution packages, and
-    not every base image has; of several versions of one library a wheel needs any one. It is () when a wheel needs none.
+    `versions`, `platforms` and `artefacts` are as in `GpuWheel`. `links` has the libraries that not every base image has,
+    whether a package with them is known or not; of several versions of one library a wheel needs any one. It is () when a wheel
+    needs none.
     """
 
     distribution: str

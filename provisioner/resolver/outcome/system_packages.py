@@ -151,7 +151,7 @@ def _needs(problem: Problem, pins: Mapping[Key, Candidate], image: ImageFacts) -
                     name=soname,
                     ground=candidate.entails(predicate, Relation(name, _SYSTEM), place),
                     candidate=candidate,
-                    packages=_with_library(libraries[soname], image),
+                    packages=_with_library(libraries.get(soname), image),
                 )
         for need in stated.get(name, ()):
             if _applies(need, candidate, accelerator):
@@ -186,7 +186,7 @@ def _stated_needs(
         )
 
     for soname in _any_of_each(need.libraries, libraries, image.distribution):
-        yield needed(soname, _with_library(libraries[soname], image))
+        yield needed(soname, _with_library(libraries.get(soname), image))
     for tool in (tools[name] for name in need.tools):
         if not _has(image, tool, python):
             yield needed(tool.title, _with_tool(tool, image, python), tool=tool)
@@ -198,12 +198,13 @@ def _any_of_each(sonames: Iterable[str], libraries: Mapping[str, SystemLibrary],
     for soname in sonames:
         by_name.setdefault(library_of(soname), []).append(soname)
     for some in by_name.values():
-        packaged = [one for one in some if libraries[one].package_in(distribution)]
+        packaged = [one for one in some if one in libraries and libraries[one].package_in(distribution)]
         yield (packaged or some)[-1]
 
 
-def _with_library(library: SystemLibrary, image: ImageFacts) -> tuple[str, ...] | None:
-    package = library.package_in(image.distribution)
+def _with_library(library: SystemLibrary | None, image: ImageFacts) -> tuple[str, ...] | None:
+    """Return the package with a library in the distribution of a base image; None when no row names one."""
+    package = library.package_in(image.distribution) if library is not None else ""
     return (package,) if package else None
 
 
@@ -215,9 +216,13 @@ def _with_tool(tool: SystemTool, image: ImageFacts, python: str) -> tuple[str, .
 
 
 def _has(image: ImageFacts, tool: SystemTool, python: str) -> bool:
-    """Return whether a base image has a tool; a Python that its distribution does not package brings its headers."""
+    """Return whether a base image has a tool; a Python that its distribution does not package brings its headers.
+
+    A Python that the spec states of its base image, and that the distribution packages, is taken to be the distribution's.
+    """
     if any("{python}" in name for name in tool.packages):
-        return bool(image.python) or (bool(image.distribution) and python != image.apt_python)
+        packaged = image.apt_python or ("" if image.kind else tool.pythons.get(image.distribution, ""))
+        return python != packaged and bool(image.python or image.distribution)
     return image.kind in tool.kinds
 
 

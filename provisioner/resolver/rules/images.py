@@ -93,7 +93,9 @@ def _as_stated(image: ImageFacts, matrix: Matrix, request: Request) -> ImageFact
             alike = (one.apt_python for one in matrix.images if one.distribution == given.distribution)
             image = replace(image, apt_python=next(filter(None, alike), ""))
     if given.python:
-        image = replace(image, python=series(given.python), apt_python="")
+        stated = series(given.python)
+        # Where the distribution packages it, nobody said which of the two it is, and only one has its headers.
+        image = replace(image, python=stated, apt_python=stated if image.apt_python == stated else "")
     return replace(image, glibc=given.glibc) if given.glibc else image
 
 

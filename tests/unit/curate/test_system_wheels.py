@@ -2,8 +2,19 @@
 
 from __future__ import annotations
 
-from provisioner.curate.system_wheels import system_links
+from typing import TYPE_CHECKING, cast
+
+from packaging.version import Version
+
+from provisioner.curate.system_wheels import derive_system_wheels, system_links
+from provisioner.curate.wheel_index import Wheel, WheelIndex
+from provisioner.index.model import IndexFile
+from provisioner.matrix.files import SystemWheelFile
+from provisioner.matrix.model import SystemSurvey, SystemWheel
 from provisioner.measure.links import LinkedLibrary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 def library(path: str, *needed: str, soname: str = "") -> LinkedLibrary:
@@ -38,3 +49,32 @@ def test_what_a_survey_names_is_loaded_on_use() -> None:
 
 def test_libraries_of_gpus_are_measured_elsewhere() -> None:
     assert system_links((library("a/_C.so", "libcudart.so.12", "libtorch_cpu.so", "libnuma.so.1"),)) == ("libnuma.so.1",)
+
+
+def test_what_wheels_of_qt_and_drivers_bring_is_no_library_of_the_system() -> None:
+    needed = ("libQt6Core.so.6", "libshiboken6.abi3.so.6.3", "libcuda.so.1", "libpython3.9.so.1.0", "ld-linux-x86-64.so.2")
+    assert system_links((library("a/_C.so", *needed, "libssh2.so.1"),)) == ("libssh2.so.1",)
+
+
+class OneWheel:
+    """An index with one wheel, which links to three libraries of the system."""
+
+    def wheels(self, name: str) -> list[Wheel]:
+        tag = "cp311-cp311-manylinux_2_28_x86_64"
+        file = IndexFile(filename=f"{name}-1.0-{tag}.whl", url="https://files.example/1", index="pypi", sha256="0" * 64)
+        return [Wheel(project=name, version=Version("1.0"), text="1.0", tag=tag, build=(0, ""), file=file)]
+
+    def linked(self, _: IndexFile) -> tuple[LinkedLibrary, ...]:
+        return (library("demo/_C.so", "libc.so.6", "libGL.so.1", "libunheard.so.7"),)
+
+    def side_by_side(
+        self, rows: Callable[[SystemSurvey], list[SystemWheel]], surveys: Sequence[SystemSurvey]
+    ) -> list[list[SystemWheel]]:
+        return [rows(survey) for survey in surveys]
+
+
+def test_a_library_without_a_row_is_kept_by_its_name() -> None:
+    old = SystemWheelFile(surveys=(SystemSurvey(distribution="demo"),))
+    index = cast("WheelIndex", OneWheel())
+    found = derive_system_wheels(old, index, everywhere={"libc.so.6"}, today="2026-11-27", measure=True)
+    assert [row.links for row in found.file.wheels] == [("libGL.so.1", "libunheard.so.7")]
