@@ -43,7 +43,7 @@ class GpuWheels:
     def __init__(self, problem: Problem, variant_index: str) -> None:
         self._problem = problem
         self._variant_index = variant_index
-        is_about_gpus = problem.request.accelerator in ON_GPUS and bool(problem.needs.devices.gpus)
+        is_about_gpus = problem.request.accelerator in ON_GPUS and problem.needs.devices.are_known
         self._rows: Mapping[str, Sequence[GpuWheel]] = _by_distribution(problem.matrix) if is_about_gpus else {}
         self._with_gpu_code = with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
         self._served: dict[int, bool] = {}
