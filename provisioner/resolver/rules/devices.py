@@ -88,8 +88,8 @@ class Devices:
         self._jetsons = frozenset(target.label for target in request.hosts if is_jetson(matrix, target.host))
         """The labels of the hosts that are Jetsons: they have NVIDIA's libraries from JetPack, which differ from those in its
         packages."""
-        self._boards = {target.label: found for target in request.hosts if (found := boards(matrix, target.host))}
-        """The compute capabilities, one of which a host's GPU has that states its Jetson Linux and no GPU; by its label."""
+        self._boards = tuple(target.label for target in request.hosts if boards(matrix, target.host))
+        """The labels of the hosts that state their Jetson Linux and no GPU, which is that of one of several boards."""
         self._seen_to_run = {
             target.label: rows
             for target in request.hosts
