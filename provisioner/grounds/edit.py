@@ -361,6 +361,33 @@ class SetExtras(Edit, frozen=True, kw_only=True):
         return _with_lines_about(request, self.distribution, set_extras)
 
 
+class SetTwin(Edit, frozen=True, kw_only=True):
+    """An edit that requires another distribution of the same modules, `twin`, in place of a distribution in `packages:`.
+
+    The version that is asked for is left out: the versions of the two may differ. `is_for_cpu`: the twin uses no GPU.
+    """
+
+    name: str
+    twin: str
+    is_for_cpu: bool = False
+
+    @property
+    def component(self) -> str:
+        return self.name
+
+    @property
+    def change(self) -> str:
+        return self.twin
+
+    def apply(self, request: Request) -> Request:
+        def swap(requirement: Requirement) -> None:
+            requirement.name = self.twin
+            requirement.specifier = SpecifierSet()
+            requirement.url = None
+
+        return _with_lines_about(request, self.name, swap)
+
+
 class SetArchitecture(Edit, frozen=True, kw_only=True):
     """An edit that replaces the architecture `before` in the spec's list of architectures to compile for."""
 

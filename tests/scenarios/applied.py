@@ -101,7 +101,8 @@ def _lines(lines: list[str], component: str, change: str, value: str) -> list[st
         return None
     if "[" in component:
         return [_with_extras(line, name, Requirement(change)) for line in lines]
-    return [f"{component}=={value}" if canonicalize_name(Requirement(line).name) == name else line for line in lines]
+    wanted = f"{component}=={value}" if value[:1].isdigit() else value  # another distribution in its place
+    return [wanted if canonicalize_name(Requirement(line).name) == name else line for line in lines]
 
 
 def _with_extras(line: str, name: str, change: Requirement) -> str:

@@ -40,6 +40,7 @@ from provisioner.grounds.edit import (
     SetPolicyWords,
     SetRuns,
     SetStrategy,
+    SetTwin,
 )
 from provisioner.grounds.predicate import NeedsLibraries
 from provisioner.grounds.requirement import (
@@ -82,6 +83,12 @@ constraint, an override or hashes, `RUNS` changes between container and host, `R
 and `NO_GPU` computes on the CPU."""
 
 _NUMBER = re.compile(r"\d+")
+
+_OF_CUDA = re.compile(r"(.+-cu(?:da-?)?)(\d+)x?")
+"""The name of a distribution for one release of CUDA, and the digits of that release: `cupy-cuda12x`, `spconv-cu118`."""
+
+MOST_TWINS = 4
+"""The number of distributions for other releases of CUDA that are tried in place of a requested one."""
 
 Cost = tuple[int, int, int]
 """The effort of a change, then its depth in the conflict (see `Costs._depth`), and its place among changes of the same effort.
@@ -133,6 +140,8 @@ class Costs(Struct, frozen=True):
                 return self.of(BUILD if is_swap else LEFT_OUT, edit.name)
             case SetPolicyWords(key="allow", words=words) if words[-1] in _COSTS:
                 return self.of(words[-1], "driver")
+            case SetTwin(is_for_cpu=is_for_cpu):
+                return self.of(NO_GPU if is_for_cpu else BUILD, edit.name)
             case SetAccelerator(build=build) if build:
                 return self.of(BUILD)
             case SetAccelerator(accelerator="cpu"):
@@ -272,6 +281,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     for ground in dict.fromkeys(root.ground for root in roots if isinstance(root.ground, CompilesOnlyFor)):
         yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
     yield from _extras(instance, groups)
+    yield from _twins(instance, groups)
     yield from _with_libraries(instance, groups)
     yield from _accelerators(request, groups)
     yield from _accelerators_of_builds(instance, roots)
@@ -371,6 +381,32 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
             for other in (*_like(extra, _extras_of(instance, root)), *less):
                 text = ",".join(sorted(filter(None, (*rest, other))))
                 yield (SetExtras(name=name, distribution=ground.distribution, extras=text, before=before),)
+
+
+def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield edits that replace a requested distribution in the conflict by one of the same modules.
+
+    Its twins are the distributions for other releases of CUDA, newest first, such as `cupy-cuda12x` of `cupy-cuda110`, the one
+    for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
+    """
+    matrix = instance.problem.matrix
+    requested = (root.ground for root in instance.roots if root.ground.group in groups)
+    names = dict.fromkeys(one.distribution for one in requested if isinstance(one, RequiresDistribution) and one.distribution)
+    for name in names:
+        stem = _OF_CUDA.fullmatch(name)
+        measured = dict.fromkeys(row.distribution for row in matrix.wheels)
+        like = [other for other in measured if stem and (found := _OF_CUDA.fullmatch(other)) and found[1] == stem[1]]
+        of_gpu = (row.gpu_twin for row in matrix.distributions if row.name == name and row.gpu_twin)
+        of_cpu = (row.name for row in matrix.distributions if row.gpu_twin == name)
+        like = sorted(like, key=_series_of, reverse=True)[:MOST_TWINS]
+        yield from ((SetTwin(name=name, twin=twin),) for twin in (*like, *of_gpu) if twin not in names)
+        yield from ((SetTwin(name=name, twin=twin, is_for_cpu=True),) for twin in of_cpu if twin not in names)
+
+
+def _series_of(distribution: str) -> int:
+    """Return the major release of CUDA in the name of a distribution: 11 for `cupy-cuda110` and `spconv-cu118`."""
+    match = _OF_CUDA.fullmatch(distribution)
+    return int(match[2][:2]) if match else 0
 
 
 def _extras_of(instance: ProblemInstance, root: Requirement) -> tuple[str, ...]:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 SEARCHED_FIRST = frozenset({"LD_LIBRARY_PATH", "LD_PRELOAD"})
 """The variables whose libraries the Linux loader takes before those in a RUNPATH."""
 
+DCGM, TRITON = "dcgm", "triton"
+
 
 def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[MissingLibraries]:
     """Yield a doubt for each chosen wheel that needs libraries of CUDA or ROCm which no chosen part provides."""
@@ -115,7 +117,7 @@ def _of_wheels(library: str, pins: Mapping[Key, Candidate]) -> str:
 
 
 def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Unrealised]:
-    """Yield a doubt for CUDA, ROCm and each library or tool of them that the spec requires and that is lacking.
+    """Yield a doubt for CUDA, ROCm, Triton and each library or tool of them that the spec requires and that is lacking.
 
     Nothing is lacking beside a framework, which brings its own. Otherwise a chosen package, the base image, or without a
     container every host, has to be known to have it.
@@ -140,12 +142,13 @@ def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
         brought = [packages.get(name) for name in carriers if name in packages or name in request.named_packages]
         return any(component == CUDA or one is None or str(one.pep440) == chosen.label for one in brought)
 
-    for component in request.toolkit:
+    for component in (*request.toolkit, *([TRITON] if TRITON in request.spec.requires else [])):
         chosen = pins.get(Key(component))
         carriers = _carriers(problem, component)
         if chosen is None or component in held or is_carried(component, chosen, carriers):
             continue
-        fitting = [name for name in carriers if cuda is not None and cuda_of(name) == cuda.version.release[0]]
+        is_of_one_name = len(carriers) == 1  # Triton's wheel is for every CUDA
+        fitting = [name for name in carriers if is_of_one_name or (cuda and cuda_of(name) == cuda.version.release[0])]
         is_in_images = image is not None and component in {CUDA, *RUNTIME_LIBRARIES} and not realises_toolkit(request)
         yield Unrealised(
             subject=Subject(component, chosen.label),
@@ -155,6 +158,13 @@ def unrealised(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iter
             base="cuda-runtime" if is_in_images else "",
             is_installed=image is None and component in _INSTALLED,
         )
+
+
+def lacking_services(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Unrealised]:
+    """Yield a doubt for DCGM if the spec requires it: only hosts have it, and no profile states it."""
+    if DCGM in problem.request.spec.requires:
+        for label in dict.fromkeys(one.label for key, one in pins.items() if key.component == DCGM and not key.is_package):
+            yield Unrealised(subject=Subject(DCGM, label), image="", distribution="", is_version=False)
 
 
 def _is_of_rocm(candidate: Candidate) -> bool:

@@ -43,7 +43,13 @@ from provisioner.resolver.outcome.accelerated import nothing_accelerated
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
 from provisioner.resolver.outcome.kernels import apart_gpus
-from provisioner.resolver.outcome.libraries import missing_libraries, shadowed_libraries, unreached_libraries, unrealised
+from provisioner.resolver.outcome.libraries import (
+    lacking_services,
+    missing_libraries,
+    shadowed_libraries,
+    unreached_libraries,
+    unrealised,
+)
 from provisioner.resolver.outcome.system_packages import system_doubts
 from provisioner.resolver.python.wheels import GpuWheels
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key, Matching, build_of, release_of
@@ -93,6 +99,7 @@ def doubts(
         *system_doubts(instance, {**pins, **beside}),
         *nothing_accelerated(instance.problem, {**pins, **beside}),
         *(unrealised(instance, {**pins, **beside}) if is_whole else ()),
+        *lacking_services(instance.problem, {**pins, **beside}),
         *_compiled_from_source(pins),
         *unlisted_bundles(instance.problem.matrix, pins.values()),
         *_overridden(instance, pins),

@@ -66,6 +66,13 @@ Source: the runtime Dockerfile of the images (https://gitlab.com/nvidia/containe
 read in copies of it: of NVIDIA's libraries it installs cuda-libraries, libnpp, cuda-nvtx, libcusparse, libcublas and libnccl2.
 """
 
+ONLY_IN_DEVEL_IMAGES = ("libcupti",)
+"""The beginnings of the names of libraries for CUDA that NVIDIA's images for compiling have, and its runtime images lack.
+
+Source: https://github.com/microsoft/onnxruntime/pull/7384 ("This library is there in cudnn8-devel but not in cudnn8-runtime"),
+and dist/12.6.3/ubuntu2204/runtime/Dockerfile of the images, which installs no cuda-command-line-tools; the devel one does.
+"""
+
 IMAGE, CUDNN = Key("image"), "cudnn"
 LIBRARIES = "libraries"
 """The object of the relation between a wheel and the libraries that it needs."""
@@ -265,7 +272,8 @@ class Libraries:
         """
         if image.cuda:
             found = self._of_major(CUDA, _major(image.cuda))
-            found = (one for one in found if not one.startswith(NOT_IN_IMAGES))
+            lacking = NOT_IN_IMAGES if image.kind != "cuda-runtime" else (*NOT_IN_IMAGES, *ONLY_IN_DEVEL_IMAGES)
+            found = (one for one in found if not one.startswith(lacking))
             yield from (one for one in found if image.kind != "cuda-base" or library_of(one) == "libcudart")
         if image.cudnn:
             yield from self._of_major(CUDNN, _major(image.cudnn))

@@ -43,7 +43,7 @@ class GpuWheels:
     def __init__(self, problem: Problem, variant_index: str) -> None:
         self._problem = problem
         self._variant_index = variant_index
-        is_about_gpus = problem.request.accelerator in ON_GPUS and bool(problem.needs.devices.gpus)
+        is_about_gpus = problem.request.accelerator in ON_GPUS and problem.needs.devices.are_known
         self._rows: Mapping[str, Sequence[GpuWheel]] = _by_distribution(problem.matrix) if is_about_gpus else {}
         self._with_gpu_code = with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
         self._served: dict[int, bool] = {}
@@ -221,8 +221,12 @@ def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
 
 @once_per_matrix
 def with_gpu_code(matrix: Matrix) -> frozenset[str]:
-    """Return the distributions with GPU code that are neither a component nor a library that other distributions use."""
-    rows = {name: some for name, some in _by_distribution(matrix).items() if not any(row.provides for row in some)}
+    """Return the distributions with GPU code that are neither a component nor a library that other distributions use.
+
+    A distribution is such a library if all of its measured releases contain libraries for others. Some releases of CuPy and of
+    Warp contain a copy of NCCL or of NVRTC, which makes them no library.
+    """
+    rows = {name: some for name, some in _by_distribution(matrix).items() if not all(row.provides for row in some)}
     found = {name for name, some in rows.items() if any(row.sass or row.ptx or row.gfx for row in some)}
     builds = (build for one in matrix.components.values() for release in one.releases for build in release.builds)
     measured = {build.artefact.partition("-")[0] for build in builds}

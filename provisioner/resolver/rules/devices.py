@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.accelerators import ROCM_LIBRARIES
@@ -31,13 +32,14 @@ from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, build_of
 from provisioner.resolver.rules.coverage import Target, capability, coverage, override_for, runs_on
 from provisioner.resolver.rules.drivers import NativeDriver
-from provisioner.resolver.rules.facts import is_jetson
+from provisioner.resolver.rules.facts import all_boards, boards, is_jetson
 from provisioner.versions import Range, Version, dotted, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from provisioner.grounds.predicate import Predicate
+    from provisioner.grounds.requirement import Ground
     from provisioner.matrix.model import GfxOverride, GpuWheel, Matrix, SeenToRun
     from provisioner.places import Place
     from provisioner.request import Request
@@ -49,6 +51,19 @@ CUDA: Final = "cuda"
 def version_of_device(target: str) -> Version:
     """Return the version of the candidate for a GPU: a compute capability as a number, a gfx target as a name."""
     return Version.named(target) if target.startswith("gfx") else Version.parse(target)
+
+
+class NotOfOtherBoards(Struct, frozen=True):
+    """The test that a Jetson Linux is of none of the ranges `other`, whose boards all have GPUs that the code is not for."""
+
+    other: tuple[Range, ...]
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Return whether a release of Jetson Linux runs on a board that the code may be for."""
+        return not any(releases.allows(candidate.version) for releases in self.other)
+
+    def __str__(self) -> str:
+        return " and ".join(f"not {releases}" for releases in self.other)
 
 
 class Devices:
@@ -74,6 +89,8 @@ class Devices:
         self._jetsons = frozenset(target.label for target in request.hosts if is_jetson(matrix, target.host))
         """The labels of the hosts that are Jetsons: they have NVIDIA's libraries from JetPack, which differ from those in its
         packages."""
+        self._boards = tuple(target.label for target in request.hosts if boards(matrix, target.host))
+        """The labels of the hosts that state their Jetson Linux and no GPU, which is that of one of several boards."""
         self._seen_to_run = {
             target.label: rows
             for target in request.hosts
@@ -103,6 +120,8 @@ class Devices:
             allowed = served.union(row.gpu for row in self._seen(key, code))
             yield Requirement(key, Labelled(allowed), candidate.entails(predicate, Relation(component, "gpu"), place))
         if code.accelerator == CUDA and targets is not None:
+            if component in FRAMEWORKS:
+                yield from self._on_boards(candidate.entails(predicate, Relation(component, "gpu"), place), served)
             yield from self._ptx(candidate, code, place)
 
     def expected(self, candidate: Candidate, code: Build, place: Place) -> Iterator[Requirement]:
@@ -165,6 +184,7 @@ class Devices:
             served = self._served(build)
             for key in self.gpus:
                 yield Requirement(key, Labelled(served.union(row.gpu for row in self._seen(key, build))), ground)
+            yield from self._on_boards(ground, served)
             if build.accelerator == "cuda":
                 yield from self._ptx(candidate, build, place)
         elif self.is_for_others(wheel):
@@ -176,6 +196,20 @@ class Devices:
                 newest = max(known, key=capability, default="")
                 ground = candidate.entails(BundlesCompiler(wheel.compiler, newest), Relation(name, "gpu", "compiler"), place)
                 yield from (Requirement(key, Labelled(known), ground) for key in self.gpus)
+
+    def _on_boards(self, ground: Ground, served: frozenset[str]) -> Iterator[Requirement]:
+        """Yield the requirement of a Jetson Linux for a served board on each host that states its own, and no GPU.
+
+        What serves some of the boards that its Jetson Linux runs on may run; what serves none cannot.
+        """
+        if self._boards:
+            test = NotOfOtherBoards(tuple(releases for releases, found in all_boards(self._matrix) if served.isdisjoint(found)))
+            yield from (Requirement(Key("jetson", label), test, ground) for label in self._boards)
+
+    @property
+    def are_known(self) -> bool:
+        """Whether a GPU of some host is known, or the boards of which it is one."""
+        return bool(self.gpus or self._boards)
 
     def is_served_by(self, wheel: GpuWheel) -> bool:
         """Return whether a wheel has code for every GPU that the hosts state, or has no measured GPU code at all."""

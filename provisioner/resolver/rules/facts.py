@@ -176,7 +176,7 @@ def is_jetson(matrix: Matrix, host: Host) -> bool:
 
 
 @once_per_matrix
-def _boards(matrix: Matrix) -> tuple[tuple[Range, tuple[str, ...]], ...]:
+def all_boards(matrix: Matrix) -> tuple[tuple[Range, tuple[str, ...]], ...]:
     """Return releases of Jetson Linux, each range with the compute capabilities of the boards that these releases run on."""
     return tuple(
         (rule.when.range, tuple(map(str, need.one_of)))
@@ -194,7 +194,7 @@ def boards(matrix: Matrix, host: Host) -> tuple[str, ...]:
     if host.gpus is not None or host.jetson is None or host.jetson.l4t is None:
         return ()
     release = Version.parse(host.jetson.l4t)
-    return next((found for releases, found in _boards(matrix) if releases.allows(release)), ())
+    return next((found for releases, found in all_boards(matrix) if releases.allows(release)), ())
 
 
 def board_drivers(matrix: Matrix) -> dict[str, Range]:
