@@ -150,7 +150,7 @@ def _locked(problem: Problem) -> str | None:
     return first if problem.request.preferred.get("python") == first else None
 
 
-def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, failed: list[Failure]) -> Chosen | None:
+def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, failed: list[Failure]) -> Chosen | None:
     """Return the answer with the newest versions of what the spec names, of all attempts; None when no attempt has one.
 
     Frameworks count before distributions, these in the order in which they are named, and the order of the Pythons counts last.

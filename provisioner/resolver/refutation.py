@@ -232,7 +232,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
     failed = whole
     with ExitStack() as searches:
         searches.callback(_close, whole)
-        chosen = best_answer(problem, attempts, indexes, whole)
+        chosen = best_answer(problem, attempts, indexes, failed=whole)
         if chosen is not None:
             return chosen
         if any(any(map(_is_expectation, one.core)) and any(map(_is_expectation, one.groups)) for one in whole):
@@ -492,7 +492,7 @@ def choose_or_none(problem: Problem, indexes: Indexes | None, known: KnownFailur
     failed: list[Failure] = []
     attempts = [one for one in attempts_of(problem) if known is None or not known.holds(one)]
     try:
-        return best_answer(problem, attempts, indexes, failed)
+        return best_answer(problem, attempts, indexes, failed=failed)
     finally:
         if known is not None:
             known.add(failed)

@@ -43,7 +43,7 @@ def nothing(environment: Environment) -> FileShelf:
 def known() -> KnownFailures:
     failed: list[Failure] = []
     asked = problem("app==1", "tool>=2")
-    assert best_answer(asked, attempts_of(asked), Indexes(shelf, ReadBudget()), failed) is None
+    assert best_answer(asked, attempts_of(asked), Indexes(shelf, ReadBudget()), failed=failed) is None
     assert [one.attempt.python for one in failed] == ["3.12", "3.11"]
     found = KnownFailures(failed)
     for one in failed:
