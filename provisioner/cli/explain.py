@@ -79,7 +79,8 @@ def explain(
         return explain_diff(*diff, format)
     _refuse_lock(spec)
     from provisioner.cli import display, report
-    from provisioner.cli.display import failure, json_data
+    from provisioner.cli.display import json_data
+    from provisioner.cli.refusal import refusal
     from provisioner.resolver.joint import NoStackError
     from provisioner.spec.load import Asked
     from provisioner.workflow.inputs import platform_of, read_inputs
@@ -102,7 +103,7 @@ def explain(
         if format is OutputFormat.JSON:
             instead = {"instead": why_report.instead_data(error.instead)} if error.instead is not None else {}
             json_data({**report.no_stack(error.conflicts), **instead})
-        failure(error)
+        refusal(error, inputs)
         if format is not OutputFormat.JSON and error.instead is not None:
             display.report(why_report.instead_lines(error.instead))
         return error.exit_code

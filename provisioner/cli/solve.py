@@ -157,7 +157,8 @@ def _solve(spec: Path | None, run: Run, *, heading: str = "") -> tuple[int, dict
     from msgspec.structs import replace
 
     from provisioner.cli import report as json_report
-    from provisioner.cli.display import failure, talk
+    from provisioner.cli.display import talk
+    from provisioner.cli.refusal import refusal
     from provisioner.errors import ProvisionError
     from provisioner.resolver.joint import NoStackError
     from provisioner.spec.load import Asked
@@ -188,7 +189,7 @@ def _solve(spec: Path | None, run: Run, *, heading: str = "") -> tuple[int, dict
         about = [part for part in (heading, f"target {name}" if name else "") if part]
         if about:
             talk(f"{', '.join(about)}:")
-        failure(error)
+        refusal(error, targets[len(answered)])
         return error.exit_code, {**json_report.no_stack(error.conflicts), **({"target": name} if name else {})}
     data = json_report.solved_targets([(answer.label, answer.stacks, answer.written) for answer in answers])
     if run.is_json:

@@ -29,7 +29,9 @@ LEFT_OUT = "left out"
 
 
 class Edit(Struct, frozen=True):
-    """The base of all edits."""
+    """The base of all edits; `is_of_spec`: it changes a key that only a spec has, and no list of requirements."""
+
+    is_of_spec: ClassVar[bool] = False
 
     @property
     def component(self) -> str:
@@ -233,6 +235,7 @@ class DropRequiresPython(Edit, frozen=True, kw_only=True):
 class SetPolicyWords(Edit, frozen=True, kw_only=True):
     """An edit that sets the words of `policy.allow` or `policy.forbid`; `key` is `allow` or `forbid`."""
 
+    is_of_spec: ClassVar[bool] = True
     component: ClassVar[str] = "policy"
     key: str
     words: tuple[str, ...]
@@ -249,6 +252,7 @@ class SetPolicyWords(Edit, frozen=True, kw_only=True):
 class SetStrategy(Edit, frozen=True, kw_only=True):
     """An edit that sets another strategy of the policy."""
 
+    is_of_spec: ClassVar[bool] = True
     component: ClassVar[str] = "policy"
     strategy: str
 
@@ -267,6 +271,7 @@ class SetAccelerator(Edit, frozen=True, kw_only=True):
     `build` is the build that the spec requests and that is for this accelerator, "" if it requests none of its builds.
     """
 
+    is_of_spec: ClassVar[bool] = True
     component: ClassVar[str] = "accelerator"
     accelerator: str
     before: str = ""
@@ -283,6 +288,7 @@ class SetAccelerator(Edit, frozen=True, kw_only=True):
 class SetImage(Edit, frozen=True, kw_only=True):
     """An edit that requests another base image in place of `before`."""
 
+    is_of_spec: ClassVar[bool] = True
     component: ClassVar[str] = "image"
     base: str
     before: str
@@ -298,6 +304,7 @@ class SetImage(Edit, frozen=True, kw_only=True):
 class SetRuns(Edit, frozen=True, kw_only=True):
     """An edit that sets `runs`, in a container or on the host itself, in place of `before`."""
 
+    is_of_spec: ClassVar[bool] = True
     component: ClassVar[str] = "runs"
     runs: Literal["container", "host"]
     before: str

@@ -30,7 +30,7 @@ WITH = "--with"
 """The option of the command line that asks for packages, beside a spec or without one; messages call it by this name."""
 
 _INIT = "`provision init` writes a commented one"
-_REQUIREMENTS = (".txt", ".in")
+REQUIREMENTS = (".txt", ".in")
 """The endings of requirement files, which are specs of nothing but packages."""
 
 _NAME_OF_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -102,7 +102,7 @@ def _gathered_packages(asked: Asked) -> Gathered:
 def _gathered(path: Path, more: Sequence[tuple[str, Position]]) -> Gathered:
     if path.suffix == ".toml":
         return _gather_project(path, more)
-    if path.suffix in _REQUIREMENTS:
+    if path.suffix in REQUIREMENTS:
         data = {"name": _as_name(path.stem) or "requirements", "packages-from": (path.name,)}
         return gather(Document(str(path), data, {}, {}), more=more)
     return gather(load_document(path, kind=KIND), more=more)

@@ -434,6 +434,19 @@ def _allowances(clause: Ground | Statement) -> Iterator[str]:
         yield "prerelease"
 
 
+def needs_spec(conflicts: Sequence[Conflict]) -> bool:
+    """Return whether a hint on conflicts changes a key that only a spec has, and no list of requirements."""
+    return any(
+        any(edit.is_of_spec for fix in conflict.fixes for edit in fix.edits) or any(untried(conflict)) for conflict in conflicts
+    )
+
+
+def spec_words(requirements: str) -> str:
+    """Return how to get a spec for the keys that hints name, from a requirement file, "" for the command line alone."""
+    source = f" --from {requirements}" if requirements else ""
+    return f"`provision init{source}` writes a spec, which has the keys of these hints"
+
+
 def settles_glibc(conflict: Conflict) -> Iterator[str]:
     """Yield how to state the glibc version that was assumed in a conflict; nothing is yielded when none was assumed."""
     assumed = [member for member in conflict.members if member.assumed_glibc is not None]

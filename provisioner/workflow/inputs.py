@@ -28,7 +28,7 @@ from provisioner.places import Place
 from provisioner.request import Request, TargetHost, listed_target, merge_equal_hosts
 from provisioner.resolver.rules.images import images_named
 from provisioner.spec.check import component_mistakes
-from provisioner.spec.load import AUTO, WITH, Asked, host_paths, load_spec, select_target
+from provisioner.spec.load import AUTO, REQUIREMENTS, WITH, Asked, host_paths, load_spec, select_target
 from provisioner.spec.model import canonical_text
 
 if TYPE_CHECKING:
@@ -84,6 +84,11 @@ class Inputs(Struct, frozen=True, kw_only=True):
     def is_trial(self) -> bool:
         """Whether packages of the command line joined a spec: the answer is then to more than a file asks for."""
         return bool(self.with_packages) and not self.is_without_spec
+
+    @property
+    def is_list(self) -> bool:
+        """Whether packages are all that is asked for, in a requirement file or on the command line, which have no other key."""
+        return self.is_without_spec or self.path.suffix in REQUIREMENTS
 
     @property
     def platforms(self) -> tuple[str, ...]:

@@ -101,3 +101,24 @@ def test_a_hint_on_several_conflicts_is_told_once(project: Project) -> None:
     hints = [line for line in project.run("solve").err.splitlines() if line.startswith("hint: ")]
     assert any(line.startswith("hint: 1 and 2. not tried: `allow: [") for line in hints), hints
     assert not any("no way out was found" in line for line in hints)
+
+
+def test_a_hint_on_the_policy_says_for_a_requirement_file_what_has_one(project: Project) -> None:
+    project.index.add_sdist("source", "1.0")
+    project.write("source\n", name="needs.txt")
+    outcome = project.run("solve", "needs.txt")
+    assert outcome.code == 1
+    assert outcome.err.endswith("\nnext: `provision init --from needs.txt` writes a spec, which has the keys of these hints\n")
+    (project.folder / "provision.yaml").unlink()
+    without = project.run("solve", "--with", "source")
+    assert without.err.endswith("\nnext: `provision init` writes a spec, which has the keys of these hints\n")
+    project.spec("[source]")
+    assert "next:" not in project.run("solve").err
+
+
+def test_a_hint_on_packages_alone_needs_no_spec(project: Project) -> None:
+    project.index.add_wheel("plain", "1.0")
+    project.write("plain==2.0\n", name="needs.txt")
+    outcome = project.run("solve", "needs.txt")
+    assert outcome.code == 1
+    assert "next:" not in outcome.err

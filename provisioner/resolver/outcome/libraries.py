@@ -164,7 +164,7 @@ def lacking_services(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterato
     """Yield a doubt for DCGM if the spec requires it: only hosts have it, and no profile states it."""
     if DCGM in problem.request.spec.requires:
         for label in dict.fromkeys(one.label for key, one in pins.items() if key.component == DCGM and not key.is_package):
-            yield Unrealised(subject=Subject(DCGM, label), image="", distribution="", is_version=False)
+            yield Unrealised(subject=Subject(DCGM, label), image="", distribution="", is_version=False, is_service=True)
 
 
 def _is_of_rocm(candidate: Candidate) -> bool:
