@@ -291,7 +291,7 @@ class Unrealised(Doubt, frozen=True, kw_only=True):
     `subject` is the chosen release of it. `distribution` is NVIDIA's Python distribution of it for the chosen CUDA, "" when
     none is known; `is_version`: the distribution's version is that of the release. `base` is a value of `image.base` for an
     image that contains it, "" for none. `image` is "" without a container; with `is_installed` the script that sets up the host
-    would install it. `is_service`: it is a service of hosts, which no profile states and whose clients fail at once, by its name.
+    would install it. `is_service`: it is a service of hosts, which no profile states, and whose clients fail at once.
     """
 
     subject: Subject

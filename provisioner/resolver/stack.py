@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -55,6 +56,11 @@ class ManagedPython(StrictModel, frozen=True, kw_only=True):
     version: Annotated[str, spelled(r"^\d+\.\d+\.\d+$")]
     url: Annotated[str, spelled(r"^https?://[^\x00-\x20\x7f]+$")]
     sha256: Annotated[str, spelled(r"^[0-9a-f]{64}$")]
+
+    @property
+    def filename(self) -> str:
+        """The name of the archive: the last part of its address, decoded."""
+        return unquote(urlsplit(self.url).path.rpartition("/")[2])
 
 
 class RuntimeImage(StrictModel, frozen=True, kw_only=True):

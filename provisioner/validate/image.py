@@ -19,6 +19,7 @@ from provisioner.render.container import tag
 from provisioner.render.header import rendered_from
 from provisioner.render.helper import helper_files
 from provisioner.render.image_config import image_config
+from provisioner.render.stages import WHEELHOUSE
 from provisioner.validate.compare_files import compare_config, compare_origin
 from provisioner.validate.engine import BuildRequest, Built
 
@@ -142,7 +143,10 @@ def _tag(lock: Lock, *, is_kept: bool) -> str:
 
 
 def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
-    """Copy the lock and the local files beside it that it names into a build context; raises `FileError` if one is missing."""
+    """Copy the lock and the local files beside it that it names into a build context; raises `FileError` if one is missing.
+
+    Those of its published files that `provision fetch` left in the folder `WHEELHOUSE` beside it are copied, too.
+    """
     for name in (lock_path.name, *sorted({file.path for file in lock.files if file.path})):
         target = context / name
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -150,6 +154,11 @@ def copy_context(lock: Lock, lock_path: Path, context: Path) -> None:
             shutil.copyfile(lock_path.parent / name, target)
         except OSError as error:
             raise FileError(f"`{name}`, which lock `{lock.name}` names, cannot be read: {error.strerror}") from None
+    pythons = (stack.image.managed_python for stack in lock.stacks if stack.image is not None)
+    names = {*(file.filename for file in lock.files), *(one.filename for one in pythons if one is not None)}
+    for one in sorted(path for name in names if (path := lock_path.parent / WHEELHOUSE / name).is_file()):
+        (context / WHEELHOUSE).mkdir(exist_ok=True)
+        shutil.copyfile(one, context / WHEELHOUSE / one.name)
 
 
 def build_secrets(dockerfile: str) -> dict[str, Path]:

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -105,8 +104,7 @@ def _files_of(lock: Lock, folder: Path) -> Iterator[WantedFile]:
     for stack in lock.stacks:
         python = stack.image.managed_python if stack.image is not None else None
         if python is not None:
-            filename = unquote(urlsplit(python.url).path.rpartition("/")[2])
-            yield WantedFile(known=KnownFile(filename=filename, url=python.url, sha256=python.sha256))
+            yield WantedFile(known=KnownFile(filename=python.filename, url=python.url, sha256=python.sha256))
 
 
 def _wanted(file: LockedFile, folder: Path) -> WantedFile:

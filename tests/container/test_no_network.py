@@ -15,6 +15,7 @@ from provisioner.render import render
 from provisioner.render.helper import helper_files
 from provisioner.validate.connect import connect
 from provisioner.validate.engine import BuildRequest, EngineError, RunRequest
+from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import push, unavailable
 from tests.container.image_locks import LOCK_NAME
 from tests.container.test_two_installers import Container, container, pip_wheel
@@ -122,3 +123,11 @@ def test_a_pinned_base_image_is_carried_as_a_tar(engine: DockerEngine, registry:
     before = (fetched / "wheelhouse" / name).stat().st_mtime_ns
     run(fetched, "fetch", LOCK_NAME, "--to", "wheelhouse", "--image")
     assert (fetched / "wheelhouse" / name).stat().st_mtime_ns == before, "an archive of this digest is not saved again"
+
+
+def test_a_validation_builds_from_the_folder(engine: DockerEngine, fetched: Path) -> None:
+    options = Options(level=2, build_network="none")
+    report = validate_lock(
+        read_lock(fetched / LOCK_NAME), fetched / LOCK_NAME, engine=engine, options=options, log=lambda _: None
+    )
+    assert report.verdict == "yes", report

@@ -176,6 +176,23 @@ def test_the_context_holds_the_lock_and_the_files_it_names_and_nothing_else(tmp_
         copy_context(lock, source / "pylock.trial.toml", context)
 
 
+def test_the_context_holds_the_fetched_files_of_the_lock_so_that_a_build_needs_no_network(tmp_path: Path) -> None:
+    source, context = tmp_path / "source", tmp_path / "context"
+    (source / "wheelhouse").mkdir(parents=True)
+    context.mkdir()
+    for name in ("pylock.trial.toml", "wheelhouse/demo.whl", "wheelhouse/stray.whl"):
+        (source / name).write_text(name)
+    lock = lock_of({"demo": "1.2"})
+    (package,) = lock.packages
+    published = (
+        LockedFile(filename=name, sha256="3" * 64, url=f"https://index.invalid/{name}") for name in ("demo.whl", "b.whl")
+    )
+    force_setattr(package, "wheels", tuple(published))
+    copy_context(lock, source / "pylock.trial.toml", context)
+    found = sorted(path.relative_to(context).as_posix() for path in context.rglob("*") if path.is_file())
+    assert found == ["pylock.trial.toml", "wheelhouse/demo.whl"]
+
+
 def test_secrets_are_handed_over_only_where_they_exist_and_are_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
