@@ -70,7 +70,6 @@ FAULTS: dict[str, Callable[[LoopbackIndex], None]] = {
 
 READS_PAGES_OR_METADATA = {
     *((command, "half a body") for command in ("solve", "solve --upgrade", "explain", "check --changes")),
-    ("check --changes", "other bytes"),
     ("check --files", "other bytes"),
 }
 """What asks for pages, metadata or the end of a file alone does not notice what else is wrong with it."""

@@ -260,7 +260,7 @@ def test_a_number_of_json_is_what_was_written(visitor: Visit) -> None:
 
 def test_two_locks_side_by_side(visitor: Visit) -> None:
     page = visitor.open("mine")
-    choose(page, lock_of("cuda11"), lock_of("training"))
+    choose(page, lock_of("cuda11"), lock_of("training-h200"))
     table = page.get_by_role("region", name="where they differ")
     row = table.locator("tr", has=page.get_by_role("rowheader", name="cudnn", exact=True))
     assert row.locator("td").all_inner_texts() == ["8.5.0.96", "9.26.0.51", "differs"]
