@@ -68,7 +68,7 @@ def test_a_file_that_the_spec_names_carries_its_version(project: Project) -> Non
     project.spec(f"['jax[cuda12]', 'nvidia-cudnn-cu12 @ {(folder / filename).as_uri()}']", *LINES)
     assert stack(project)["cudnn"] == "9.9.0.52"
     carried = "it is what nvidia-cudnn-cu12 9.9.0.52 carries; `provision explain nvidia-cudnn-cu12` says more of that"
-    assert project.run("explain", "cudnn").out.splitlines()[-1] == f"not cudnn 9.28.0.42: {carried}"
+    assert project.run("explain", "cudnn").out.splitlines()[-1] == f"not cudnn 9.28.1.4: {carried}"
 
 
 UNLISTED = "carries a release that the matrix does not list, so what it needs is not known"
@@ -215,4 +215,4 @@ def test_the_cuda_of_jax_beside_that_of_pytorch_has_the_one_cudnn_there_is(proje
     lines = project.run("explain", "cudnn").out.splitlines()
     assert "cudnn 9.5.1.17 is chosen for jax" in lines
     carried = "it is what nvidia-cudnn-cu12 9.5.1.17 carries; `provision explain nvidia-cudnn-cu12` says more of that"
-    assert lines[-1] == f"not cudnn 9.28.0.42: {carried}"
+    assert lines[-1] == f"not cudnn 9.28.1.4: {carried}"

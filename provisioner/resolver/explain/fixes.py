@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from provisioner.components import FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Fix
-from provisioner.grounds.edit import SetFact, permitting_any_version
+from provisioner.grounds.edit import SetExtras, SetFact, permitting_any_version
 from provisioner.grounds.requirement import RequiresDistribution
 from provisioner.resolver.explain.edits import (
     RANGES,
@@ -35,6 +35,7 @@ from provisioner.resolver.explain.edits import (
 )
 from provisioner.resolver.explain.relaxable import Relaxable, nearest, relaxables
 from provisioner.resolver.outcome.answer import doubts_of
+from provisioner.resolver.outcome.cautions import unknown_extras
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Matching, ReleaseCandidate
 from provisioner.resolver.search.instance import ProblemInstance, violations
@@ -45,6 +46,7 @@ from provisioner.resolver.search.resolve import decide
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from provisioner.grounds.choice import UnknownExtra
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Group
@@ -57,10 +59,11 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """The answer to a changed request: the versions in it, by name, and the doubts that make it unverified."""
+    """The answer to a changed request: the versions in it, by name, its doubts, and the requested extras that it lacks."""
 
     gives: Mapping[str, str]
     doubts: tuple[Doubt, ...]
+    unknown_extras: tuple[UnknownExtra, ...] = ()
 
     @property
     def is_measured(self) -> bool:
@@ -236,7 +239,7 @@ def gives(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> dict[str,
 
 def outcome(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Outcome:
     """Return the outcome of an answer."""
-    return Outcome(gives(instance, pins), doubts_of(instance, pins))
+    return Outcome(gives(instance, pins), doubts_of(instance, pins), tuple(unknown_extras(instance, pins)))
 
 
 def _solve_system_again(problem: Problem, request: Request) -> Outcome | None:
@@ -302,10 +305,16 @@ def _of_inputs(
             continue
         instance.budget.allot(MOST_READS_OF_ONE)
         given = _outcome_of(solve_again, request, edits)
-        if given is not None:
+        if given is not None and not _asks_in_vain(edits, given):
             paid = tuple(costs.of_edit(edit) for edit in edits)
             found.append(Working(edits=edits, costs=paid, outcome=given))
     return found
+
+
+def _asks_in_vain(edits: Sequence[Edit], given: Outcome) -> bool:
+    """Return whether an edit asks for an extra that the version in the answer lacks, for which nothing would be installed."""
+    names = {edit.distribution for edit in edits if isinstance(edit, SetExtras)}
+    return any(one.name in names for one in given.unknown_extras)
 
 
 def _while_readable(tried: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, ...]]:
