@@ -43,7 +43,8 @@ def published_wheels(attempts: Sequence[Attempt], requests: Sequence[Requirement
     found = []
     problem = attempts[0].problem
     for request in requests:
-        fitting = _best(attempts, _rows(problem, request), request)
+        rows = _rows(problem, request)
+        fitting = _best(attempts, rows, request) if rows else None
         if fitting is not None:
             found.append(_published(request.key.project, fitting, problem))
     return tuple(found)

@@ -68,4 +68,5 @@ def test_whatever_stands_there_is_answered_in_words(project: Project, kind: str)
             (project.folder / LOCK).write_text(tomli_w.dumps(written), encoding="utf-8")
             outcome = project.run("check", LOCK)
             assert outcome.code in {0, 1, 2, 3}
-            assert outcome.out if outcome.code != 2 else outcome.err.startswith("error: "), (way, last, garbage)
+            # A mistake of one lock of many is in the report; one that ends the run is an error.
+            assert outcome.out or (outcome.code == 2 and outcome.err.startswith("error: ")), (way, last, garbage)
