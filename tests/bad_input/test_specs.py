@@ -17,6 +17,7 @@ KEYS = (
     "accelerator, build, constraints, image, indexes, name, outputs, overrides, packages, packages-from, policy, requires, "
     "runs, target, targets"
 )
+MAPPING = "must be a mapping of keys to values, such as"
 POLICY = "strategy, allow, forbid, prefer, avoid, exclude-newer, strict, accept"
 IMAGE = "base, distribution, glibc, python, apt, snapshot, compiler, cuda, cuda_compat, require"
 NO_VALUE = "has no value; write one, or leave the key out"
@@ -62,11 +63,11 @@ REFUSED = {
         "name: [a]\ntarget: here\nrequires: [python]\npackages: numpy\npolicy: newest\nimage: slim\n",
         [
             "1:1: name: must be text",
-            "2:1: target: `here` must be a mapping of keys to values; known keys: platform, host",
+            f"2:1: target: `here` {MAPPING} {{platform: linux/amd64}}; known keys: platform, host",
             "3:1: requires: must be a mapping of keys to values",
             "4:1: packages: `numpy` must be a list",
-            f"5:1: policy: `newest` must be a mapping of keys to values; known keys: {POLICY}",
-            f"6:1: image: `slim` must be a mapping of keys to values; known keys: {IMAGE}",
+            f"5:1: policy: `newest` {MAPPING} {{allow: [minor-version]}}; known keys: {POLICY}",
+            f"6:1: image: `slim` {MAPPING} {{base: python:3.12-slim-bookworm}}; known keys: {IMAGE}",
         ],
         "",
     ),
