@@ -67,6 +67,28 @@ def test_a_pin_that_nothing_meets_has_its_fix_and_what_else_contradicts_itself_i
     assert "the rest of the spec was not solved" not in outcome.err
 
 
+def test_wheels_for_windows_alone_are_no_reason_to_look_for_another_platform(project: Project) -> None:
+    project.index.add_sdist("source", "2.0")
+    project.index.add_sdist("source", "1.0")
+    project.index.add_wheel("source", "1.0", tag="cp312-cp312-win_amd64")
+    project.index.add_wheel("beta", "1.0", requires=["deep"])
+    project.index.add_wheel("deep", "1.0")
+    project.spec("[beta, source]")
+    outcome = project.run("solve")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "error: source cannot be had  [no-stack]\n"
+        "  you require source  (provision.yaml:8)\n"
+        "  source 2.0: only a source distribution; policy `allow: [sdist]` would take it; source 1.0: no wheel for linux/amd64 "
+        "(has windows); policy `allow: [sdist]` would take its source distribution  (the package index)\n"
+        "  so no source is left\n"
+        "\n"
+        "hint: not tried: `allow: [sdist]` in policy would read the source distributions too\n"
+        "hint: `source @ https://…` in packages would name a wheel from elsewhere; without one, leave `source` out\n" + REST,
+    )
+    assert "/simple/deep/" not in project.index.requests
+
+
 def test_a_python_that_has_files_is_offered(project: Project) -> None:
     project.index.add_wheel("earlier", "1.0", tag="cp311-cp311-manylinux_2_17_x86_64")
     project.spec("[earlier, alpha]", "image: {base: auto}")
