@@ -144,3 +144,24 @@ def test_a_hint_on_packages_alone_needs_no_spec(project: Project) -> None:
     outcome = project.run("solve", "needs.txt")
     assert outcome.code == 1
     assert "next:" not in outcome.err
+
+
+def test_what_one_python_has_no_file_for_is_not_told_where_another_has_one_that_fails_alike(project: Project) -> None:
+    project.index.add_wheel("app", "1.0", requires=["shared==1"], tag="cp311-cp311-manylinux_2_17_x86_64")
+    project.index.add_wheel("app", "2.0", requires=["shared==1"], tag="cp312-cp312-manylinux_2_17_x86_64")
+    project.index.add_wheel("other", "1.0", requires=["shared==2"])
+    for number in (1, 2):
+        project.index.add_wheel("shared", f"{number}.0")
+    project.spec("[app, other]", 'requires: {python: ">=3.11,<3.13"}')
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[:6] == [
+        "error: app and other exclude each other  [no-stack]",
+        "  you require app  (provision.yaml:6)",
+        "  you require other  (provision.yaml:6)",
+        "  app 1.0 and 2.0 need shared==1  (metadata of app 2.0 and 1 more)",
+        "  other 1.0 needs shared==2  (metadata of other 1.0)",
+        "  so no app is left that goes with other",
+    ]
+    project.spec("[app, other]", 'requires: {python: "==3.12"}')
+    assert "app 1.0: no wheel for cp312 on linux/amd64 (has cp311)" in project.run("solve").err
