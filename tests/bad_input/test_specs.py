@@ -296,9 +296,15 @@ def test_bytes_that_are_not_text_are_refused(project: Project) -> None:
     assert (outcome.code, outcome.err) == (2, "error: spec `provision.yaml` is not UTF-8 text (byte 9)  [file]\n")
 
 
-def test_a_folder_is_no_spec(project: Project) -> None:
+def test_a_folder_stands_for_the_one_spec_in_it(project: Project) -> None:
+    assert project.run("explain", ".", "python") == project.run("explain", "provision.yaml", "python")
+    assert project.run("explain", ".", "python").code == 0
+    (project.folder / "other.yaml").write_text("name: other\npackages: [alpha]\n")
     outcome = project.run("explain", ".")
-    assert (outcome.code, outcome.err) == (2, "error: spec `.` is a directory, not a file  [file]\n")
+    hints = "hint: `other.yaml` is one\nhint: `provision.yaml` is one\n"
+    assert (outcome.code, outcome.err) == (2, f"error: `.` has 2 specs, and one is asked about  [bad-usage]\n\n{hints}")
+    (project.folder / "empty").mkdir()
+    assert project.run("explain", "empty").err.startswith("error: no spec is in `empty`: ")
 
 
 def test_a_spec_that_is_not_there_is_named(project: Project) -> None:
