@@ -6,6 +6,7 @@ Only this module imports ruamel.yaml.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import sys
@@ -23,10 +24,9 @@ from provisioner.places import Place
 from provisioner.strict_model import Keys, half_characters, mistakes, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from ruamel.yaml.composer import Composer
-    from ruamel.yaml.events import Event
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
     Model = TypeVar("Model", bound=Struct)
@@ -40,7 +40,13 @@ _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
 """Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
 
-_CONSTANTS = {True: "true", False: "false", None: ""}
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+"""Characters that JSON leaves in quotes as they are, and that YAML does not allow there, or takes for the end of a line."""
+
+_LONGEST_KEY = 128
+"""The most characters of a key in one line with its value: parsers look no further than 1024 for the colon."""
+
+_CONSTANTS = {True: "true", False: "false", None: "null"}
 
 STDIN = Path("-")
 """The path by which people name stdin."""
@@ -215,47 +221,52 @@ def yaml_text(data: Mapping[str, Any]) -> str:
     A text that a parser could take for something else is quoted. Lists of scalars, and mappings of such lists and scalars that
     are items of a list, are on one line each.
     """
-    from io import StringIO
-
-    from ruamel.yaml import YAML
-    from ruamel.yaml.events import DocumentEndEvent, DocumentStartEvent, StreamEndEvent, StreamStartEvent
-
-    stream = StringIO()
-    writer = YAML()
-    writer.width = 1_000_000  # a text in quotes may be broken elsewhere
-    writer.indent(mapping=2, sequence=4, offset=2)
-    # Its representer and serializer, which know of anchors and comments, take longer than all the rest.
-    emitter = writer.emitter
-    emitter.stream = stream
-    for event in (StreamStartEvent(), DocumentStartEvent(), *_events(data), DocumentEndEvent(), StreamEndEvent()):
-        emitter.emit(event)
-    return stream.getvalue()
+    return f"{_block(data, '') or '{}'}\n"  # an emitter in pure Python takes thirty times as long
 
 
-def _events(value: Any, *, is_item: bool = False) -> Iterator[Event]:  # noqa: ANN401 - YAML holds anything
-    """Yield the events with which a parser would read a value; `is_item`: it is in a list."""
-    from ruamel.yaml.events import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
-    from ruamel.yaml.tag import Tag
-
+def _block(value: Any, indent: str) -> str:  # noqa: ANN401 - YAML holds anything
+    """Return a mapping or a list whose lines begin with `indent`, which the first one lacks."""
     if isinstance(value, dict):
-        is_flow = is_item and not any(isinstance(item, dict) or _is_nested(item) for item in value.values())
-        yield MappingStartEvent(None, None, implicit=True, flow_style=is_flow)
-        for key, item in value.items():
-            yield from _events(key)
-            yield from _events(item)
-        yield MappingEndEvent()
-    elif isinstance(value, list | tuple):
-        yield SequenceStartEvent(None, None, implicit=True, flow_style=not _is_nested(value))
-        for item in value:
-            yield from _events(item, is_item=True)
-        yield SequenceEndEvent()
-    elif isinstance(value, str):
-        is_quoted = not _PLAIN.fullmatch(value) or value.lower() in _WORDS
-        yield ScalarEvent(None, Tag(suffix=f"{_TAG}str"), (True, True), value, style='"' if is_quoted else None)
+        entries = (f"{_key(key, indent)}{_below(item, indent)}" for key, item in value.items())
     else:
-        assert not isinstance(value, float), "no document has one, and their spelling is a rule of its own"
-        text = _CONSTANTS[value] if isinstance(value, bool | None) else str(value)
-        yield ScalarEvent(None, Tag(suffix=f"{_TAG}{'null' if value is None else 'str'}"), (True, False), text)
+        entries = (f"- {_flow(item) if _is_short(item) else _block(item, f'{indent}  ')}" for item in value)
+    return f"\n{indent}".join(entries)
+
+
+def _key(key: str, indent: str) -> str:
+    text = _flow(key)
+    return f"{text}:" if len(text) <= _LONGEST_KEY else f"? {text}\n{indent}:"
+
+
+def _below(value: Any, indent: str) -> str:  # noqa: ANN401 - YAML holds anything
+    """Return what stands behind a key and its colon."""
+    if value is None:
+        return ""
+    if isinstance(value, dict) and value:
+        return f"\n{indent}  {_block(value, f'{indent}  ')}"
+    return f"\n{indent}  {_block(value, f'{indent}  ')}" if _is_nested(value) else f" {_flow(value)}"
+
+
+def _is_short(item: Any) -> bool:  # noqa: ANN401 - YAML holds anything
+    """Return whether an item of a list is on one line: a scalar, a list of scalars, or a mapping of such lists and scalars."""
+    if not isinstance(item, dict):
+        return not _is_nested(item)
+    return not any(isinstance(one, dict) or _is_nested(one) or len(key) > _LONGEST_KEY for key, one in item.items())
+
+
+def _flow(value: Any) -> str:  # noqa: ANN401 - YAML holds anything
+    """Return a value on one line."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_flow(key)}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_flow, value))}]"
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+            return value
+        quoted = json.dumps(value, ensure_ascii=False)
+        return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04X}", quoted)
+    assert not isinstance(value, float), "no document has one, and their spelling is a rule of its own"
+    return _CONSTANTS[value] if isinstance(value, bool | None) else str(value)
 
 
 def _is_nested(value: object) -> bool:

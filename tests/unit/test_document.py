@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import field
 from ruamel.yaml import YAML
 
@@ -251,6 +253,21 @@ def test_what_is_written_is_read_alike_by_parsers_of_yaml_1_1_and_1_2() -> None:
         "nested": [[1, -2, True, False, None], [], {"a": [], "b": {}, "c": None}, [{"inside": texts}, [["deep"]]]],
         "nothing": None,
     }
+    written = yaml_text(document)
+    assert yaml.safe_load(written) == document
+    assert YAML(typ="safe", pure=True).load(written) == document
+
+
+_NAMES = st.text(max_size=6) | st.sampled_from(["yes", "-", "1.5", "~", "a: b", "<<", "w" * 200, "\x85\u2028\ufeff\U0001f600"])
+_DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | _NAMES,
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(_NAMES, inside, max_size=3),
+    max_leaves=12,
+)
+
+
+@given(document=st.dictionaries(_NAMES, _DATA, max_size=4))
+def test_any_data_is_written_as_yaml_that_is_read_back(document: dict[str, object]) -> None:
     written = yaml_text(document)
     assert yaml.safe_load(written) == document
     assert YAML(typ="safe", pure=True).load(written) == document
