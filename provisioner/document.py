@@ -26,6 +26,7 @@ from provisioner.strict_model import Keys, half_characters, mistakes, read
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ruamel.yaml import YAML
     from ruamel.yaml.composer import Composer
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
@@ -321,26 +322,43 @@ def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
     """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error, or of every duplicate key.
 
-    `kind` names the kind of file in messages. `is_ours` marks a file of a matrix, or another that this package ships: libyaml
-    parses it, eight times as fast as pure Python, unless it may be nested so deep that libyaml crashes.
+    `kind` names the kind of file in messages. `is_ours` marks a file of a matrix, or another that this package ships. Libyaml
+    parses it and all that is plain, eight times as fast as pure Python, unless it may be nested so deep that libyaml crashes.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.composer import MaxDepthExceededError
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.error import MarkedYAMLError
 
     if len(text) > LARGEST_DOCUMENT:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", TOO_LARGE),))
-    is_compiled = is_ours and not _may_be_deep(text)
+    if (is_ours or _is_plain(text)) and not _may_be_deep(text):
+        try:
+            return _converted(_yaml(is_compiled=True).compose(text), file, kind, max(_MOST, len(text)) if is_ours else _MOST)
+        except MarkedYAMLError:
+            pass
+        except InvalidDocumentError:
+            if is_ours:
+                raise
+    return _parsed(text, file, kind)
+
+
+def _yaml(*, is_compiled: bool) -> YAML:
+    from ruamel.yaml import YAML
+
     yaml = YAML(typ="safe", pure=not is_compiled)
     if not is_compiled:
         yaml.Composer = _bounded_composer()
         yaml.max_depth = _DEEPEST + 1
         yaml.composer.warn_double_anchors = False  # YAML 1.2.2, 7.1: an alias means the last node that was so anchored
+    return yaml
+
+
+def _parsed(text: str, file: str, kind: str) -> Document:
+    """Read YAML text with the parser in pure Python, whose errors are told."""
+    from ruamel.yaml.composer import MaxDepthExceededError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     try:
-        node = yaml.compose(text)
+        node = _yaml(is_compiled=False).compose(text)
     except MarkedYAMLError as error:
-        if is_compiled:
-            return parse_document(text, file=file, kind=kind)
         if unmerged := merge_conflicts(text, file):
             raise InvalidDocumentError(kind, unmerged) from None
         mark = error.problem_mark or error.context_mark
@@ -353,11 +371,25 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     except (YAMLError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, YAMLError) else "the file is nested too deeply to be read"
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", reason),)) from None
-    reader = _Reader(file, kind, max(_MOST, len(text)) if is_compiled else _MOST)  # only aliases make more values than signs
+    return _converted(node, file, kind, _MOST)
+
+
+def _converted(node: Node | None, file: str, kind: str, most: int) -> Document:
+    """Return the document of a node graph with at most `most` values; raises `InvalidDocumentError`."""
+    reader = _Reader(file, kind, most)  # only aliases make more values than signs
     data = reader.value(node, ()) if node is not None else None
     if reader.mistakes:
         raise InvalidDocumentError(kind, tuple(reader.mistakes))
     return Document(file, data, reader.keys, reader.texts)
+
+
+_RARE = re.compile(r"""[&!|%]|>(?![=\d])|["']:(?=\S)""")
+"""Signs that libyaml may read otherwise: of anchors, tags, texts of several lines, directives, and of keys as JSON has them."""
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether libyaml reads a YAML text as the parser in pure Python does: it also takes tabs and other line ends."""
+    return all(map(str.isprintable, text.split("\n"))) and not _RARE.search(text)
 
 
 _DEEPEST_COMPILED = 1_000
