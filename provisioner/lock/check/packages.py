@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,7 +96,8 @@ def policy_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
     for package in lock.packages:
         subject = package.subject
         has_wheel = any(file.filename.endswith(".whl") for file in package.files)
-        for word, is_so in (("prerelease", PackageVersion(package.version).is_prerelease), ("sdist", not has_wheel)):
+        is_prerelease = "prerelease" in policy.forbid and _version(package.version).is_prerelease
+        for word, is_so in (("prerelease", is_prerelease), ("sdist", not has_wheel)):
             if is_so and word in policy.forbid:
                 place = request.place(f"policy.forbid.{policy.forbid.index(word)}")
                 yield ForbiddenRelease(subject=subject, word=word, place=place)
@@ -138,7 +140,10 @@ def _unmet(requirement: Pep508, locked: dict[str, LockedPackage], by: Reason) ->
 
 
 def _meets(requirement: Pep508, package: LockedPackage) -> bool:
-    return requirement.specifier.contains(PackageVersion(package.version), prereleases=True)
+    return requirement.specifier.contains(_version(package.version), prereleases=True)
+
+
+_version = cache(PackageVersion)
 
 
 def _is_of_file(package: LockedPackage, reference: DirectReference) -> bool:
@@ -168,6 +173,8 @@ def _of_bounds(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Findi
 
 def _of_overrides(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
     """Yield a finding for each override that is not met, if a locked package requires the distribution."""
+    if not problem.overrides:
+        return
     locked = _by_name(lock)
     for name in sorted({canonicalize_name(parse_requirement(text).name) for one in lock.packages for text in one.requires}):
         for override, ground in problem.overrides.of(name):

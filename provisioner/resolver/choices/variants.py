@@ -33,6 +33,8 @@ class Variants:
         self._components = matrix.components
         self._families = families_of(matrix)
         self._listed: dict[str, tuple[ReleaseCandidate, ...]] = {}
+        self._built_for: dict[tuple[str, frozenset[str]], tuple[ReleaseCandidate, ...]] = {}
+        self._for_jetsons: dict[str, frozenset[ReleaseCandidate]] = {}
         self._silent: dict[Family, frozenset[ReleaseCandidate]] = {}
         self._published: dict[tuple[str, str], frozenset[int]] = {}
 
@@ -43,6 +45,23 @@ class Variants:
             component = self._components[name]
             every = _variants(component)
             found = self._listed[name] = tuple(every if component.named else sorted(every, key=preference, reverse=True))
+        return found
+
+    def built_for(self, name: str, accelerators: frozenset[str]) -> tuple[ReleaseCandidate, ...]:
+        """Return the variants of a component without a build, or with one for one of `accelerators`, in the order of `of`."""
+        found = self._built_for.get((name, accelerators))
+        if found is None:
+            found = tuple(one for one in self.of(name) if one.build is None or one.build.accelerator in accelerators)
+            self._built_for[name, accelerators] = found
+        return found
+
+    def for_jetsons(self, name: str) -> frozenset[ReleaseCandidate]:
+        """Return the variants of a component whose builds need a Jetson."""
+        found = self._for_jetsons.get(name)
+        if found is None:
+            needs = ((one, one.build.requires) for one in self.of(name) if one.build is not None)
+            found = frozenset(one for one, some in needs if any(need.component == "jetson" for need in some))
+            self._for_jetsons[name] = found
         return found
 
     def published(self, name: str, until: str) -> frozenset[int]:
