@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _LOCK = re.compile(r"pylock\.[^.]+\.toml")
 _OWN_LINE = re.compile(r'^(name|spec-file|target|runs) = (".*")[ \t]*$', re.MULTILINE)
+_PLAIN = re.compile(r'"[\w./ -]*"')
 _TOP_KEY = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:", re.MULTILINE)
 _TABLE = re.compile(r"^\[tool\.provision(?:\]|\.)", re.MULTILINE)
 
@@ -129,8 +130,10 @@ def head_of(lock: Path) -> LockHead | None:
     own = text[max(0, text.find("\n[tool.provision]")) :]
     found: dict[str, str] = {}
     for match in _OWN_LINE.finditer(own):
+        key, spelled = match.groups()
         try:
-            found.setdefault(match[1], tomli.loads(f"x = {match[2]}")["x"])
+            is_plain = _PLAIN.fullmatch(spelled)
+            found.setdefault(key, spelled[1:-1] if is_plain else tomli.loads(f"x = {spelled}")["x"])
         except tomli.TOMLDecodeError:
             continue
     spec_file = found.get("spec-file", "")
