@@ -100,6 +100,7 @@ def _variables(platform: str, python: str) -> dict[str, str]:
     return variables | _WINDOWS if platform == "windows" else variables
 
 
+@lru_cache(maxsize=MOST)
 def _holds(marker: str, platform: str, python: str) -> bool:
     """Evaluate a package's marker as an installer does that is given no extras and no groups (PEP 751, "Installation")."""
     variables: dict[str, Any] = {**_variables(platform, python), "extras": frozenset(), "dependency_groups": frozenset()}

@@ -6,7 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
@@ -46,7 +45,7 @@ from provisioner.lock.check.kept import kept
 from provisioner.lock.format.artifact import locked_url
 from provisioner.lock.provenance import location_of
 from provisioner.lock.requested import recorded_extras
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT, pep508
 from provisioner.resolver.choices.frameworks import published_version
 from provisioner.resolver.requirement import PYTORCH, TORCH, ReleaseCandidate
 from provisioner.resolver.rules.bundled import BUNDLED
@@ -55,6 +54,7 @@ from provisioner.resolver.rules.policy import uploads_until
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from packaging.requirements import Requirement as Pep508
     from packaging.utils import NormalizedName
 
     from provisioner.grounds.finding import Finding, IndexDifference, Reason
@@ -209,7 +209,7 @@ def _extras_of(requirements: Iterable[str]) -> dict[str, set[NormalizedName]]:
     found: dict[str, set[NormalizedName]] = {}
     for text in requirements:
         if "[" in text:
-            requirement = Pep508(text)
+            requirement = pep508(text)
             extras = {canonicalize_name(extra) for extra in requirement.extras}
             found.setdefault(canonicalize_name(requirement.name), set()).update(extras)
     return found

@@ -103,12 +103,13 @@ class _Gate:
         groups: dict[tuple[tuple[Interval, ...], ...], list[Capability]] = {}
         points = list(self._points())
         drivers: dict[tuple[object, ...], tuple[tuple[Interval, ...], ...]] = {}
+        on_gpus, on_drivers = ([one for one in self._needs if one.need.component == name] for name in ("gpu", "driver"))
         for point in points:
-            device = dotted(point)
+            device = Version.parse(dotted(point))
             levels = self._levels(point)
-            if levels is None or not all(self._allows_gpu(one, device) for one in self._needs):
+            if levels is None or any(_on_gpu(one, device) and not one.need.allows(device) for one in on_gpus):
                 continue
-            applying = tuple(one for one in self._needs if one.need.component == "driver" and _on_gpu(one, device))
+            applying = tuple(one for one in on_drivers if _on_gpu(one, device))
             signature = (levels, applying)
             if signature not in drivers:
                 drivers[signature] = self._drivers(levels, applying)
@@ -163,9 +164,6 @@ class _Gate:
             cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
             levels.extend(clause.version for clause in (cuda.clauses[:1] if cuda else ()))
         return tuple(sorted(set(levels)))
-
-    def _allows_gpu(self, one: _HostNeed, device: str) -> bool:
-        return one.need.component != "gpu" or not _on_gpu(one, device) or one.need.allows(Version.parse(device))
 
     def _drivers(self, levels: Sequence[Version], needs: Sequence[_HostNeed]) -> tuple[tuple[Interval, ...], ...]:
         """Return the drivers allowed for any brand of GPU, and those allowed only for `BRANDS`, both as intervals.
@@ -244,8 +242,8 @@ def _targets(texts: tuple[str, ...]) -> tuple[Target, ...]:
     return tuple(Target.parse(text) for text in texts)
 
 
-def _on_gpu(one: _HostNeed, device: str) -> bool:
-    return all(guard.allows(Version.parse(device)) for guard in one.guards if guard.component == "gpu")
+def _on_gpu(one: _HostNeed, device: Version) -> bool:
+    return all(guard.allows(device) for guard in one.guards if guard.component == "gpu")
 
 
 def _intervals(bounds: Sequence[Version], allows: Callable[[Version], bool]) -> tuple[Interval, ...]:

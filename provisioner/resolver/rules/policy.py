@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.grounds.predicate import WrittenBySeveral
 from provisioner.grounds.requirement import Forbids, Relation
 from provisioner.host.facts import stated
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT, pep508
 from provisioner.resolver.requirement import (
     SEVERAL,
     SHARED_FILE,
@@ -186,7 +185,7 @@ def _named(component: Component, request: Request, scope: str) -> frozenset[str]
     """Return the versions that the spec pins, or that the host `scope` states; if `scope` is "", those that any host states."""
     clauses = request.spec.requires.get(component.name, "").split(",")
     pinned = {without_local(clause.strip().lstrip("=").strip()) for clause in clauses}
-    for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
+    for wanted in map(pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
         if resolved(wanted.name) == component.name:
             pinned.update(without_local(clause.version) for clause in wanted.specifier)
     hosts = (target.host for target in request.hosts if scope in {"", target.label})
