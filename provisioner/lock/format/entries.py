@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from provisioner.document import LARGEST_DOCUMENT
 from provisioner.lock.format.tables import LOCK_VERSION, PackageTable, package_of
 from provisioner.strict_model import read
-from provisioner.toml_document import MULTILINE, loads_compiled
+from provisioner.toml_document import loads_compiled
 
 if TYPE_CHECKING:
     from provisioner.lock.format.model import LockedPackage
@@ -92,11 +92,11 @@ def parts_of(text: str) -> Parts:
 def _split(text: str) -> Parts | None:
     """Return the data of a lock file that is laid out as they are written; None for another one, or one with a mistake.
 
-    A header in a line of its own begins a table, unless it is in a string of several lines. Each part is read as a document of
-    its own, and must hold nothing but what belongs there: what is valid then is valid in one document, too, with the same data.
+    Each part is read as a document of its own: where all are valid, no string or list is open where the next header stands.
+    Each must hold nothing but what belongs there; together they are then valid, too, with the same data.
     """
     above, found, below = text.partition(_OWN)
-    if not found or len(text) > LARGEST_DOCUMENT or any(quotes in text for quotes in MULTILINE):
+    if not found or len(text) > LARGEST_DOCUMENT:
         return None
     head, *packages = above.split(_ENTRY)
     try:
@@ -104,7 +104,7 @@ def _split(text: str) -> Parts | None:
         entries = tuple(map(_entry, packages))
     except ValueError:
         return None
-    if rest.keys() & {"packages", "tool"} or own.keys() != {"tool"} or None in entries:
+    if not entries or rest.keys() & {"packages", "tool"} or own.keys() != {"tool"} or None in entries:
         return None
     return Parts(rest | own, tuple(entry for entry in entries if entry is not None))
 
