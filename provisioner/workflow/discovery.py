@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError, UsageError
 from provisioner.grounds.finding import OrphanedOutput, SharedName, TwinLock, UnsolvedSpec
-from provisioner.host.inventory import file_and_name
 from provisioner.lock.format.file import was_ours
 from provisioner.outputs import OUTPUTS
 from provisioner.render.header import is_rendered, rendered_from
@@ -249,6 +248,8 @@ class Folder:
             loaded = load_spec(spec_path)
         except ProvisionError:
             return False
+        from provisioner.host.inventory import file_and_name  # with a reader for each kind of inventory
+
         targets = (loaded.spec.target, *loaded.spec.targets.values())
         hosts = (one for target in targets for one in host_paths(_with(loaded.spec, target), spec_path))
         real = os.path.realpath(path)
