@@ -123,7 +123,7 @@ def _of_requirements(lock: Lock, problem: Problem, markers: Markers) -> Iterator
     for package in lock.packages:
         for text in package.requires:
             required = parse_requirement(text)
-            if not problem.overrides.of(canonicalize_name(required.name)):
+            if not problem.overrides or not problem.overrides.of(canonicalize_name(required.name)):
                 yield from _unmet(required, locked, RequiredBy(package.subject, text))
 
 

@@ -155,11 +155,10 @@ class _Gate:
         for build in self._builds:
             if build.sass is None:
                 continue  # its targets are not measured, and it was requested by name
-            if any(runs_natively(target, device) for target in _targets(build.sass)):
+            is_native, is_compiled = _runs_on(build.sass, build.ptx or (), device)
+            if is_native:
                 continue
-            if "ptx-jit" not in self._request.allowed or not any(
-                compiles_for(one, device) for one in _targets(build.ptx or ())
-            ):
+            if "ptx-jit" not in self._request.allowed or not is_compiled:
                 return None
             cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
             levels.extend(clause.version for clause in (cuda.clauses[:1] if cuda else ()))
@@ -240,6 +239,13 @@ def _rules_on_hosts(matrix: Matrix) -> dict[str, list[tuple[Rule, list[Need]]]]:
 @lru_cache(maxsize=256)
 def _targets(texts: tuple[str, ...]) -> tuple[Target, ...]:
     return tuple(Target.parse(text) for text in texts)
+
+
+@lru_cache(maxsize=16384)
+def _runs_on(sass: tuple[str, ...], ptx: tuple[str, ...], device: Capability) -> tuple[bool, bool]:
+    """Return whether code for some targets runs on a device as it is, and whether some PTX can be compiled for it."""
+    is_native = any(runs_natively(target, device) for target in _targets(sass))
+    return is_native, any(compiles_for(target, device) for target in _targets(ptx))
 
 
 def _on_gpu(one: _HostNeed, device: Version) -> bool:
