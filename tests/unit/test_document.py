@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec import field
 from ruamel.yaml import YAML
@@ -264,6 +264,7 @@ _DATA = st.recursive(
 )
 
 
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
 @given(document=st.dictionaries(_NAMES, _DATA, max_size=4))
 def test_any_data_is_written_as_yaml_that_is_read_back(document: dict[str, object]) -> None:
     written = yaml_text(document)

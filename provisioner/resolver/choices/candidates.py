@@ -45,7 +45,7 @@ def candidates_of(
     # A build for another accelerator is never chosen: it would not be what the request is for.
     wanted = frozenset({"", "cpu" if computes_on_cpu(component, request) else accelerator})
     variants = variants_of(silence.matrix)
-    early = offered(component, variants.prereleases(component.name), request, key.scope)
+    early = offered(component, variants.prereleases(component.name), request, scope=key.scope)
     releases = variants.final(component.name).union(map(id, early))
     in_time = releases if until is None else releases & variants.published(component.name, until)
     for_jetsons = frozenset[ReleaseCandidate]() if is_on_jetson else variants.for_jetsons(component.name)

@@ -163,7 +163,7 @@ def _lifted(word: str) -> str:
     return "strategy: newest" if word in _ONLY_STABLE else f"allow: [{word}]"
 
 
-def offered(component: Component, prereleases: Sequence[Release], request: Request, scope: str = "") -> Sequence[Release]:
+def offered(component: Component, prereleases: Sequence[Release], request: Request, *, scope: str = "") -> Sequence[Release]:
     """Return those of the prereleases of a component that may be candidates: if they are allowed, pinned or stated by a host.
 
     `scope` is the label of the host for whose key the candidates are, "" for a key that all hosts share: a prerelease that one
