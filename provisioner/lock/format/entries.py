@@ -18,7 +18,7 @@ from provisioner.toml_document import loads_compiled
 if TYPE_CHECKING:
     from provisioner.lock.format.model import LockedPackage
 
-MOST = 10_000
+MOST = 4_096
 """The most entries, or findings about them, that are kept: those of a few hundred locks that differ."""
 
 _ENTRY = "\n[[packages]]\n"
