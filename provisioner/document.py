@@ -6,6 +6,7 @@ Only this module imports ruamel.yaml.
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import sys
@@ -23,10 +24,10 @@ from provisioner.places import Place
 from provisioner.strict_model import Keys, half_characters, mistakes, read
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
+    from ruamel.yaml import YAML
     from ruamel.yaml.composer import Composer
-    from ruamel.yaml.events import Event
     from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
     Model = TypeVar("Model", bound=Struct)
@@ -40,7 +41,13 @@ _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
 _WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
 """Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
 
-_CONSTANTS = {True: "true", False: "false", None: ""}
+_UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+"""Characters that JSON leaves in quotes as they are, and that YAML does not allow there, or takes for the end of a line."""
+
+_LONGEST_KEY = 128
+"""The most characters of a key in one line with its value: parsers look no further than 1024 for the colon."""
+
+_CONSTANTS = {True: "true", False: "false", None: "null"}
 
 STDIN = Path("-")
 """The path by which people name stdin."""
@@ -215,47 +222,52 @@ def yaml_text(data: Mapping[str, Any]) -> str:
     A text that a parser could take for something else is quoted. Lists of scalars, and mappings of such lists and scalars that
     are items of a list, are on one line each.
     """
-    from io import StringIO
-
-    from ruamel.yaml import YAML
-    from ruamel.yaml.events import DocumentEndEvent, DocumentStartEvent, StreamEndEvent, StreamStartEvent
-
-    stream = StringIO()
-    writer = YAML()
-    writer.width = 1_000_000  # a text in quotes may be broken elsewhere
-    writer.indent(mapping=2, sequence=4, offset=2)
-    # Its representer and serializer, which know of anchors and comments, take longer than all the rest.
-    emitter = writer.emitter
-    emitter.stream = stream
-    for event in (StreamStartEvent(), DocumentStartEvent(), *_events(data), DocumentEndEvent(), StreamEndEvent()):
-        emitter.emit(event)
-    return stream.getvalue()
+    return f"{_block(data, '') or '{}'}\n"  # an emitter in pure Python takes thirty times as long
 
 
-def _events(value: Any, *, is_item: bool = False) -> Iterator[Event]:  # noqa: ANN401 - YAML holds anything
-    """Yield the events with which a parser would read a value; `is_item`: it is in a list."""
-    from ruamel.yaml.events import MappingEndEvent, MappingStartEvent, ScalarEvent, SequenceEndEvent, SequenceStartEvent
-    from ruamel.yaml.tag import Tag
-
+def _block(value: Any, indent: str) -> str:  # noqa: ANN401 - YAML holds anything
+    """Return a mapping or a list whose lines begin with `indent`, which the first one lacks."""
     if isinstance(value, dict):
-        is_flow = is_item and not any(isinstance(item, dict) or _is_nested(item) for item in value.values())
-        yield MappingStartEvent(None, None, implicit=True, flow_style=is_flow)
-        for key, item in value.items():
-            yield from _events(key)
-            yield from _events(item)
-        yield MappingEndEvent()
-    elif isinstance(value, list | tuple):
-        yield SequenceStartEvent(None, None, implicit=True, flow_style=not _is_nested(value))
-        for item in value:
-            yield from _events(item, is_item=True)
-        yield SequenceEndEvent()
-    elif isinstance(value, str):
-        is_quoted = not _PLAIN.fullmatch(value) or value.lower() in _WORDS
-        yield ScalarEvent(None, Tag(suffix=f"{_TAG}str"), (True, True), value, style='"' if is_quoted else None)
+        entries = (f"{_key(key, indent)}{_below(item, indent)}" for key, item in value.items())
     else:
-        assert not isinstance(value, float), "no document has one, and their spelling is a rule of its own"
-        text = _CONSTANTS[value] if isinstance(value, bool | None) else str(value)
-        yield ScalarEvent(None, Tag(suffix=f"{_TAG}{'null' if value is None else 'str'}"), (True, False), text)
+        entries = (f"- {_flow(item) if _is_short(item) else _block(item, f'{indent}  ')}" for item in value)
+    return f"\n{indent}".join(entries)
+
+
+def _key(key: str, indent: str) -> str:
+    text = _flow(key)
+    return f"{text}:" if len(text) <= _LONGEST_KEY else f"? {text}\n{indent}:"
+
+
+def _below(value: Any, indent: str) -> str:  # noqa: ANN401 - YAML holds anything
+    """Return what stands behind a key and its colon."""
+    if value is None:
+        return ""
+    if isinstance(value, dict) and value:
+        return f"\n{indent}  {_block(value, f'{indent}  ')}"
+    return f"\n{indent}  {_block(value, f'{indent}  ')}" if _is_nested(value) else f" {_flow(value)}"
+
+
+def _is_short(item: Any) -> bool:  # noqa: ANN401 - YAML holds anything
+    """Return whether an item of a list is on one line: a scalar, a list of scalars, or a mapping of such lists and scalars."""
+    if not isinstance(item, dict):
+        return not _is_nested(item)
+    return not any(isinstance(one, dict) or _is_nested(one) or len(key) > _LONGEST_KEY for key, one in item.items())
+
+
+def _flow(value: Any) -> str:  # noqa: ANN401 - YAML holds anything
+    """Return a value on one line."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_flow(key)}: {_flow(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_flow, value))}]"
+    if isinstance(value, str):
+        if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+            return value
+        quoted = json.dumps(value, ensure_ascii=False)
+        return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04X}", quoted)
+    assert not isinstance(value, float), "no document has one, and their spelling is a rule of its own"
+    return _CONSTANTS[value] if isinstance(value, bool | None) else str(value)
 
 
 def _is_nested(value: object) -> bool:
@@ -310,26 +322,43 @@ def load_document(path: Path, *, kind: str, is_ours: bool = False) -> Document:
 def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) -> Document:
     """Read YAML text; raises `InvalidDocumentError` with the position of a syntax error, or of every duplicate key.
 
-    `kind` names the kind of file in messages. `is_ours` marks a file of a matrix, or another that this package ships: libyaml
-    parses it, eight times as fast as pure Python, unless it may be nested so deep that libyaml crashes.
+    `kind` names the kind of file in messages. `is_ours` marks a file of a matrix, or another that this package ships. Libyaml
+    parses it and all that is plain, eight times as fast as pure Python, unless it may be nested so deep that libyaml crashes.
     """
-    from ruamel.yaml import YAML
-    from ruamel.yaml.composer import MaxDepthExceededError
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+    from ruamel.yaml.error import MarkedYAMLError
 
     if len(text) > LARGEST_DOCUMENT:
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", TOO_LARGE),))
-    is_compiled = is_ours and not _may_be_deep(text)
+    if (is_ours or _is_plain(text)) and not _may_be_deep(text):
+        try:
+            return _converted(_yaml(is_compiled=True).compose(text), file, kind, max(_MOST, len(text)) if is_ours else _MOST)
+        except MarkedYAMLError:
+            pass
+        except InvalidDocumentError:
+            if is_ours:
+                raise
+    return _parsed(text, file, kind)
+
+
+def _yaml(*, is_compiled: bool) -> YAML:
+    from ruamel.yaml import YAML
+
     yaml = YAML(typ="safe", pure=not is_compiled)
     if not is_compiled:
         yaml.Composer = _bounded_composer()
         yaml.max_depth = _DEEPEST + 1
         yaml.composer.warn_double_anchors = False  # YAML 1.2.2, 7.1: an alias means the last node that was so anchored
+    return yaml
+
+
+def _parsed(text: str, file: str, kind: str) -> Document:
+    """Read YAML text with the parser in pure Python, whose errors are told."""
+    from ruamel.yaml.composer import MaxDepthExceededError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     try:
-        node = yaml.compose(text)
+        node = _yaml(is_compiled=False).compose(text)
     except MarkedYAMLError as error:
-        if is_compiled:
-            return parse_document(text, file=file, kind=kind)
         if unmerged := merge_conflicts(text, file):
             raise InvalidDocumentError(kind, unmerged) from None
         mark = error.problem_mark or error.context_mark
@@ -342,11 +371,25 @@ def parse_document(text: str, *, file: str, kind: str, is_ours: bool = False) ->
     except (YAMLError, RecursionError) as error:
         reason = str(error).splitlines()[0] if isinstance(error, YAMLError) else "the file is nested too deeply to be read"
         raise InvalidDocumentError(kind, (Mistake(file, 1, 1, "", reason),)) from None
-    reader = _Reader(file, kind, max(_MOST, len(text)) if is_compiled else _MOST)  # only aliases make more values than signs
+    return _converted(node, file, kind, _MOST)
+
+
+def _converted(node: Node | None, file: str, kind: str, most: int) -> Document:
+    """Return the document of a node graph with at most `most` values; raises `InvalidDocumentError`."""
+    reader = _Reader(file, kind, most)  # only aliases make more values than signs
     data = reader.value(node, ()) if node is not None else None
     if reader.mistakes:
         raise InvalidDocumentError(kind, tuple(reader.mistakes))
     return Document(file, data, reader.keys, reader.texts)
+
+
+_RARE = re.compile(r"""[&!|%]|>(?![=\d])|["']:(?=\S)""")
+"""Signs that libyaml may read otherwise: of anchors, tags, texts of several lines, directives, and of keys as JSON has them."""
+
+
+def _is_plain(text: str) -> bool:
+    """Return whether libyaml reads a YAML text as the parser in pure Python does: it also takes tabs and other line ends."""
+    return all(map(str.isprintable, text.split("\n"))) and not _RARE.search(text)
 
 
 _DEEPEST_COMPILED = 1_000

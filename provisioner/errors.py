@@ -44,13 +44,16 @@ def visible(text: str) -> str:
 
 def obeyed(text: str) -> re.Match[str] | None:
     """Return the first place of a text that `visible` spells out; None if there is none."""
-    return re.search(_OBEYED, text)
+    is_plain = text.isascii() and "##[" not in text and text.replace("\n", "").replace("\t", "").isprintable()
+    return None if is_plain else re.search(_OBEYED, text)
 
 
 def escaped_in_json(text: str) -> str:
     r"""Return the text of a JSON document with all that `visible` spells out escaped in its strings, such as `\u202e`."""
     import json
 
+    if obeyed(text) is None:
+        return text
     return re.sub(_OBEYED, lambda match: r"\u0023" if match[0] == "#" else json.dumps(match[0])[1:-1], text)
 
 

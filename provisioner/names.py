@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
+
+from packaging.requirements import Requirement
 
 from provisioner.components import COMPONENTS
 
@@ -13,6 +16,15 @@ DISTRIBUTION_OF_COMPONENT = {row.name: row.distribution for row in COMPONENTS.va
 """The components that are Python distributions, with their names: `pytorch ==2.7.1` and `torch==2.7.1` mean the same."""
 
 COMPONENT_OF_DISTRIBUTION = {name: component for component, name in DISTRIBUTION_OF_COMPONENT.items()}
+
+
+@lru_cache(maxsize=4096)
+def pep508(text: str) -> Requirement:
+    """Return the requirement that a text spells, which nobody may change; raises `InvalidRequirement`.
+
+    The result is cached: a line of a spec is looked at for one question after another.
+    """
+    return Requirement(text)
 
 
 def nearest(name: str, known: Iterable[str], *, similarity: float = 0.6) -> str | None:

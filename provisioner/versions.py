@@ -172,21 +172,19 @@ class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
     def allows(self, version: Version) -> bool:
         """Return whether `version` satisfies this comparison."""
         wanted = self.version
-        if self.operator == "===":
-            return version.text == wanted.text
+        if self.operator == ">=":  # the most frequent ones first
+            return version >= wanted
+        if self.operator == "<":
+            return version < wanted
         if self.operator == "==":
             return self._matches(version)
         if self.operator == "!=":
             return not self._matches(version)
         if self.operator == "~=":
             return version >= wanted and version.release[: len(wanted.release) - 1] == wanted.release[:-1]
-        if self.operator == ">=":
-            return version >= wanted
-        if self.operator == "<":
-            return version < wanted
-        if self.operator == "<=":
-            return version <= wanted
-        return version > wanted
+        if self.operator == "===":
+            return version.text == wanted.text
+        return version <= wanted if self.operator == "<=" else version > wanted
 
     def _matches(self, version: Version) -> bool:
         wanted = self.version

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.index.direct_reference import shown_url
 from provisioner.lock.format.artifact import shared_url
+from provisioner.names import pep508
 from provisioner.strict_model import without_defaults
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def _requirements(name: str, texts: tuple[str, ...]) -> dict[str, str]:
     """
     found: dict[str, list[str]] = {}
     for text in texts:
-        requirement = Requirement(text)
+        requirement = pep508(text)
         extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
         marker = f"; {requirement.marker}" if requirement.marker else ""
         source = f"@ {shown_url(requirement.url)}" if requirement.url else str(requirement.specifier)
@@ -96,7 +97,7 @@ def requested_places(spec: Spec, document: Document) -> dict[str, tuple[Place, .
             found[".".join(str(part) for part in path)] = {document.place(path): None}
     for name, texts in (("packages", spec.packages), ("constraints", spec.constraints), ("overrides", spec.overrides)):
         for index, text in enumerate(texts):
-            places = found.setdefault(f"{name}.{canonicalize_name(Requirement(text).name)}", {})
+            places = found.setdefault(f"{name}.{canonicalize_name(pep508(text).name)}", {})
             places[document.place((name, index))] = None
     for index, one in enumerate(spec.indexes):
         found[f"indexes.{one.name}"] = {document.place(("indexes", index)): None}
@@ -112,12 +113,12 @@ def recorded_requirements(name: str, text: str) -> tuple[Requirement, ...]:
     the longest text that parses is taken as one requirement. Text that never parses is skipped.
     """
     parts = [] if text == ANY_VERSION else text.split(_JOINT)
-    found = [] if parts else [Requirement(name)]
+    found = [] if parts else [pep508(name)]
     while parts:
         for end in range(len(parts), 0, -1):
             with suppress(InvalidRequirement):
                 one = _JOINT.join(parts[:end]).removeprefix(ANY_VERSION)
-                found.append(Requirement(f"{name}{one.replace('; ', ' ; ', 1)}"))  # a URL ends where white space begins
+                found.append(pep508(f"{name}{one.replace('; ', ' ; ', 1)}"))  # a URL ends where white space begins
                 break
         parts = parts[end:]
     return tuple(found)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from provisioner.errors import escaped_in_json
 from provisioner.render.bill_of_materials import license_expression, top_parts
@@ -41,7 +42,7 @@ def bill_text(bill: Bill) -> str:
         "dependencies": [tops, *({"ref": part.purl, "dependsOn": list(part.depends_on)} for part in bill.parts)],
         **_compositions(bill),
     }
-    return escaped_in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+    return escaped_in_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode()) + "\n"
 
 
 def _compositions(bill: Bill) -> dict[str, Any]:

@@ -6,6 +6,7 @@ An image recipe copies or mounts them, so that a reviewer reads a short recipe, 
 from __future__ import annotations
 
 import re
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ def helper_path(name: str) -> str:
     return f"{HELPER_FOLDER}/{name}"
 
 
+@cache
 def helper_text(name: str) -> str:
     """Return the text of a helper file, without the comments for this package's linters."""
     text = (files("provisioner.render") / "scripts" / name).read_text(encoding="utf-8")

@@ -6,9 +6,10 @@ SPDX demands a time of creation, which is that of the newest file in the lock.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from provisioner.errors import escaped_in_json
 from provisioner.render.bill_of_materials import license_expression, top_parts
@@ -53,7 +54,7 @@ def bill_text(bill: Bill) -> str:
             *(_relationship(one, "DEPENDS_ON", other) for one, other in edges),
         ],
     }
-    return escaped_in_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n"
+    return escaped_in_json(msgspec.json.format(msgspec.json.encode(document), indent=2).decode()) + "\n"
 
 
 def _packages(part: Part) -> Iterator[dict[str, Any]]:

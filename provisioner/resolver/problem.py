@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
-from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
@@ -31,7 +30,7 @@ from provisioner.grounds.requirement import (
 )
 from provisioner.index.direct_reference import shown_url
 from provisioner.index.markers import holds_for
-from provisioner.names import COMPONENT_OF_DISTRIBUTION
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, pep508
 from provisioner.platforms import PLATFORMS
 from provisioner.resolver.choices.candidates import candidates_of
 from provisioner.resolver.choices.constraints import ForPython, Overrides, constraints_of
@@ -65,6 +64,8 @@ from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from packaging.requirements import Requirement as Pep508
 
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.requirement import Constrains, Ground, Group
@@ -365,7 +366,7 @@ class _Joiner:
         self.pythons = self._pythons()
         packages: list[tuple[Pep508, Ground]] = []
         for index, text in enumerate(self.request.spec.packages):
-            declared = Pep508(text)
+            declared = pep508(text)
             distribution = canonicalize_name(declared.name)
             component = COMPONENT_OF_DISTRIBUTION.get(distribution, "")
             place = self.request.place(f"packages.{index}")
@@ -431,7 +432,7 @@ class _Joiner:
         """
         builds = (build for one in self.domains[Key(component)] if (build := build_of(one)) is not None)
         installed = {(build.name, build.install) for build in builds if build.install}
-        chosen = {name for name, install in installed if requirement.extras <= Pep508(install).extras}
+        chosen = {name for name, install in installed if requirement.extras <= pep508(install).extras}
         return OfBuild(frozenset(chosen)) if chosen else Matching(requirement.specifier)
 
 

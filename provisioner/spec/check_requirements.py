@@ -11,7 +11,7 @@ from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.names import DISTRIBUTION_OF_COMPONENT, pep508
 from provisioner.spec.gather import PATH_LISTS, is_path
 from provisioner.spec.interval import interval_of_range, interval_of_specifier
 
@@ -64,7 +64,7 @@ def _readable(document: Document, key: str, found: PlacedRequirements) -> Iterat
             yield document.mistake(path, f"`{text[:27]}…` is {len(text)} characters long; no requirement is")
             continue
         try:
-            requirement = Requirement(text)
+            requirement = pep508(text)
             if requirement.marker is not None:
                 requirement.marker.evaluate({"extra": ""})
         except UndefinedComparison:

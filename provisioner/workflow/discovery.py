@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from provisioner.errors import ProvisionError, UsageError
 from provisioner.grounds.finding import OrphanedOutput, SharedName, TwinLock, UnsolvedSpec
-from provisioner.host.inventory import file_and_name
 from provisioner.lock.format.file import was_ours
 from provisioner.outputs import OUTPUTS
 from provisioner.render.header import is_rendered, rendered_from
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
 _LOCK = re.compile(r"pylock\.[^.]+\.toml")
 _OWN_LINE = re.compile(r'^(name|spec-file|target|runs) = (".*")[ \t]*$', re.MULTILINE)
+_PLAIN = re.compile(r'"[\w./ -]*"')
 _TOP_KEY = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:", re.MULTILINE)
 _TABLE = re.compile(r"^\[tool\.provision(?:\]|\.)", re.MULTILINE)
 
@@ -129,8 +129,10 @@ def head_of(lock: Path) -> LockHead | None:
     own = text[max(0, text.find("\n[tool.provision]")) :]
     found: dict[str, str] = {}
     for match in _OWN_LINE.finditer(own):
+        key, spelled = match.groups()
         try:
-            found.setdefault(match[1], tomli.loads(f"x = {match[2]}")["x"])
+            is_plain = _PLAIN.fullmatch(spelled)
+            found.setdefault(key, spelled[1:-1] if is_plain else tomli.loads(f"x = {spelled}")["x"])
         except tomli.TOMLDecodeError:
             continue
     spec_file = found.get("spec-file", "")
@@ -246,6 +248,8 @@ class Folder:
             loaded = load_spec(spec_path)
         except ProvisionError:
             return False
+        from provisioner.host.inventory import file_and_name  # with a reader for each kind of inventory
+
         targets = (loaded.spec.target, *loaded.spec.targets.values())
         hosts = (one for target in targets for one in host_paths(_with(loaded.spec, target), spec_path))
         real = os.path.realpath(path)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import TYPE_CHECKING
+import random
+from pathlib import Path
 
 import pytest
 import yaml  # type: ignore[import-untyped]
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from msgspec import field
 from ruamel.yaml import YAML
 
@@ -23,9 +26,6 @@ from provisioner.document import (
 )
 from provisioner.errors import InvalidDocumentError
 from provisioner.strict_model import StrictModel
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 class Inner(StrictModel, frozen=True):
@@ -254,3 +254,62 @@ def test_what_is_written_is_read_alike_by_parsers_of_yaml_1_1_and_1_2() -> None:
     written = yaml_text(document)
     assert yaml.safe_load(written) == document
     assert YAML(typ="safe", pure=True).load(written) == document
+
+
+_NAMES = st.text(max_size=6) | st.sampled_from(["yes", "-", "1.5", "~", "a: b", "<<", "w" * 200, "\x85\u2028\ufeff\U0001f600"])
+_DATA = st.recursive(
+    st.none() | st.booleans() | st.integers() | _NAMES,
+    lambda inside: st.lists(inside, max_size=3) | st.dictionaries(_NAMES, inside, max_size=3),
+    max_leaves=12,
+)
+
+
+@settings(deadline=None, suppress_health_check=list(HealthCheck))
+@given(document=st.dictionaries(_NAMES, _DATA, max_size=4))
+def test_any_data_is_written_as_yaml_that_is_read_back(document: dict[str, object]) -> None:
+    written = yaml_text(document)
+    assert yaml.safe_load(written) == document
+    assert YAML(typ="safe", pure=True).load(written) == document
+
+
+SPECS = sorted((Path(__file__).parents[2] / "examples").rglob("*.yaml"))
+SIGNS = (
+    *("[", "]", "{", "}", ": ", ":", "- ", ", ", "\n", "\n  ", "#", " #", "'", '"', "a", "1", "null", "~", "yes", "0o7", "010"),
+    *("|", "|\n", ">", ">\n", "? ", "&a ", "*a", "!x ", "%", "---\n", "...\n", "@", "`", "<<: ", "\\", "\t", "é", "\u2028"),
+    *('"a":1', "{a:1}", "%YAML 1.1\n---\n", ".inf", "1_0", "1:30", "'a\n  b'", "name: x\n", "\x85"),
+)
+APART = (
+    *("&a:~\n", "a: |#\n", "a: >#\n", 'a: [b, "a":1c]\n', "a: !!int 1\n", "%YAML 1.1\n---\na: yes\n", "a\tb: 1\n"),
+    "a: b\x85c: d\n",
+)
+"""Texts that libyaml reads otherwise than the parser in Python, or that it reads and the other refuses."""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_every_text_is_read_as_the_parser_in_python_reads_it(seed: int) -> None:
+    draw = random.Random(seed)
+    texts = [path.read_text(encoding="utf-8") for path in SPECS]
+    for _ in range(100):
+        lines = draw.choice(texts).splitlines(keepends=True)
+        start = draw.randrange(len(lines))
+        text = "".join(lines[start : start + draw.randint(1, 8)])
+        for _ in range(draw.randint(0, 3)):
+            at = draw.randrange(len(text) + 1)
+            text = text[:at] + draw.choice(SIGNS) + text[at + draw.choice((0, 0, 1, 3)) :]
+        # A comment with a tab is nothing that libyaml is trusted with, so all below it is read by the parser in Python.
+        assert _read(text, above=0) == _read(f"#\t\n{text}", above=1), text
+
+
+@pytest.mark.parametrize("text", APART)
+def test_what_libyaml_reads_otherwise_is_left_to_the_parser_in_python(text: str) -> None:
+    assert _read(text, above=0) == _read(f"#\t\n{text}", above=1)
+
+
+def _read(text: str, *, above: int) -> object:
+    """What a text says, with the place of each key in it below so many lines; None if it is refused."""
+    try:
+        found = parse_document(text, file="a.yaml", kind="spec")
+    except InvalidDocumentError:
+        return None
+    keys = {path: (place.line - above, place.column) for path, place in found.keys.items()}
+    return repr((found.data, keys, found.texts))

@@ -6,7 +6,7 @@ takes markers from one side and packages from the other, or a tool that changes 
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
@@ -26,6 +26,7 @@ from provisioner.index.markers import marker_environment
 from provisioner.index.metadata.core_metadata import parse_requirement
 from provisioner.index.model import Environment
 from provisioner.lock.format.artifact import fits, name_in
+from provisioner.lock.format.entries import MOST, Same
 from provisioner.lock.format.model import INSTALLER
 from provisioner.platforms import DEFAULT_PLATFORM, PLATFORMS
 from provisioner.versions import series
@@ -59,12 +60,10 @@ def coherence_findings(lock: Lock, text: str, *, file: str) -> Iterator[Finding]
 
 def _contradictions(lock: Lock) -> Iterator[Placed]:
     yield from _of_environments(lock)
+    wanted = tuple((stack.platform, _series(stack)) for stack in lock.stacks)
     for number, package in enumerate(lock.packages):
-        path: KeyPath = ("packages", number)
-        yield from (((*path, *at), contradiction) for at, contradiction in _of_package(package, lock))
-        for place, file in _files(package):
-            is_named = file is not package.archive
-            yield from (((*path, *place, *at), one) for at, one in _of_file(file, package.subject, is_named=is_named))
+        found = _of_package(Same(package), wanted, lock.requires_python)
+        yield from ((("packages", number, *at), contradiction) for at, contradiction in found)
     yield from _of_hashes(lock)
     yield from _of_names(lock)
     yield from _of_dependencies(lock)
@@ -101,6 +100,7 @@ def _variables(platform: str, python: str) -> dict[str, str]:
     return variables | _WINDOWS if platform == "windows" else variables
 
 
+@lru_cache(maxsize=MOST)
 def _holds(marker: str, platform: str, python: str) -> bool:
     """Evaluate a package's marker as an installer does that is given no extras and no groups (PEP 751, "Installation")."""
     variables: dict[str, Any] = {**_variables(platform, python), "extras": frozenset(), "dependency_groups": frozenset()}
@@ -138,18 +138,30 @@ def _any_holds(markers: tuple[str, ...], platform: str, python: str) -> bool:
     return any(_holds(marker, platform, python) for marker in markers)
 
 
-def _of_package(package: LockedPackage, lock: Lock) -> Iterator[Placed]:
+@lru_cache(maxsize=MOST)
+def _of_package(package: Same[LockedPackage], wanted: tuple[tuple[str, str], ...], requires_python: str) -> tuple[Placed, ...]:
+    """Return the contradictions of a package, which many locks have: of its platforms, and of its files.
+
+    `wanted` are the platforms of the lock with their Python series, and `requires_python` is that of the lock.
+    """
+    found = list(_of_platforms(package.value, wanted, requires_python))
+    for place, file in _files(package.value):
+        is_named = file is not package.value.archive
+        found += (((*place, *at), one) for at, one in _of_file(file, package.value.subject, is_named=is_named))
+    return tuple(found)
+
+
+def _of_platforms(package: LockedPackage, wanted: tuple[tuple[str, str], ...], requires_python: str) -> Iterator[Placed]:
     subject = package.subject
     files = tuple(file.filename for file in package.files)
-    for stack in lock.stacks:
-        platform, python = stack.platform, _series(stack)
+    for platform, python in wanted:
         if not python:
             continue
         is_here = platform in package.platforms
         if (not package.marker or _holds(package.marker, platform, python)) != is_here:
             marker = package.marker
             yield ("marker",), of.MarkerDisagrees(subject=subject, platform=platform, marker=marker, is_locked=is_here)
-        is_reported = not _admits(lock.requires_python, python)
+        is_reported = not _admits(requires_python, python)
         if is_here and not is_reported and not _admits(package.requires_python, python):
             needed = package.requires_python
             yield ("requires-python",), of.PackagePython(subject=subject, platform=platform, needed=needed, locked=python)
@@ -245,11 +257,17 @@ def _of_indexes(lock: Lock) -> Iterator[Placed]:
                 yield path, of.TwoAddresses(object=key, values=(known[key], value))
 
 
+@cache
+def _required(requires: tuple[str, ...]) -> frozenset[str]:
+    """Return the names of the distributions that some requirements are about."""
+    return frozenset(canonicalize_name(parse_requirement(text).name) for text in requires)
+
+
 def _of_dependencies(lock: Lock) -> Iterator[Placed]:
     """Yield differences between the dependencies of a package, which installers read, and its requirements."""
     names: dict[tuple[str, ...], set[str]] = {}
     for number, package in enumerate(lock.packages):
-        required: set[str] = {canonicalize_name(parse_requirement(text).name) for text in package.requires}
+        required = _required(package.requires)
         here = package.platforms
         if here not in names:
             names[here] = {one.name for one in lock.packages if not set(one.platforms).isdisjoint(here)}
@@ -286,7 +304,7 @@ def _of_names(lock: Lock) -> Iterator[Placed]:
             seen[package.name, platform] = package.version
     names = {package.name for package in lock.packages}
     for number, package in enumerate(lock.packages):
-        required = {canonicalize_name(parse_requirement(text).name) for text in package.requires}  # `check.packages`
+        required = _required(package.requires)  # `check.packages`
         for at, name in enumerate(package.dependencies):
             if name not in names and name not in required:
                 unlocked = of.UnlockedDependency(subject=package.subject, object=name)

@@ -79,7 +79,7 @@ def _of_reasons(
         has = tuple(map(_without_line, locked.get(name, ())))
         wanted = [_without_line(reason) for reason in needed.get(name, ()) if reason.type != _LOCKED]
         about = f"{key}: {name}"
-        if len(set(map(repr, has))) < len(has):
+        if any(reason in has[:at] for at, reason in enumerate(has)):
             yield OtherReason(platform=lock.stack.platform, object=about, locked="the same twice")
         for reason in wanted:
             if reason not in has:

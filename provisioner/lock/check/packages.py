@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
@@ -45,7 +45,7 @@ from provisioner.lock.check.kept import kept
 from provisioner.lock.format.artifact import locked_url
 from provisioner.lock.provenance import location_of
 from provisioner.lock.requested import recorded_extras
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT, pep508
 from provisioner.resolver.choices.frameworks import published_version
 from provisioner.resolver.requirement import PYTORCH, TORCH, ReleaseCandidate
 from provisioner.resolver.rules.bundled import BUNDLED
@@ -54,6 +54,7 @@ from provisioner.resolver.rules.policy import uploads_until
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from packaging.requirements import Requirement as Pep508
     from packaging.utils import NormalizedName
 
     from provisioner.grounds.finding import Finding, IndexDifference, Reason
@@ -95,7 +96,8 @@ def policy_findings(lock: Lock, problem: Problem) -> Iterator[Finding]:
     for package in lock.packages:
         subject = package.subject
         has_wheel = any(file.filename.endswith(".whl") for file in package.files)
-        for word, is_so in (("prerelease", PackageVersion(package.version).is_prerelease), ("sdist", not has_wheel)):
+        is_prerelease = "prerelease" in policy.forbid and _version(package.version).is_prerelease
+        for word, is_so in (("prerelease", is_prerelease), ("sdist", not has_wheel)):
             if is_so and word in policy.forbid:
                 place = request.place(f"policy.forbid.{policy.forbid.index(word)}")
                 yield ForbiddenRelease(subject=subject, word=word, place=place)
@@ -121,7 +123,7 @@ def _of_requirements(lock: Lock, problem: Problem, markers: Markers) -> Iterator
     for package in lock.packages:
         for text in package.requires:
             required = parse_requirement(text)
-            if not problem.overrides.of(canonicalize_name(required.name)):
+            if not problem.overrides or not problem.overrides.of(canonicalize_name(required.name)):
                 yield from _unmet(required, locked, RequiredBy(package.subject, text))
 
 
@@ -138,7 +140,10 @@ def _unmet(requirement: Pep508, locked: dict[str, LockedPackage], by: Reason) ->
 
 
 def _meets(requirement: Pep508, package: LockedPackage) -> bool:
-    return requirement.specifier.contains(PackageVersion(package.version), prereleases=True)
+    return requirement.specifier.contains(_version(package.version), prereleases=True)
+
+
+_version = cache(PackageVersion)
 
 
 def _is_of_file(package: LockedPackage, reference: DirectReference) -> bool:
@@ -168,6 +173,8 @@ def _of_bounds(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Findi
 
 def _of_overrides(lock: Lock, problem: Problem, markers: Markers) -> Iterator[Finding]:
     """Yield a finding for each override that is not met, if a locked package requires the distribution."""
+    if not problem.overrides:
+        return
     locked = _by_name(lock)
     for name in sorted({canonicalize_name(parse_requirement(text).name) for one in lock.packages for text in one.requires}):
         for override, ground in problem.overrides.of(name):
@@ -202,7 +209,7 @@ def _extras_of(requirements: Iterable[str]) -> dict[str, set[NormalizedName]]:
     found: dict[str, set[NormalizedName]] = {}
     for text in requirements:
         if "[" in text:
-            requirement = Pep508(text)
+            requirement = pep508(text)
             extras = {canonicalize_name(extra) for extra in requirement.extras}
             found.setdefault(canonicalize_name(requirement.name), set()).update(extras)
     return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
@@ -93,6 +94,7 @@ def name_in(url: str, path: str) -> str:
     return unquote(urlsplit(url).path.rpartition("/")[2]) or path.rpartition("/")[2]
 
 
+@lru_cache(maxsize=65536)
 def fits(filename: str, platform: str) -> bool:
     """Return whether the platform tag of a wheel matches a platform or is `any`; True for a source distribution.
 

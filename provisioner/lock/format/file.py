@@ -6,22 +6,24 @@ Lock files that other programs wrote can be read as well, but only for their pac
 from __future__ import annotations
 
 import hashlib
-import json
 import re
+from collections import Counter
 from functools import lru_cache
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.components import LEADS
 from provisioner.document import parse_model, read_text
 from provisioner.errors import InvalidDocumentError, ProvisionError, UsageError
 from provisioner.lock.format.artifact import name_in
+from provisioner.lock.format.entries import MOST, Same, canonical, parts_of
 from provisioner.lock.format.model import LockedFile, LockedPackage
-from provisioner.lock.format.tables import CREATED_BY, LOCK_VERSION, LockTable, lock_of, table_of
+from provisioner.lock.format.tables import CREATED_BY, LOCK_VERSION, LockTable, entry_of, lock_of, table_of
 from provisioner.strict_model import read
-from provisioner.toml_document import loads_compiled, parse_toml
+from provisioner.toml_document import parse_toml
 from provisioner.versions import ranges_of
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from provisioner.document import Document, KeyPath
+    from provisioner.lock.format.entries import Entry, Parts
     from provisioner.lock.format.model import Lock
     from provisioner.lock.format.tables import ArchiveTable, FileTable, PackageTable
     from provisioner.setups import HostSetup
@@ -83,8 +86,20 @@ def lock_digest(lock: Lock) -> str:
     """Return `sha256:` and the hash of the whole content of a lock."""
     # What is rendered names it more than once. Locks are immutable, and comparing two takes longer than this.
     if not _last_digest or _last_digest[0][0] is not lock:
-        _last_digest[:] = [(lock, digest_of(table_of(lock)))]
+        _last_digest[:] = [(lock, _digest_of_lock(lock))]
     return _last_digest[0][1]
+
+
+def _digest_of_lock(lock: Lock) -> str:
+    counts = Counter(package.name for package in lock.packages)
+    if counts.total() > len(counts):  # what depends on a package with several entries says which one it means
+        return digest_of(table_of(lock))
+    return digest_of(table_of(replace(lock, packages=())), [_canonical(Same(package)) for package in lock.packages])
+
+
+@lru_cache(maxsize=MOST)
+def _canonical(package: Same[LockedPackage]) -> str:
+    return canonical(entry_of(package.value))
 
 
 _last_digest: list[tuple[Lock, str]] = []
@@ -94,25 +109,33 @@ _last_digest: list[tuple[Lock, str]] = []
 def verify_digest(lock_text: str) -> bool:
     """Return whether the recorded digest matches the content of a lock file; False after an edit, or when it is unreadable."""
     try:
-        table = _data(lock_text)
-        return bool(table["tool"]["provision"]["digest"] == digest_of(table))
+        parts = _parts(lock_text)
+        packages = [entry.canonical for entry in parts.entries]
+        return bool(parts.rest["tool"]["provision"]["digest"] == digest_of(parts.rest, packages))
     except (ValueError, KeyError, TypeError, RecursionError):
         return False
 
 
 @lru_cache(maxsize=1)
-def _data(text: str) -> dict[str, Any]:
-    """Return the plain data of a TOML text, which nobody may change: the digest is read from it, and then the lock."""
-    return loads_compiled(text)
+def _parts(text: str) -> Parts:
+    """Return the data of a lock file, which nobody may change: the digest is read from it, and then the lock."""
+    return parts_of(text)
 
 
-def digest_of(table: Mapping[str, Any]) -> str:
-    """Return `sha256:` and the hash of a lock file's table without its digest; layout and comments do not matter."""
+def digest_of(table: Mapping[str, Any], packages: Sequence[str] | None = None) -> str:
+    """Return `sha256:` and the hash of a lock file's table without its digest; layout and comments do not matter.
+
+    `packages` are the packages of the table as canonical texts, if these are known already.
+    """
     tool = table["tool"]
     content = {key: value for key, value in tool["provision"].items() if key != "digest"}
     whole = {**table, "tool": {**tool, "provision": content}}
-    canonical = json.dumps(whole, sort_keys=True, separators=(",", ":"), default=lambda moment: moment.isoformat())
-    return f"sha256:{hashlib.sha256(canonical.encode()).hexdigest()}"
+    if packages is None:
+        text = canonical(whole)
+    else:
+        texts = {key: canonical(value) for key, value in whole.items()} | {"packages": f"[{','.join(packages)}]"}
+        text = f"{{{','.join(f'{canonical(key)}:{texts[key]}' for key in sorted(texts))}}}"
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def read_lock(path: Path) -> Lock:
@@ -130,9 +153,9 @@ def parse_lock(text: str, *, file: str) -> Lock:
 
     A file of another kind, such as a spec or a Dockerfile, raises `UsageError`: its first line of wrong TOML would not help.
     """
-    table = _sound_table(text)
-    if table is not None:
-        return lock_of(table)
+    lock = _sound_lock(text)
+    if lock is not None:
+        return lock
     if file and not file.endswith(".toml") and not was_ours(text):
         raise UsageError(
             f"`{file}` is not a lock: locks are called pylock.<name>.toml", hints=("provision solve writes one from a spec",)
@@ -145,18 +168,28 @@ def parse_lock(text: str, *, file: str) -> Lock:
     return lock_of(table)
 
 
-def _sound_table(text: str) -> LockTable | None:
-    """Return the tables of a lock file; None when it has a mistake, which a slower parser must then find with its line."""
+def _sound_lock(text: str) -> Lock | None:
+    """Return a lock; None when its file has a mistake, which a slower parser must then find with its line."""
     from msgspec import ValidationError
     from packaging.pylock import Pylock, PylockValidationError
 
     try:
-        data = _data(text)
-        table = read(data, LockTable)
-        Pylock.from_dict(data)
+        parts = _parts(text)
+        whole = {**parts.rest, "packages": []}
+        table = read(whole, LockTable)
+        Pylock.from_dict(whole)
+        packages = tuple(entry.package for entry in parts.entries)
     except (ValueError, RecursionError, ValidationError, PylockValidationError):
         return None
-    return None if any(_inconsistencies(table)) else table
+    known = tuple(stack.platform for stack in table.tool.provision.platforms)
+    if any(_inconsistencies(table)) or not all(_is_consistent(entry, known) for entry in parts.entries):
+        return None
+    return lock_of(table, packages)
+
+
+@lru_cache(maxsize=MOST)
+def _is_consistent(entry: Entry, known: tuple[str, ...]) -> bool:
+    return not any(_of_package(entry.table, known, ()))
 
 
 def _require_own_table(document: Document) -> None:

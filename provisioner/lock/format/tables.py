@@ -221,14 +221,20 @@ def table_of(lock: Lock) -> dict[str, Any]:
     return content
 
 
-def lock_of(table: LockTable) -> Lock:
-    """Return the lock that a validated file describes."""
+def entry_of(package: LockedPackage) -> dict[str, Any]:
+    """Return the content of a lock file about a package as plain values, if no package that it depends on has two entries."""
+    content: dict[str, Any] = to_builtins(_package_table(package, {}), builtin_types=(datetime,))
+    return content
+
+
+def lock_of(table: LockTable, packages: tuple[LockedPackage, ...] | None = None) -> Lock:
+    """Return the lock that a validated file describes; `packages` are those of the table if they are known already."""
     own = table.tool.provision
     return Lock(
         name=own.name,
         requires_python=table.requires_python,
         environments=table.environments,
-        packages=tuple(map(_package, table.packages)),
+        packages=tuple(map(package_of, table.packages)) if packages is None else packages,
         stacks=tuple(map(_stack, own.platforms)),
         tool_version=own.tool_version,
         matrix_digest=own.matrix_digest,
@@ -265,7 +271,8 @@ def _package_table(package: LockedPackage, entries: Mapping[str, list[LockedPack
     )
 
 
-def _package(table: PackageTable) -> LockedPackage:
+def package_of(table: PackageTable) -> LockedPackage:
+    """Return the package that a table of a validated file describes."""
     own = table.tool.provision
     return LockedPackage(
         name=table.name,

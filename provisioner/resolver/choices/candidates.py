@@ -42,22 +42,23 @@ def candidates_of(
         return ()
     until = request.spec.policy.exclude_newer
     may_compile = _may_compile(component, request)
-    wanted = {"", "cpu" if computes_on_cpu(component, request) else accelerator}
-    releases = {id(one) for one in offered(component, request, key.scope)}
-    in_time = releases if until is None else releases & variants_of(silence.matrix).published(component.name, until)
+    # A build for another accelerator is never chosen: it would not be what the request is for.
+    wanted = frozenset({"", "cpu" if computes_on_cpu(component, request) else accelerator})
+    variants = variants_of(silence.matrix)
+    early = offered(component, variants.prereleases(component.name), request, scope=key.scope)
+    releases = variants.final(component.name).union(map(id, early))
+    in_time = releases if until is None else releases & variants.published(component.name, until)
+    for_jetsons = frozenset[ReleaseCandidate]() if is_on_jetson else variants.for_jetsons(component.name)
 
     def is_candidate(one: ReleaseCandidate) -> bool:
         build = one.build
         if build is None or id(one.release) not in in_time:
             return id(one.release) in in_time
-        # A build for another accelerator is never chosen: it would not be what the request is for.
-        if build.accelerator not in wanted:
-            return False
-        is_left_out = (build.compiled and not may_compile) or (not is_on_jetson and _is_for_jetsons(build))
+        is_left_out = (build.compiled and not may_compile) or one in for_jetsons
         return not is_left_out or _is_named(component, build, request)
 
-    variants = variants_of(silence.matrix)
-    found = _of_own_platform(component, list(filter(is_candidate, variants.of(component.name))), request.platform)
+    built = variants.built_for(component.name, wanted)
+    found = _of_own_platform(component, list(filter(is_candidate, built)), request.platform)
     if not component.named and not component.virtual and request.spec.policy.strategy == "oldest":
         found.sort(key=lambda candidate: candidate.version)
     silent = frozenset[ReleaseCandidate]().union(*map(variants.silent, silence.binding(component.name)))
@@ -132,10 +133,6 @@ def _may_compile(component: Component, request: Request) -> bool:
 def _serves(release: Release, build: Build, platform: str) -> bool:
     platforms = build.platforms or release.platforms
     return not platforms or platform in platforms
-
-
-def _is_for_jetsons(build: Build) -> bool:
-    return any(need.component == "jetson" for need in build.requires)
 
 
 def _is_named(component: Component, build: Build, request: Request) -> bool:

@@ -9,16 +9,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement as Pep508
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version as PackageVersion
 
 from provisioner.index.direct_reference import direct_reference
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT, pep508
 from provisioner.resolver.requirement import SLOTS, Candidate, Key, Labelled, ReleaseCandidate
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+
+    from packaging.requirements import Requirement as Pep508
 
     from provisioner.matrix.model import Build, Matrix
     from provisioner.spec.model import Spec
@@ -34,7 +35,7 @@ def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
     """
     named = set(spec.requires)
     for text in spec.packages:
-        requirement = Pep508(text)
+        requirement = pep508(text)
         if requirement.marker is None:
             named.add(COMPONENT_OF_DISTRIBUTION.get(canonicalize_name(requirement.name), ""))
     known = {name for name in SLOTS if name in matrix.components and matrix.components[name].releases}
@@ -50,7 +51,7 @@ def slots_of(components: Collection[str], spec: Spec) -> tuple[str, ...]:
     as another framework.
     """
     requested = [name for name in SLOTS if name in components]
-    names = {canonicalize_name(Pep508(text).name) for text in spec.packages}
+    names = {canonicalize_name(pep508(text).name) for text in spec.packages}
     others = names - {DISTRIBUTION_OF_COMPONENT[name] for name in requested}
     is_shared = "pytorch" in spec.requires or "pytorch_build" in spec.requires or bool(others) or len(requested) > 1
     return tuple(requested) if is_shared else ()
@@ -68,9 +69,9 @@ def slot_keys(keys: Iterable[Key], slots: Collection[str], virtual: Collection[s
 def install_requirement(component: str, release: str, build: Build | None) -> Pep508:
     """Return the requirement that installs a build of a framework at exactly `release`, such as `jax[cuda12]==0.6.0`."""
     name = (build.install if build is not None else "") or DISTRIBUTION_OF_COMPONENT[component]
-    bare = Pep508(name)
+    bare = pep508(name)
     extras = f"[{','.join(sorted(bare.extras))}]" if bare.extras else ""
-    return Pep508(f"{bare.name}{extras}=={release}")
+    return pep508(f"{bare.name}{extras}=={release}")
 
 
 def builds_of_file(requirement: Pep508, builds: Iterable[Candidate]) -> Labelled:

@@ -17,6 +17,7 @@ from provisioner.grounds.doubt import MissingToolkit, NamelessGpu, SilentRows, U
 from provisioner.grounds.requirement import HostFact, HostGpu, NeedsSomeDriver, NoGpu, Subject
 from provisioner.host.facts import following, stated
 from provisioner.host.gpu_names import GpuNames, UnreadName
+from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.choices.candidates import candidates_of
 from provisioner.resolver.requirement import (
     Candidate,
@@ -45,6 +46,7 @@ from provisioner.resolver.rules.facts import (
     profile_key,
     shown_by_drivers,
 )
+from provisioner.resolver.rules.guards import devices_by_name
 from provisioner.versions import Range, Version, without_local
 from provisioner.words.gpu_name import name_hints, target_hints, unread_name_words
 
@@ -84,7 +86,7 @@ class HostRequirements:
         self._request = request
         self._silence = silence
         self._partners = _partners(matrix)
-        self._known = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
+        self._known = devices_by_name(matrix)
         self._shown = shown_by_drivers(matrix)
         self._listed: dict[tuple[str, object], tuple[Candidate, ...]] = {}
         self.domains: dict[Key, tuple[Candidate, ...]] = {}
@@ -301,6 +303,7 @@ def is_shared(name: str, component: Component, request: Request) -> bool:
     return request.runs == "container" and not source.binds("container")
 
 
+@once_per_matrix
 def _partners(matrix: Matrix) -> dict[str, list[str]]:
     """Return, for each component, the components that a rule requires at the same version.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from provisioner.matrix.families import families_of
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import Key, ReleaseCandidate
-from provisioner.resolver.rules.lifecycle import day_of
+from provisioner.resolver.rules.lifecycle import day_of, is_prerelease
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -33,7 +33,11 @@ class Variants:
         self._components = matrix.components
         self._families = families_of(matrix)
         self._listed: dict[str, tuple[ReleaseCandidate, ...]] = {}
+        self._built_for: dict[tuple[str, frozenset[str]], tuple[ReleaseCandidate, ...]] = {}
+        self._for_jetsons: dict[str, frozenset[ReleaseCandidate]] = {}
         self._silent: dict[Family, frozenset[ReleaseCandidate]] = {}
+        self._prereleases: dict[str, tuple[Release, ...]] = {}
+        self._final: dict[str, frozenset[int]] = {}
         self._published: dict[tuple[str, str], frozenset[int]] = {}
 
     def of(self, name: str) -> tuple[ReleaseCandidate, ...]:
@@ -43,6 +47,38 @@ class Variants:
             component = self._components[name]
             every = _variants(component)
             found = self._listed[name] = tuple(every if component.named else sorted(every, key=preference, reverse=True))
+        return found
+
+    def built_for(self, name: str, accelerators: frozenset[str]) -> tuple[ReleaseCandidate, ...]:
+        """Return the variants of a component without a build, or with one for one of `accelerators`, in the order of `of`."""
+        found = self._built_for.get((name, accelerators))
+        if found is None:
+            found = tuple(one for one in self.of(name) if one.build is None or one.build.accelerator in accelerators)
+            self._built_for[name, accelerators] = found
+        return found
+
+    def for_jetsons(self, name: str) -> frozenset[ReleaseCandidate]:
+        """Return the variants of a component whose builds need a Jetson."""
+        found = self._for_jetsons.get(name)
+        if found is None:
+            needs = ((one, one.build.requires) for one in self.of(name) if one.build is not None)
+            found = frozenset(one for one, some in needs if any(need.component == "jetson" for need in some))
+            self._for_jetsons[name] = found
+        return found
+
+    def prereleases(self, name: str) -> tuple[Release, ...]:
+        """Return the prereleases of a component."""
+        found = self._prereleases.get(name)
+        if found is None:
+            found = self._prereleases[name] = tuple(filter(is_prerelease, self._components[name].releases))
+        return found
+
+    def final(self, name: str) -> frozenset[int]:
+        """Return the releases of a component that are no prereleases, each by its identity."""
+        found = self._final.get(name)
+        if found is None:
+            every = frozenset(map(id, self._components[name].releases))
+            found = self._final[name] = every.difference(map(id, self.prereleases(name)))
         return found
 
     def published(self, name: str, until: str) -> frozenset[int]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement as Pep508
 from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import ACCELERATORS, ON_GPUS
 from provisioner.components import FRAMEWORKS
 from provisioner.grounds.choice import InstalledForGpu
-from provisioner.names import DISTRIBUTION_OF_COMPONENT
+from provisioner.names import DISTRIBUTION_OF_COMPONENT, pep508
 from provisioner.resolver.choices.frameworks import install_requirement
 from provisioner.resolver.requirement import Key, ReleaseCandidate
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 def installed_for_gpu(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[InstalledForGpu]:
     """Yield each framework of which a GPU needs extras, or another distribution, that the spec does not name."""
     asked: dict[str, set[str]] = {}
-    for line in map(Pep508, problem.request.spec.packages):
+    for line in map(pep508, problem.request.spec.packages):
         asked.setdefault(canonicalize_name(line.name), set()).update(map(canonicalize_name, line.extras))
     twins = {row.gpu_twin: row.name for row in problem.matrix.distributions if row.gpu_twin}
     for component in FRAMEWORKS:

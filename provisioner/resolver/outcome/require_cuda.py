@@ -103,12 +103,13 @@ class _Gate:
         groups: dict[tuple[tuple[Interval, ...], ...], list[Capability]] = {}
         points = list(self._points())
         drivers: dict[tuple[object, ...], tuple[tuple[Interval, ...], ...]] = {}
+        on_gpus, on_drivers = ([one for one in self._needs if one.need.component == name] for name in ("gpu", "driver"))
         for point in points:
-            device = dotted(point)
+            device = Version.parse(dotted(point))
             levels = self._levels(point)
-            if levels is None or not all(self._allows_gpu(one, device) for one in self._needs):
+            if levels is None or any(_on_gpu(one, device) and not one.need.allows(device) for one in on_gpus):
                 continue
-            applying = tuple(one for one in self._needs if one.need.component == "driver" and _on_gpu(one, device))
+            applying = tuple(one for one in on_drivers if _on_gpu(one, device))
             signature = (levels, applying)
             if signature not in drivers:
                 drivers[signature] = self._drivers(levels, applying)
@@ -154,18 +155,14 @@ class _Gate:
         for build in self._builds:
             if build.sass is None:
                 continue  # its targets are not measured, and it was requested by name
-            if any(runs_natively(target, device) for target in _targets(build.sass)):
+            is_native, is_compiled = _runs_on(build.sass, build.ptx or (), device)
+            if is_native:
                 continue
-            if "ptx-jit" not in self._request.allowed or not any(
-                compiles_for(one, device) for one in _targets(build.ptx or ())
-            ):
+            if "ptx-jit" not in self._request.allowed or not is_compiled:
                 return None
             cuda = next((need.range for need in build.requires if need.component == "cuda"), None)
             levels.extend(clause.version for clause in (cuda.clauses[:1] if cuda else ()))
         return tuple(sorted(set(levels)))
-
-    def _allows_gpu(self, one: _HostNeed, device: str) -> bool:
-        return one.need.component != "gpu" or not _on_gpu(one, device) or one.need.allows(Version.parse(device))
 
     def _drivers(self, levels: Sequence[Version], needs: Sequence[_HostNeed]) -> tuple[tuple[Interval, ...], ...]:
         """Return the drivers allowed for any brand of GPU, and those allowed only for `BRANDS`, both as intervals.
@@ -244,8 +241,15 @@ def _targets(texts: tuple[str, ...]) -> tuple[Target, ...]:
     return tuple(Target.parse(text) for text in texts)
 
 
-def _on_gpu(one: _HostNeed, device: str) -> bool:
-    return all(guard.allows(Version.parse(device)) for guard in one.guards if guard.component == "gpu")
+@lru_cache(maxsize=16384)
+def _runs_on(sass: tuple[str, ...], ptx: tuple[str, ...], device: Capability) -> tuple[bool, bool]:
+    """Return whether code for some targets runs on a device as it is, and whether some PTX can be compiled for it."""
+    is_native = any(runs_natively(target, device) for target in _targets(sass))
+    return is_native, any(compiles_for(target, device) for target in _targets(ptx))
+
+
+def _on_gpu(one: _HostNeed, device: Version) -> bool:
+    return all(guard.allows(device) for guard in one.guards if guard.component == "gpu")
 
 
 def _intervals(bounds: Sequence[Version], allows: Callable[[Version], bool]) -> tuple[Interval, ...]:

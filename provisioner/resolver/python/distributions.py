@@ -26,6 +26,7 @@ from provisioner.grounds.predicate import (
 from provisioner.grounds.requirement import Entails, Relation, Row
 from provisioner.grounds.source import MatrixRow
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL
+from provisioner.matrix.once import once_per_matrix
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.python.bundled import (
     CUDA,
@@ -101,6 +102,11 @@ class _Limit(Struct, frozen=True):
         return not self.specifier.contains(candidate.pep440, prereleases=True)
 
 
+@once_per_matrix
+def _by_name(matrix: Matrix) -> dict[str, Distribution]:
+    return {one.name: one for one in matrix.distributions}
+
+
 class DistributionFacts:
     """The requirements that the matrix adds to those of metadata, for one target and one index of PyTorch builds.
 
@@ -111,9 +117,10 @@ class DistributionFacts:
         self._problem = problem
         self._variant_index = variant_index
         self.wheels = GpuWheels(problem, variant_index)
-        self._known = {one.name: one for one in problem.matrix.distributions}
+        self._known = _by_name(problem.matrix)
         self._glibc = tuple(key for key in problem.domains if key.component == "glibc")
         self._limits = tuple(_limit(problem, row) for row in problem.matrix.limits if _holds(problem, row))
+        self._limited_ones = frozenset(limit.row.distribution for limit in self._limits)
         roots = [root for root in problem.roots if root.key == PYTORCH]
         self._is_framework_required = bool(roots)
         left = [one for one in problem.domains.get(PYTORCH, ()) if all(root.allows(one) for root in roots)] if roots else []
@@ -151,8 +158,7 @@ class DistributionFacts:
         """Return whether the matrix has nothing about a distribution; a file's own name may still tell its PyTorch build."""
         found = self._silent.get(name)
         if found is None:
-            is_limited = any(limit.row.distribution == name for limit in self._limits)
-            is_listed = name in self._known or is_limited or name in self.wheels.distributions
+            is_listed = name in self._known or name in self._limited_ones or name in self.wheels.distributions
             found = self._silent[name] = not is_listed and not is_known_library(self._problem.matrix, name)
         return found
 

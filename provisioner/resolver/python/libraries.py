@@ -13,6 +13,7 @@ Nearly every answer has what its wheels need. So an answer is searched for first
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -312,7 +313,11 @@ class Libraries:
     def _of_major(self, component: str, major: int) -> Iterator[str]:
         """Yield the libraries of cuDNN, of ROCm, or of a CUDA toolkit without cuDNN, of a major version."""
         known = self._runtimes if component == ROCM else self._providers
-        return (soname for soname in known if (component, major) in self.releases_of((soname,)))
+        return (soname for soname in known if (component, major) in self._releases_of_each[soname])
+
+    @cached_property
+    def _releases_of_each(self) -> dict[str, set[tuple[str, int]]]:
+        return {soname: self.releases_of((soname,)) for soname in {**self._runtimes, **self._providers}}
 
     def releases_of(self, group: Group) -> set[tuple[str, int]]:
         """Return the components, with major version, that contain a library of `group`: `("cudnn", 9)`, `("cuda", 12)`."""

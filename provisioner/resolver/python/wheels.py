@@ -6,7 +6,7 @@ A wheel that was not measured, of a distribution with GPU code, is a doubt.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
@@ -48,8 +48,9 @@ class GpuWheels:
         self._with_gpu_code = with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
         self._served: dict[int, bool] = {}
         self._of_others: dict[str, bool] = {}
+        self._row_of: dict[Candidate, GpuWheel | None] = {}
 
-    @property
+    @cached_property
     def distributions(self) -> frozenset[str]:
         """The distributions of which some wheels were measured."""
         return frozenset(self._rows)
@@ -64,10 +65,14 @@ class GpuWheels:
 
         None when there is none.
         """
-        if not self._is_of_default_index(candidate):
+        rows = self._rows.get(candidate.key.project, ())
+        if not rows:
             return None
-        rows, platform = self._rows.get(candidate.key.project, ()), self._problem.request.platform
-        return next((row for row in rows if _is_for(row, platform) and _stands_for(row, candidate)), None)
+        if candidate not in self._row_of:
+            platform = self._problem.request.platform
+            fitting = (row for row in rows if _is_for(row, platform) and _stands_for(row, candidate))
+            self._row_of[candidate] = next(fitting, None) if self._is_of_default_index(candidate) else None
+        return self._row_of[candidate]
 
     def is_unmeasured(self, candidate: Candidate) -> bool:
         """Return whether a wheel was not measured and may have GPU code, as other versions of its distribution do.

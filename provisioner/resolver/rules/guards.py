@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from provisioner.components import ABSENT
 from provisioner.host.facts import stated
 from provisioner.matrix.need import NAMED_GUARDS
+from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import is_of_system
 from provisioner.resolver.rules.facts import boards, has_driver_of_some_version, interpreter, virtualizations
 from provisioner.versions import Version, kernel_build
@@ -32,14 +33,25 @@ class Verdict(Enum):
     YES = 2
 
 
+@once_per_matrix
+def _kinds(matrix: Matrix) -> dict[str, str]:
+    return {gpu.name: gpu.kind for gpu in matrix.gpus}
+
+
+@once_per_matrix
+def devices_by_name(matrix: Matrix) -> dict[str, str]:
+    """Return the compute capability or gfx target of each GPU of a matrix by its name."""
+    return {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
+
+
 class Guards:
     """The evaluation of guards for one problem."""
 
     def __init__(self, matrix: Matrix, request: Request) -> None:
         self._matrix = matrix
         self._request = request
-        self._kinds = {gpu.name: gpu.kind for gpu in matrix.gpus}
-        self._devices = {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
+        self._kinds = _kinds(matrix)
+        self._devices = devices_by_name(matrix)
         build = request.spec.build
         self._requested = {
             "platform": request.platform,

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar
 
-from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.grounds.predicate import WrittenBySeveral
 from provisioner.grounds.requirement import Forbids, Relation
 from provisioner.host.facts import stated
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT, pep508
 from provisioner.resolver.requirement import (
     SEVERAL,
     SHARED_FILE,
@@ -30,7 +29,7 @@ from provisioner.resolver.requirement import (
     build_of,
 )
 from provisioner.resolver.rules.facts import FACTS, is_stated_as
-from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus, is_prerelease
+from provisioner.resolver.rules.lifecycle import WEEK, SupportStatus
 from provisioner.resolver.rules.shared_files import shared_file_needs
 from provisioner.versions import Range, Version, without_local
 
@@ -164,29 +163,25 @@ def _lifted(word: str) -> str:
     return "strategy: newest" if word in _ONLY_STABLE else f"allow: [{word}]"
 
 
-def offered(component: Component, request: Request, scope: str = "") -> Iterator[Release]:
-    """Yield the releases of a component that may be candidates; prereleases only if allowed, pinned or stated by a host.
+def offered(component: Component, prereleases: Sequence[Release], request: Request, *, scope: str = "") -> Sequence[Release]:
+    """Return those of the prereleases of a component that may be candidates: if they are allowed, pinned or stated by a host.
 
     `scope` is the label of the host for whose key the candidates are, "" for a key that all hosts share: a prerelease that one
-    host states is no candidate for another. If the policy forbids prereleases, they are yielded, too, so that a conflict can
+    host states is no candidate for another. If the policy forbids prereleases, they are returned, too, so that a conflict can
     name the line that excludes them.
     """
     policy = request.spec.policy
-    is_open = "prerelease" in policy.allow or "prerelease" in policy.forbid
-    named: frozenset[str] | None = None
-    for release in component.releases:
-        if not is_open and is_prerelease(release):
-            named = _named(component, request, scope) if named is None else named
-            if str(release.version) not in named:
-                continue
-        yield release
+    if not prereleases or "prerelease" in policy.allow or "prerelease" in policy.forbid:
+        return prereleases
+    named = _named(component, request, scope)
+    return [one for one in prereleases if str(one.version) in named]
 
 
 def _named(component: Component, request: Request, scope: str) -> frozenset[str]:
     """Return the versions that the spec pins, or that the host `scope` states; if `scope` is "", those that any host states."""
     clauses = request.spec.requires.get(component.name, "").split(",")
     pinned = {without_local(clause.strip().lstrip("=").strip()) for clause in clauses}
-    for wanted in map(Pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
+    for wanted in map(pep508, request.spec.packages if component.name in DISTRIBUTION_OF_COMPONENT else ()):
         if resolved(wanted.name) == component.name:
             pinned.update(without_local(clause.version) for clause in wanted.specifier)
     hosts = (target.host for target in request.hosts if scope in {"", target.label})

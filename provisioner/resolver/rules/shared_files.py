@@ -14,7 +14,6 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from packaging.requirements import Requirement as Pep508
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
@@ -22,6 +21,7 @@ from provisioner.grounds.predicate import WritesFile
 from provisioner.grounds.relaxation import SharedFiles as WriteSharedFile
 from provisioner.grounds.requirement import Entails, Row, Subject
 from provisioner.grounds.source import Hazard
+from provisioner.names import pep508
 from provisioner.resolver.requirement import PACKAGE, SEVERAL, SHARED_FILE, TORCH, Candidate, Key, Labelled, Requirement
 from provisioner.versions import Version
 
@@ -57,7 +57,7 @@ def shared_file_domains(matrix: Matrix, request: Request) -> Iterator[tuple[Key,
 
     A row has one key for its file, and one for each owner that the spec requires and that writes the file in every version.
     """
-    named = {canonicalize_name(Pep508(text).name) for text in request.spec.packages}
+    named = {canonicalize_name(pep508(text).name) for text in request.spec.packages}
     for row in _binding(matrix, request):
         yield key_of(row), partial(_owners, row)
         for owner in row.owners:

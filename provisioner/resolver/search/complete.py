@@ -328,18 +328,17 @@ class CompleteSearch:
         if pins is None:
             return None
         fixed: dict[Key, Candidate] = {candidate.key: candidate for candidate in given}
-        roots: dict[Key, list[Requirement]] = {}
-        for root in self._instance.roots:
-            if root.ground.group not in without:
-                roots.setdefault(root.key, []).append(root)
-        required = {*roots, *present}
-        for candidate in given:
-            required.update(self._required_by(candidate, without))
+        bounds: dict[Key, list[Requirement]] = {}
+        """What the roots and the candidates that are fixed require of each key."""
+        for one in (*self._instance.roots, *(one for candidate in given for one in self._instance.requirements(candidate))):
+            if one.ground.group not in without:
+                bounds.setdefault(one.key, []).append(one)
+        required = {*bounds, *present}
         while (key := self._next_key(pins, fixed, required)) is not None:
             candidates = self._instance.candidates(key)
             wanted: Sequence[Candidate] = candidates[: candidates.index(pins[key])]
-            for root in roots.get(key, ()):  # a host states most of its facts: values that it excludes need no search
-                wanted = [one for one in wanted if one in self._instance.allowed(root)]
+            for bound in bounds.get(key, ()):  # what a fact or a choice excludes needs no search
+                wanted = [one for one in wanted if one in self._instance.allowed(bound)]
             decided = [*fixed.values()] if wanted else []
             for candidate in self._working(wanted, without=without, given=decided, present=present):
                 better = self.find(without=without, given=[*decided, candidate], present=present)
@@ -347,11 +346,11 @@ class CompleteSearch:
                     pins, fixed[key] = better, candidate
                     break
             fixed[key] = pins[key]
-            required.update(self._required_by(pins[key], without))
+            for one in self._instance.requirements(pins[key]):
+                if one.ground.group not in without:
+                    bounds.setdefault(one.key, []).append(one)
+                    required.add(one.key)
         return pins
-
-    def _required_by(self, candidate: Candidate, without: Collection[Group]) -> Iterator[Key]:
-        return (one.key for one in self._instance.requirements(candidate) if one.ground.group not in without)
 
     def _working(
         self,
