@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from provisioner.document import write_text
 from provisioner.lock.format.file import write_lock
 from provisioner.lock.format.model import Installer, Lock, LockedFile, LockedPackage, LockedStack
+from provisioner.render.container import tag
 from provisioner.resolver.stack import BaseImage
 from tests.built_files import build_wheel
 
@@ -35,6 +36,11 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
         wheel.writestr("compiled-3.0.dist-info/RECORD", "")
     return name
 """
+
+
+def kept_image(lock: Lock) -> str:
+    """Return the name of the image that a validation of a lock builds and keeps."""
+    return f"provision-validate/{lock.name}:{tag(lock)}"
 
 
 def pack_wheel(distribution: Distribution, folder: Path) -> Path:

@@ -14,6 +14,7 @@ import pytest
 
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import unavailable
+from tests.container.image_locks import kept_image
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -42,7 +43,7 @@ def image(engine: DockerEngine, wheelhouse: Wheelhouse, lock: Lock) -> Iterator[
     report = validate_lock(lock, wheelhouse.lock_path, engine=engine, options=options, log=lambda _: None)
     assert report.image, report
     yield report.image
-    engine.remove(f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}")
+    engine.remove(kept_image(lock))
 
 
 @pytest.fixture

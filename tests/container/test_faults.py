@@ -24,7 +24,7 @@ from provisioner.validate.measurement import check_source
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import unavailable
 from tests.container.fault_table import FAULTS
-from tests.container.image_locks import Wheelhouse
+from tests.container.image_locks import Wheelhouse, kept_image
 from tests.unit.validate.locks import failed
 
 if TYPE_CHECKING:
@@ -107,8 +107,7 @@ def built(name: str, house: Wheelhouse, engine: DockerEngine) -> Stack:
     options = Options(level=3, build_network="none", keep_image=True)
     report = validate_lock(lock, house.lock_path, engine=engine, options=options, log=lambda _: None)
     assert (failed(report.fields), report.verdict) == ((), "yes")
-    tag = f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}"
-    return Stack(lock=lock, path=house.lock_path, image=tag, report=report)
+    return Stack(lock=lock, path=house.lock_path, image=kept_image(lock), report=report)
 
 
 def download(requirements: tuple[str, ...], house: Wheelhouse) -> None:

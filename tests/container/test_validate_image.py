@@ -16,6 +16,7 @@ from provisioner.render.helper import helper_files
 from provisioner.validate.engine import BuildRequest, EngineError, RunRequest
 from provisioner.validate.run import Options, validate_lock
 from tests.container.conftest import push
+from tests.container.image_locks import kept_image
 from tests.loopback_index import LoopbackIndex
 from tests.scripted_server import Answer, ScriptedServer
 from tests.unit.validate.locks import failed
@@ -62,7 +63,7 @@ def test_an_image_built_without_any_network_is_as_locked(engine: DockerEngine, w
 def test_the_image_is_gone_afterwards_unless_it_is_to_be_kept(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
     wheelhouse.add("demo", "1.3")
     report = validated(wheelhouse.lock(), wheelhouse, engine)
-    tag = f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}"
+    tag = kept_image(wheelhouse.lock())
     assert not engine._client.images.list(tag)
     kept = validated(wheelhouse.lock(), wheelhouse, engine, Options(build_network="none", keep_image=True))
     assert kept.image == report.image, "the same lock builds from the cache"
@@ -106,17 +107,13 @@ def built_on(image: str, lines: tuple[str, ...], engine: DockerEngine, folder: P
     return tag
 
 
-def tag_of(report: Report) -> str:
-    """The tag of an image that was built and kept."""
-    return f"provision-validate/trial:{report.lock_digest.removeprefix('sha256:')[:12]}"
-
-
 def test_an_image_that_was_built_elsewhere_is_measured_and_kept(
     engine: DockerEngine, wheelhouse: Wheelhouse, registry: str, tmp_path: Path
 ) -> None:
     wheelhouse.add("demo", "1.2")
     lock = wheelhouse.lock()
-    own = tag_of(validated(lock, wheelhouse, engine, Options(build_network="none", keep_image=True)))
+    own = kept_image(lock)
+    validated(lock, wheelhouse, engine, Options(build_network="none", keep_image=True))
     lines = ('ENTRYPOINT ["python", "/srv/app"]', "USER 4711", "LABEL org.opencontainers.image.title=app")
     application = built_on(own, ("COPY Dockerfile /srv/app", *lines), engine, tmp_path / "application")
     assert validated(lock, wheelhouse, engine, Options(image=application)).verdict == "yes"
@@ -145,7 +142,8 @@ def test_an_image_that_cannot_be_pulled_says_nothing_about_the_lock(
 def test_an_image_of_another_architecture_is_a_no(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
     wheelhouse.add("demo", "1.2")
     lock = wheelhouse.lock()
-    own = tag_of(validated(lock, wheelhouse, engine, Options(level=1, build_network="none", keep_image=True)))
+    own = kept_image(lock)
+    validated(lock, wheelhouse, engine, Options(level=1, build_network="none", keep_image=True))
     (stack,), (package,) = lock.stacks, lock.packages
     packages = (replace(package, platforms=("linux/arm64",)),)
     arm = replace(lock, stacks=(replace(stack, platform="linux/arm64"),), packages=packages)
