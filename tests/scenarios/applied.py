@@ -18,7 +18,7 @@ SIGNS = ("==", ">=", "<=")
 DRIVERS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
 PLAIN = {
     "kernel", "glibc", "container_toolkit", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "python_arch",
-    "userspace_driver", "fabric_manager", "cuda_driver", "sip", "xcode",
+    "userspace_driver", "fabric_manager", "cuda_driver", "sip", "xcode", "mig",
 }  # fmt: skip
 INSTALLED_TOGETHER = {"driver": ("userspace_driver", "fabric_manager"), "kernel": ("kernel_headers",)}
 SECURE_BOOT = {

@@ -123,6 +123,9 @@ class Guards:
                 yield self.device(gpu) if component == "gpu" else self._kinds.get(gpu.name or "") or None
         elif component == "prebuilt_modules":
             yield PRESENT if self._has_prebuilt_modules(host) else ABSENT
+        elif component == "mig":
+            # Few machines divide their GPUs, and a device that nobody made is missed at once: so unstated counts as no MIG.
+            yield host.mig or "disabled"
         elif component == "nvswitch":
             # Few machines have an NVSwitch, and a wrong assumption fails there at once and by name: so unstated counts as none.
             yield host.nvswitch or ABSENT
