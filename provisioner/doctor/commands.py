@@ -1,8 +1,8 @@
 """The shell commands that carry out remedies, for the package manager of the machine.
 
-Sources: ubuntu-drivers(1) and "NVIDIA drivers installation" of the Ubuntu Server documentation; dkms(8); mokutil(1); nvidia-smi(1);
-nvidia-ctk(1) and "Installing the NVIDIA Container Toolkit"; `wsl --help`; "Prerequisites" of AMD's ROCm installation guide for
-the groups; `uv pip install --help`.
+Sources: ubuntu-drivers(1) and "NVIDIA drivers installation" of the Ubuntu Server documentation; dkms(8); mokutil(1);
+nvidia-smi(1); nvidia-ctk(1) and "Installing the NVIDIA Container Toolkit"; `wsl --help`; "Prerequisites" of AMD's ROCm
+installation guide for the groups; `uv pip install --help`.
 """
 
 from __future__ import annotations

@@ -56,8 +56,8 @@ _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_versio
 class Graphics(Struct, frozen=True, kw_only=True):
     """The GPUs of a machine and their driver; None means unknown, () no GPU.
 
-    `userspace` is the version of libcuda, and `mig` is as in a host profile. `remarks` are about facts that could not be determined or that contradict each other,
-    `unread` about what no rule reads.
+    `userspace` is the version of libcuda, and `mig` is as in a host profile. `remarks` are about facts that could not be
+    determined or that contradict each other, `unread` about what no rule reads.
     """
 
     driver: Driver | None = None
@@ -123,7 +123,7 @@ def mig_of(seen: tuple[SeenGpu, ...]) -> Literal["undivided"] | None:
 
 
 def divided(seen: tuple[SeenGpu, ...]) -> tuple[Remark, ...]:
-    """Return the remarks that MIG divides some of the GPUs, and that some are in MIG mode without an instance; () if none is."""
+    """Return the remarks that MIG divides some of the GPUs, and that some are in MIG mode without an instance."""
     empty = sum(gpu.has_slices is False for gpu in seen)
     count = sum(gpu.is_divided is True for gpu in seen) - empty
     found: list[Remark] = [GpusDivided(count=count, total=len(seen))] if count else []

@@ -43,7 +43,7 @@ class GpusDivided(Struct, frozen=True):
 
 
 class GpusWithoutSlices(Struct, frozen=True):
-    """The remark that `count` of the machine's `total` GPUs are in MIG mode without an instance, so that no program runs there.
+    """The remark that `count` of the machine's `total` GPUs are in MIG mode without an instance: no program runs there.
 
     Source: NVIDIA Multi-Instance GPU User Guide, "Creating GPU Instances": without GPU and compute instances CUDA workloads cannot
     be run on the GPU.
