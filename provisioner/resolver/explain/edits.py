@@ -32,6 +32,7 @@ from provisioner.grounds.edit import (
     LeaveWsl1,
     SetAccelerator,
     SetArchitecture,
+    SetArchitectures,
     SetComponent,
     SetDistribution,
     SetExtras,
@@ -45,6 +46,7 @@ from provisioner.grounds.edit import (
 from provisioner.grounds.predicate import NeedsLibraries
 from provisioner.grounds.requirement import (
     WHEEL,
+    CompilesFor,
     CompilesOnlyFor,
     Constrains,
     Entails,
@@ -278,8 +280,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     """Yield sets of edits of the lines that shape the problem, which may resolve a conflict, cheapest first."""
     request = instance.problem.request
     roots = [root for root in instance.roots if root.ground.group in groups]
-    for ground in dict.fromkeys(root.ground for root in roots if isinstance(root.ground, CompilesOnlyFor)):
-        yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
+    yield from _architectures(instance, roots)
     yield from _extras(instance, groups)
     yield from _twins(instance, groups)
     yield from _with_libraries(instance, groups)
@@ -298,6 +299,26 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
             yield from ((policy, image) for image in images if image.base.startswith("cuda-"))
     yield from _containers(request, groups)
     yield from _wsl(request, groups)
+
+
+def _architectures(instance: ProblemInstance, roots: Sequence[Requirement]) -> Iterator[tuple[Edit, ...]]:
+    """Yield edits of the architectures to compile for: without those in the conflict, with one changed, then those of the GPUs."""
+    build = instance.problem.request.spec.build
+    if build is None:
+        return
+    listed = build.arch_list
+    grounds = dict.fromkeys(root.ground for root in roots)
+    refused = {one.architecture for one in grounds if isinstance(one, CompilesFor)}
+    rest = tuple(one for one in listed if one.removesuffix("+PTX") not in refused)
+    if refused and rest:
+        yield (SetArchitectures(before=listed, architectures=rest),)
+    for ground in grounds:
+        if isinstance(ground, CompilesOnlyFor):
+            yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
+    keys = [key for key in instance.problem.domains if key.component == "gpu" and not key.is_package]
+    devices = tuple(sorted({key.name.partition(":")[2] for key in keys}, key=Version.parse))
+    if any(isinstance(one, CompilesFor | CompilesOnlyFor) for one in grounds) and len(listed) > 1 and devices:
+        yield (SetArchitectures(before=listed, architectures=devices),)
 
 
 def from_source(instance: ProblemInstance, groups: tuple[Group, ...]) -> CompileFromSource | None:
