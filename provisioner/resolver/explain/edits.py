@@ -74,6 +74,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Ground, Group
+    from provisioner.matrix.model import Matrix
     from provisioner.request import Request
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.complete import CompleteSearch
@@ -88,6 +89,9 @@ _NUMBER = re.compile(r"\d+")
 
 _OF_CUDA = re.compile(r"(.+-cu(?:da-?)?)(\d+)x?")
 """The name of a distribution for one release of CUDA, and the digits of that release: `cupy-cuda12x`, `spconv-cu118`."""
+
+_ENDS = ("-cu", "-cuda", "-cuda-")
+"""What stands between the name of a project and the digits of CUDA in the names of its distributions."""
 
 MOST_TWINS = 4
 """The number of distributions for other releases of CUDA that are tried in place of a requested one."""
@@ -407,21 +411,30 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield edits that replace a requested distribution in the conflict by one of the same modules.
 
-    Its twins are the distributions for other releases of CUDA, newest first, such as `cupy-cuda12x` of `cupy-cuda110`, the one
-    for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
+    Its twins are the distributions for other releases of CUDA, newest first, such as `cupy-cuda12x` of `cupy-cuda110` and of
+    `cupy`, the one for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
     """
     matrix = instance.problem.matrix
     requested = (root.ground for root in instance.roots if root.ground.group in groups)
     names = dict.fromkeys(one.distribution for one in requested if isinstance(one, RequiresDistribution) and one.distribution)
     for name in names:
-        stem = _OF_CUDA.fullmatch(name)
-        measured = dict.fromkeys(row.distribution for row in matrix.wheels)
-        like = [other for other in measured if stem and (found := _OF_CUDA.fullmatch(other)) and found[1] == stem[1]]
         of_gpu = (row.gpu_twin for row in matrix.distributions if row.name == name and row.gpu_twin)
         of_cpu = (row.name for row in matrix.distributions if row.gpu_twin == name)
-        like = sorted(like, key=_series_of, reverse=True)[:MOST_TWINS]
+        like = for_other_cuda(matrix, name)[:MOST_TWINS]
         yield from ((SetTwin(name=name, twin=twin),) for twin in (*like, *of_gpu) if twin not in names)
         yield from ((SetTwin(name=name, twin=twin, is_for_cpu=True),) for twin in of_cpu if twin not in names)
+
+
+def for_other_cuda(matrix: Matrix, distribution: str) -> list[str]:
+    """Return the measured distributions of the same modules for other releases of CUDA, newest first.
+
+    They are `cupy-cuda12x` and others for `cupy-cuda110`, and for `cupy` itself, which names no CUDA.
+    """
+    match = _OF_CUDA.fullmatch(distribution)
+    stems = (match[1],) if match else tuple(f"{distribution}{end}" for end in _ENDS)
+    measured = dict.fromkeys(row.distribution for row in matrix.wheels)
+    like = [other for other in measured if (found := _OF_CUDA.fullmatch(other)) and found[1] in stems]
+    return sorted(like, key=_series_of, reverse=True)
 
 
 def _series_of(distribution: str) -> int:
