@@ -93,6 +93,9 @@ _OF_CUDA = re.compile(r"(.+-cu(?:da-?)?)(\d+)x?")
 _ENDS = ("-cu", "-cuda", "-cuda-")
 """What stands between the name of a project and the digits of CUDA in the names of its distributions."""
 
+_NEWEST = 99
+"""More than any major release of CUDA."""
+
 MOST_TWINS = 4
 """The number of distributions for other releases of CUDA that are tried in place of a requested one."""
 
@@ -146,8 +149,9 @@ class Costs(Struct, frozen=True):
                 return self.of(BUILD if is_swap else LEFT_OUT, edit.name)
             case SetPolicyWords(key="allow", words=words) if words[-1] in _COSTS:
                 return self.of(words[-1], "driver")
-            case SetTwin(is_for_cpu=is_for_cpu):
-                return self.of(NO_GPU if is_for_cpu else BUILD, edit.name)
+            case SetTwin(name=name, twin=twin, is_for_cpu=is_for_cpu):
+                effort, depth, _ = self.of(NO_GPU if is_for_cpu else BUILD, name)
+                return effort, depth, _apart(name, twin)
             case SetAccelerator(build=build) if build:
                 return self.of(BUILD)
             case SetAccelerator(accelerator="cpu"):
@@ -411,7 +415,7 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield edits that replace a requested distribution in the conflict by one of the same modules.
 
-    Its twins are the distributions for other releases of CUDA, newest first, such as `cupy-cuda12x` of `cupy-cuda110` and of
+    Its twins are the distributions for other releases of CUDA, the nearest first, such as `cupy-cuda12x` of `cupy-cuda110` and of
     `cupy`, the one for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
     """
     matrix = instance.problem.matrix
@@ -426,7 +430,7 @@ def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tup
 
 
 def for_other_cuda(matrix: Matrix, distribution: str) -> list[str]:
-    """Return the measured distributions of the same modules for other releases of CUDA, newest first.
+    """Return the measured distributions of the same modules for other releases of CUDA, the nearest first.
 
     They are `cupy-cuda12x` and others for `cupy-cuda110`, and for `cupy` itself, which names no CUDA.
     """
@@ -434,7 +438,15 @@ def for_other_cuda(matrix: Matrix, distribution: str) -> list[str]:
     stems = (match[1],) if match else tuple(f"{distribution}{end}" for end in _ENDS)
     measured = dict.fromkeys(row.distribution for row in matrix.wheels)
     like = [other for other in measured if (found := _OF_CUDA.fullmatch(other)) and found[1] in stems]
-    return sorted(like, key=_series_of, reverse=True)
+    return sorted(like, key=lambda other: (_apart(distribution, other), -_series_of(other)))
+
+
+def _apart(distribution: str, twin: str) -> int:
+    """Return how many major releases of CUDA two distributions of the same modules are apart.
+
+    The newest is the nearest to a distribution that names no CUDA.
+    """
+    return abs((_series_of(distribution) or _NEWEST) - _series_of(twin))
 
 
 def _series_of(distribution: str) -> int:
