@@ -45,8 +45,8 @@ class GpusDivided(Struct, frozen=True):
 class GpusWithoutSlices(Struct, frozen=True):
     """The remark that `count` of the machine's `total` GPUs are in MIG mode without an instance: no program runs there.
 
-    Source: NVIDIA Multi-Instance GPU User Guide, "Creating GPU Instances": without GPU and compute instances CUDA workloads cannot
-    be run on the GPU.
+    Source: NVIDIA Multi-Instance GPU User Guide, "Creating GPU Instances": without GPU and compute instances CUDA workloads
+    cannot be run on the GPU.
     """
 
     count: int

@@ -77,8 +77,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     `problem` is the whole problem with that Python required; `system` is the most preferred answer for the components of
     `problem` alone, which gives the environment its glibc and the index of the framework's build. `rank` is the place of the
-    framework's release in it, 0 for the newest, and `named` has the places of the other components that the spec names. `allowed`
-    is what tests allow of the components, found once for all attempts.
+    framework's release in it, 0 for the newest, and `named` has the places of the other components that the spec names.
+    `allowed` is what tests allow of the components, found once for all attempts.
     """
 
     python: str
@@ -172,8 +172,8 @@ def _locked(problem: Problem) -> str | None:
 def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, failed: list[Failure]) -> Chosen | None:
     """Return the answer with the newest versions of what the spec names, of all attempts; None when no attempt has one.
 
-    Frameworks count before the other components that it names, and these before distributions, which count in the order in which
-    they are named; the order of the Pythons counts last.
+    Frameworks count before the other components that it names, and these before distributions, which count in the order in
+    which they are named; the order of the Pythons counts last.
     Attempts are solved in the order of what they may have at best, and none that cannot have anything better than the best
     answer so far: where the first has the newest versions that any may have, it is the only one. The answer is that of the
     first Python that has one where a Python is locked or preferred by the policy, with the strategy `oldest`, and where an

@@ -310,7 +310,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
 
 
 def _architectures(instance: ProblemInstance, roots: Sequence[Requirement]) -> Iterator[tuple[Edit, ...]]:
-    """Yield edits of the architectures to compile for: without those in the conflict, with one changed, then those of the GPUs."""
+    """Yield edits of the architectures to compile for: without those in the conflict, one changed, then those of the GPUs."""
     build = instance.problem.request.spec.build
     if build is None:
         return
@@ -415,7 +415,7 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield edits that replace a requested distribution in the conflict by one of the same modules.
 
-    Its twins are the distributions for other releases of CUDA, the nearest first, such as `cupy-cuda12x` of `cupy-cuda110` and of
+    Its twins are those for other releases of CUDA, the nearest first, such as `cupy-cuda12x` of `cupy-cuda110` and of
     `cupy`, the one for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
     """
     matrix = instance.problem.matrix
