@@ -123,7 +123,7 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
         for parent, requirement in search.members(group)[:1]:
             one = Relaxable(group, requirement.key, requirement, _followers(instance, requirement))
             is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
-            # The architectures to compile for follow from the GPUs where there are some: their change changes them, and a list of
+            # Architectures to compile for follow from the GPUs where there are some: their change changes them, and a list of
             # the spec is edited in the request.
             is_derived = one.name == "arch_list" and (one.is_fact or _has_gpus(instance))
             is_fixed = is_open or is_derived or one.name in FIXED or group in extra
