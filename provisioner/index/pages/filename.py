@@ -60,7 +60,7 @@ def split_filename(filename: str, name: str) -> tuple[str, str, str] | None:
 
 
 def _names_interpreters(tag: str) -> bool:
-    """Return whether each interpreter in a tag is a name; `py3.10-none-any` is one for `py3` and for `10`, which pip refuses."""
+    """Return whether each interpreter in a tag is a name; `py3.10-none-any` is for `py3` and for `10`, which pip refuses."""
     interpreters = tag.partition("-")[0]
     return "." not in interpreters or all(map(str.isidentifier, interpreters.split(".")))
 
