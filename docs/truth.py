@@ -61,7 +61,7 @@ COVERAGE = """\
 ## How many popular packages were read
 
 Of {known} popular packages with GPU code in published wheels (`tests/facts/gpu_packages.yaml`), the GPU code of **{read}** was
-read ({share} %).
+read ({share} %), in one release at least.
 
 - not read, on the package index: {index}
 - not read, published only elsewhere: {elsewhere}

@@ -430,7 +430,7 @@ def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tup
 
 
 def for_other_cuda(matrix: Matrix, distribution: str) -> list[str]:
-    """Return the measured distributions of the same modules for other releases of CUDA, the nearest first.
+    """Return the measured distributions of the same modules for other releases of CUDA, the nearest first, one for each major.
 
     They are `cupy-cuda12x` and others for `cupy-cuda110`, and for `cupy` itself, which names no CUDA.
     """
@@ -438,7 +438,8 @@ def for_other_cuda(matrix: Matrix, distribution: str) -> list[str]:
     stems = (match[1],) if match else tuple(f"{distribution}{end}" for end in _ENDS)
     measured = dict.fromkeys(row.distribution for row in matrix.wheels)
     like = [other for other in measured if (found := _OF_CUDA.fullmatch(other)) and found[1] in stems]
-    return sorted(like, key=lambda other: (_apart(distribution, other), -_series_of(other)))
+    newest = {_series_of(other): other for other in sorted(like, key=lambda other: (other.endswith("x"), other))}
+    return sorted((one for one in newest.values() if one != distribution), key=lambda other: _apart(distribution, other))
 
 
 def _apart(distribution: str, twin: str) -> int:
