@@ -43,8 +43,8 @@ def applied(scenario: dict[str, Any], hint: Fix, *, is_at_end: bool = False) -> 
     for edit in (one for one in hint.edits if isinstance(one, SetArchitecture)):
         build = edited["spec"]["build"]
         build["arch_list"] = [edit.architecture if one == edit.before else one for one in build["arch_list"]]
-    for edit in (one for one in hint.edits if isinstance(one, SetArchitectures)):
-        edited["spec"]["build"]["arch_list"] = list(edit.architectures)
+    for whole in (one for one in hint.edits if isinstance(one, SetArchitectures)):
+        edited["spec"]["build"]["arch_list"] = list(whole.architectures)
     if gone:  # last, for hosts are told by their number
         edited["hosts"] = [one for number, one in enumerate(edited["hosts"], start=1) if f"host {number}" not in gone]
     return edited
