@@ -87,8 +87,8 @@ and `NO_GPU` computes on the CPU."""
 
 _NUMBER = re.compile(r"\d+")
 
-_OF_CUDA = re.compile(r"(.+-cu(?:da-?)?)(\d+)x?")
-"""The name of a distribution for one release of CUDA, and the digits of that release: `cupy-cuda12x`, `spconv-cu118`."""
+_OF_CUDA = re.compile(r"(.+-cu(?:da-?)?)(\d{1,2})(\d?)x?")
+"""The name of a distribution for some releases of CUDA, and the digits of these: `cupy-cuda12x`, `spconv-cu118`."""
 
 _ENDS = ("-cu", "-cuda", "-cuda-")
 """What stands between the name of a project and the digits of CUDA in the names of its distributions."""
@@ -438,7 +438,7 @@ def for_other_cuda(matrix: Matrix, distribution: str) -> list[str]:
     stems = (match[1],) if match else tuple(f"{distribution}{end}" for end in _ENDS)
     measured = dict.fromkeys(row.distribution for row in matrix.wheels)
     like = [other for other in measured if (found := _OF_CUDA.fullmatch(other)) and found[1] in stems]
-    newest = {_series_of(other): other for other in sorted(like, key=lambda other: (other.endswith("x"), other))}
+    newest = {_series_of(other)[0]: other for other in sorted(like, key=_series_of)}
     return sorted((one for one in newest.values() if one != distribution), key=lambda other: _apart(distribution, other))
 
 
@@ -447,13 +447,16 @@ def _apart(distribution: str, twin: str) -> int:
 
     The newest is the nearest to a distribution that names no CUDA.
     """
-    return abs((_series_of(distribution) or _NEWEST) - _series_of(twin))
+    return abs((_series_of(distribution)[0] or _NEWEST) - _series_of(twin)[0])
 
 
-def _series_of(distribution: str) -> int:
-    """Return the major release of CUDA in the name of a distribution: 11 for `cupy-cuda110` and `spconv-cu118`."""
+def _series_of(distribution: str) -> tuple[int, float]:
+    """Return the major and minor release of CUDA in the name of a distribution: (11, 8) for `spconv-cu118`.
+
+    One for a whole major release (`cupy-cuda11x`) comes after those for its minor releases: it replaced them.
+    """
     match = _OF_CUDA.fullmatch(distribution)
-    return int(match[2][:2]) if match else 0
+    return (int(match[2]), float(match[3] or "inf")) if match else (0, 0)
 
 
 def _extras_of(instance: ProblemInstance, root: Requirement) -> tuple[str, ...]:
