@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from provisioner.matrix.cache import cached_matrix
 from provisioner.matrix.lint import rows
+from provisioner.names import DISTRIBUTION_OF_COMPONENT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs/truth.md"
 PROFILES = ROOT / "tests/facts/ordinary"
+POPULAR = ROOT / "tests/facts/gpu_packages.yaml"
 
 KINDS = {
     "clouds": "instance types of clouds",
@@ -55,6 +57,16 @@ runtime that is linked or packed into the wheel. The builds of PyTorch, TensorFl
 above.
 """
 
+COVERAGE = """\
+## How many popular packages were read
+
+Of {known} popular packages with GPU code in published wheels (`tests/facts/gpu_packages.yaml`), the GPU code of **{read}** was
+read ({share} %), in one release at least.
+
+- not read, on the package index: {index}
+- not read, published only elsewhere: {elsewhere}
+"""
+
 MACHINES = """\
 ## Ordinary machines
 
@@ -71,7 +83,7 @@ def page(matrix: Matrix) -> str:
     """Return the whole page for a matrix."""
     parts = [HEAD, ROWS, table(("family", "rows", "cited", "measured"), families(matrix))]
     parts += [PACKAGES, table(("package", "versions", "platforms", "compiled for", "CUDA runtime"), packages(matrix.wheels))]
-    return "\n".join([*parts, MACHINES, table(("machines", "profiles", "yes", "no"), machines())])
+    return "\n".join([*parts, coverage(matrix), MACHINES, table(("machines", "profiles", "yes", "no"), machines())])
 
 
 def families(matrix: Matrix) -> Iterable[Sequence[object]]:
@@ -93,6 +105,20 @@ def packages(wheels: Sequence[GpuWheel]) -> Iterable[Sequence[object]]:
         if targets:
             platforms = ", ".join(wheel.platforms)
             yield f"`{wheel.distribution}`", f"`{wheel.versions}`", platforms, " ".join(targets), wheel.runtime
+
+
+def coverage(matrix: Matrix) -> str:
+    """Return how many of the popular packages with GPU code were read, and the names of the others."""
+    popular: dict[str, list[str]] = YAML(typ="safe").load(POPULAR.read_text(encoding="utf-8"))
+    read = {wheel.distribution for wheel in matrix.wheels if wheel.sass or wheel.ptx or wheel.gfx}
+    for name, component in matrix.components.items():
+        if any(build.sass for release in component.releases for build in release.builds):
+            read.add(DISTRIBUTION_OF_COMPONENT.get(name, name))
+    known = sum(map(len, popular.values()))
+    others = {place: sorted(set(names) - read) for place, names in popular.items()}
+    count = known - sum(map(len, others.values()))
+    lists = {place: ", ".join(f"`{name}`" for name in names) or "none" for place, names in others.items()}
+    return COVERAGE.format(known=known, read=count, share=100 * count // known, **lists)
 
 
 def machines() -> Iterable[Sequence[object]]:

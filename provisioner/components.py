@@ -67,6 +67,7 @@ class Move(StrEnum):
 
     SECURE_BOOT = "secure_boot"
     LOADED_MODULES = "loaded_modules"
+    MIG = "mig"
     SYSTEM = "os"
     KERNEL = "kernel"
     GCC = "gcc"
@@ -236,6 +237,11 @@ _ROWS = (
         systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER, move=Move.LOADED_MODULES,
         is_prepared=True, remedy="free", reboots=True,
         instruction="keep {before} off the GPU: blacklist it, rebuild the initramfs and reboot",
+    ),
+    Component(
+        name="mig", supplier=Supplier.HOST, title="MIG", key="mig", is_named=True, accelerators=_ON_CUDA, systems=_LINUX,
+        is_assumed=True, effort=Effort.BESIDE_DRIVER, move=Move.MIG, is_prepared=True, remedy="divided",
+        instruction="make instances of the GPUs: nvidia-smi mig -cgi PROFILE -C; or turn MIG off: nvidia-smi -mig 0",
     ),
     Component(
         name="kernel_headers", supplier=Supplier.HOST, title="kernel headers", key="kernel_headers", accelerators=ON_GPUS,

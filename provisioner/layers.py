@@ -22,7 +22,7 @@ class LayerRow(Struct, frozen=True, kw_only=True):
 
 
 LAYERS = (
-    LayerRow(name="gpu", components=("gpu", "nvswitch")),
+    LayerRow(name="gpu", components=("gpu", "mig", "nvswitch")),
     LayerRow(name="system", components=("platform", "os", "macos", "glibc", "gcc", "clang", "xcode")),
     LayerRow(
         name="kernel",

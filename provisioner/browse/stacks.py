@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from msgspec import Struct, convert
@@ -150,22 +151,27 @@ def _framework(problem: Problem, name: str) -> tuple[list[Running], list[Refused
             continue  # the query does not ask for this release
         releases.setdefault(candidate.release.version.text, []).append(candidate)
     running, refused = [], []
-    instance = ProblemInstance(problem)
-    search = CompleteSearch(instance)
-    try:
+    # What is only expected refuses nothing: a release that fails by it runs, with a doubt.
+    instances = [ProblemInstance(problem), ProblemInstance(problem.lenient())]
+    with ExitStack() as opened:
+        searches = [opened.enter_context(closing(CompleteSearch(instance))) for instance in instances]
         for text, candidates in sorted(releases.items(), key=lambda item: item[1][0].release.version, reverse=True):
-            works = (one for one in candidates if search.find(given=[one], present=[key]) is not None)
-            chosen = next(works, None)
-            if chosen is None:
-                refused.append(_refusal(problem, key, text, candidates[0].release.version))
+            works = (
+                (instance, search, one)
+                for instance, search in zip(instances, searches, strict=True)
+                for one in candidates
+                if search.find(given=[one], present=[key]) is not None
+            )
+            found = next(works, None)
+            if found is None:
+                refused.append(_refusal(problem.lenient(), key, text, candidates[0].release.version))
                 continue
+            instance, search, chosen = found
             pins = search.best(given=[chosen], present=[key])
             assert pins is not None, "what was found once is found again"
             build = chosen.build
             stack = answer(instance, pins)
             running.append(Running(component=name, release=text, build=build.name if build else "", stack=stack))
-    finally:
-        search.close()
     return running, _merge_neighbours(refused)
 
 

@@ -1,8 +1,8 @@
 """The shell commands that carry out remedies, for the package manager of the machine.
 
 Sources: ubuntu-drivers(1) and "NVIDIA drivers installation" of the Ubuntu Server documentation; dkms(8); mokutil(1);
-nvidia-ctk(1) and "Installing the NVIDIA Container Toolkit"; `wsl --help`; "Prerequisites" of AMD's ROCm installation guide for
-the groups; `uv pip install --help`.
+nvidia-smi(1); nvidia-ctk(1) and "Installing the NVIDIA Container Toolkit"; `wsl --help`; "Prerequisites" of AMD's ROCm
+installation guide for the groups; `uv pip install --help`.
 """
 
 from __future__ import annotations
@@ -104,6 +104,8 @@ def of_fact(edit: SetFact, host: Host) -> str:
         case "secure_boot":
             key = _MOK.get(host.os.id if host.os is not None else "", "")
             return f"sudo mokutil --import {key} && sudo reboot" if key else ""
+        case "mig":
+            return "sudo nvidia-smi -mig 0"
         case "kernel_headers":
             return _headers(host.kernel or "", tool)
         case "container_toolkit":

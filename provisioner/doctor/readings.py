@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     from provisioner.resolver.stack import Stack
 
 _HIDDEN = frozenset({"pytorch_build", "platform", "image", "glibc"})
-_UNINTERESTING = {"loaded_modules": "free", "virtualization": "none", "nvswitch": ABSENT, "fabric_manager": ABSENT}
+_UNINTERESTING = {
+    "loaded_modules": "free",
+    "virtualization": "none",
+    "nvswitch": ABSENT,
+    "mig": "disabled",
+    "fabric_manager": ABSENT,
+}
 """Values that say that there is nothing to say."""
 
 _ALWAYS = frozenset({"driver", "webdriver", "amdgpu", "driver_module", "kernel", "os", "macos", "glibc"})

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.conflict import Fix
     from provisioner.grounds.fault import Act, Fault
 
-_STEPS = (Move.LOADED_MODULES, Move.SECURE_BOOT, Move.CONTAINER_TOOLKIT)
+_STEPS = (Move.LOADED_MODULES, Move.MIG, Move.SECURE_BOOT, Move.CONTAINER_TOOLKIT)
 """The changes of machines, besides that of a driver, that are told as a plan tells them."""
 
 MOST_REMEDIES = 3

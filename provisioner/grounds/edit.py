@@ -414,6 +414,24 @@ class SetArchitecture(Edit, frozen=True, kw_only=True):
         return replace(request, spec=replace(request.spec, build=replace(build, arch_list=listed)))
 
 
+class SetArchitectures(Edit, frozen=True, kw_only=True):
+    """An edit that replaces the spec's whole list of architectures to compile for."""
+
+    component: ClassVar[str] = "arch_list"
+    before: tuple[str, ...]
+    architectures: tuple[str, ...]
+
+    @property
+    def change(self) -> str:
+        return f"=={', '.join(self.architectures)}"
+
+    def apply(self, request: Request) -> Request:
+        build = request.spec.build
+        if build is None:
+            return request
+        return replace(request, spec=replace(request.spec, build=replace(build, arch_list=self.architectures)))
+
+
 class AddPlatform(Edit, frozen=True, kw_only=True):
     """An edit that adds a platform to the spec; `platforms` are all platforms of the spec afterwards, the added one last."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import lzma
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,6 +23,7 @@ from provisioner.host.remark import (
     GpusDivided,
     GpusNotRun,
     GpusUnknown,
+    GpusWithoutSlices,
     Remark,
     SeveralLibcuda,
     UnknownGpus,
@@ -55,13 +56,14 @@ _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_versio
 class Graphics(Struct, frozen=True, kw_only=True):
     """The GPUs of a machine and their driver; None means unknown, () no GPU.
 
-    `userspace` is the version of libcuda. `remarks` are about facts that could not be determined or that contradict each other,
-    `unread` about what no rule reads.
+    `userspace` is the version of libcuda, and `mig` is as in a host profile. `remarks` are about facts that could not be
+    determined or that contradict each other, `unread` about what no rule reads.
     """
 
     driver: Driver | None = None
     userspace: str | None = None
     gpus: tuple[HostGpu, ...] | None = None
+    mig: Literal["undivided"] | None = None
     remarks: tuple[Remark, ...] = ()
     unread: tuple[Remark, ...] = ()
 
@@ -115,10 +117,17 @@ def grouped(seen: tuple[SeenGpu, ...], gpu_names: Mapping[str, tuple[str, str]])
     )
 
 
+def mig_of(seen: tuple[SeenGpu, ...]) -> Literal["undivided"] | None:
+    """Return `undivided` if every GPU is in MIG mode and none has an instance, so that CUDA finds no device; None otherwise."""
+    return "undivided" if seen and all(gpu.has_slices is False for gpu in seen) else None
+
+
 def divided(seen: tuple[SeenGpu, ...]) -> tuple[Remark, ...]:
-    """Return the remark that MIG divides some of the GPUs; () if it divides none."""
-    count = sum(gpu.is_divided is True for gpu in seen)
-    return (GpusDivided(count=count, total=len(seen)),) if count else ()
+    """Return the remarks that MIG divides some of the GPUs, and that some are in MIG mode without an instance."""
+    empty = sum(gpu.has_slices is False for gpu in seen)
+    count = sum(gpu.is_divided is True for gpu in seen) - empty
+    found: list[Remark] = [GpusDivided(count=count, total=len(seen))] if count else []
+    return (*found, GpusWithoutSlices(count=empty, total=len(seen))) if empty else tuple(found)
 
 
 def memory(seen: tuple[SeenGpu, ...]) -> tuple[Remark, ...]:
@@ -156,7 +165,14 @@ class _Finder:
             self._remarks.append(AmdGpusLeftOut(len(targets)))
         if driver and driver.version and userspace and userspace != driver.version and not self._is_wsl:
             self._remarks.append(DriverMismatch(userspace=userspace, module=driver.version))
-        return Graphics(driver=driver, userspace=userspace, gpus=gpus, remarks=tuple(self._remarks), unread=memory(seen or ()))
+        return Graphics(
+            driver=driver,
+            userspace=userspace,
+            gpus=gpus,
+            mig=mig_of(seen or ()),
+            remarks=tuple(self._remarks),
+            unread=memory(seen or ()),
+        )
 
     def _ask(self) -> NvmlAnswer:
         """Return what the running driver answers through NVML, else through `nvidia-smi`; for a saved tree, no facts."""

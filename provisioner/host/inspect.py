@@ -144,6 +144,7 @@ class _Linux:
             userspace_driver=graphics.userspace,
             fabric_manager=self._fabric_manager(),
             nvswitch=self._nvswitch(graphics.gpus),
+            mig=graphics.mig,
             virtualization=self._virtualization(),
             jetson=self._jetson(),
         )

@@ -159,6 +159,7 @@ class Host(StrictModel, frozen=True, kw_only=True):
     userspace_driver: VersionText | None = None
     fabric_manager: VersionOrAbsent | None = None
     nvswitch: Literal["present", "none"] | None = None
+    mig: Literal["disabled", "divided", "undivided"] | None = None
     virtualization: Literal["none", "wsl1", "wsl2", "vm", "container"] | None = None
     jetson: Jetson | None = None
     cuda_driver: VersionText | None = None

@@ -12,6 +12,9 @@ from provisioner.host.remark import GpuSilent, NvmlFailed, NvmlNotLoadable, Nvml
 
 LIBRARY = "libnvidia-ml.so.1"
 
+_NOT_FOUND = 6
+"""NVML_ERROR_NOT_FOUND of nvml.h."""
+
 _TEXT_BYTES = 96
 """NVML_DEVICE_NAME_V2_BUFFER_SIZE, the size of the longest text that is queried."""
 
@@ -119,7 +122,19 @@ class _Nvml:
             pci_device_id=f"{pci.pci_device_id >> 16:04X}" if not failed else None,
             memory=memory.total >> 20 if has_memory else None,
             is_divided=bool(mig.value) if may_divide else None,
+            has_slices=self._has_slices(handle) if may_divide and mig.value else None,
         )
+
+    def _has_slices(self, handle: ctypes.c_void_p) -> bool | None:
+        """Return whether a GPU in MIG mode has an instance; None if the library does not say."""
+        most = ctypes.c_uint()
+        if self.call("nvmlDeviceGetMaxMigDeviceCount", handle, ctypes.byref(most)):
+            return None
+        codes = {
+            self.call("nvmlDeviceGetMigDeviceHandleByIndex", handle, ctypes.c_uint(at), ctypes.byref(ctypes.c_void_p()))
+            for at in range(most.value)
+        }
+        return True if 0 in codes else False if codes == {_NOT_FOUND} else None
 
 
 def _words(text: ctypes.Array[ctypes.c_char]) -> str | None:

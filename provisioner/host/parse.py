@@ -290,7 +290,8 @@ class KernelModule(Struct, frozen=True, kw_only=True):
 class SeenGpu(Struct, frozen=True, kw_only=True):
     """One GPU as NVML or `nvidia-smi` describes it; `pci_device_id` is four upper-case hexadecimal digits.
 
-    `memory` is in MiB. `is_divided` is whether MIG is enabled, None for a GPU that cannot be divided.
+    `memory` is in MiB. `is_divided` is whether MIG is enabled, None for a GPU that cannot be divided. `has_slices` is whether a
+    GPU for which MIG is enabled has an instance, None if that is not known.
     """
 
     name: str | None = None
@@ -299,6 +300,7 @@ class SeenGpu(Struct, frozen=True, kw_only=True):
     driver: str | None = None
     memory: int | None = None
     is_divided: bool | None = None
+    has_slices: bool | None = None
 
 
 def kernel_module(text: str) -> KernelModule | None:

@@ -42,6 +42,17 @@ class GpusDivided(Struct, frozen=True):
     total: int
 
 
+class GpusWithoutSlices(Struct, frozen=True):
+    """The remark that `count` of the machine's `total` GPUs are in MIG mode without an instance: no program runs there.
+
+    Source: NVIDIA Multi-Instance GPU User Guide, "Creating GPU Instances": without GPU and compute instances CUDA workloads
+    cannot be run on the GPU.
+    """
+
+    count: int
+    total: int
+
+
 class GpusNotListed(Struct, frozen=True):
     """The remark that a report describes only `listed` of the `attached` GPUs of its machine."""
 
@@ -201,6 +212,7 @@ Remark = (
     | GpusNotRun
     | UnknownGpus
     | GpusDivided
+    | GpusWithoutSlices
     | GpusNotListed
     | GpuMemory
     | DriverNotLoaded

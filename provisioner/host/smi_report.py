@@ -17,7 +17,7 @@ from defusedxml.ElementTree import fromstring
 
 from provisioner.document import LARGEST_DOCUMENT, TOO_LARGE
 from provisioner.errors import InvalidDocumentError, Mistake
-from provisioner.host.graphics import divided, grouped, memory
+from provisioner.host.graphics import divided, grouped, memory, mig_of
 from provisioner.host.inspect import Inspection
 from provisioner.host.model import Driver, Host
 from provisioner.host.parse import SeenGpu, smi_device_id
@@ -62,7 +62,7 @@ def inspect_smi_report(text: str, *, file: str, gpu_names: Mapping[str, tuple[st
     # `None` is printed in a container and on a machine without a hypervisor alike.
     is_virtual = bool({"Pass-Through", "VGPU"} & modes) and not _is_of_windows(gpus)
     # A report without GPUs says only that the driver runs none.
-    host = Host(driver=driver, gpus=known or None, virtualization="vm" if is_virtual else None)
+    host = Host(driver=driver, gpus=known or None, mig=mig_of(seen), virtualization="vm" if is_virtual else None)
     return Inspection(host=host, remarks=remarks, unread=memory(seen))
 
 
@@ -109,11 +109,13 @@ def _seen(gpu: Element) -> SeenGpu:
     name = _value(gpu, "product_name")
     size = _MEBIBYTES.fullmatch(_value(gpu, "fb_memory_usage/total") or "")
     mig = _value(gpu, "mig_mode/current_mig")
+    slices = gpu.find("mig_devices")  # `None` as text where there are no instances
     return SeenGpu(
         name=None if name == _UNNAMED else name,
         pci_device_id=smi_device_id(_value(gpu, "pci/pci_device_id") or ""),
         memory=int(size[1]) if size is not None else None,
         is_divided=mig == "Enabled" if mig is not None else None,
+        has_slices=slices.find("mig_device") is not None if mig == "Enabled" and slices is not None else None,
     )
 
 

@@ -433,6 +433,11 @@ class DriverPackage(Row, frozen=True, kw_only=True):
     note: str = ""
     source: Cited = ()
 
+    @property
+    def is_built_on_host(self) -> bool:
+        """Whether the kernel modules are built on the host."""
+        return self.kind in {"dkms", "akmod", "runfile"}
+
     def is_for_kernel(self, kernel: str) -> bool:
         """Return whether the package is for a kernel as `uname -r` prints it, by its series and its flavour."""
         if self.kernel and not Range.parse(self.kernel).allows(Version.parse(kernel)):

@@ -29,12 +29,14 @@ NAMED_GUARDS: dict[str, tuple[str, ...]] = {
     "cuda_compat": (ABSENT, "present"),
     "gpu_kind": get_args(GpuKind),
     "nvswitch": (ABSENT, PRESENT),
+    "prebuilt_modules": (ABSENT, PRESENT),
     "virtualization": (ABSENT, "wsl1", "wsl2", "vm", "container"),
 }
 """Facts of the host and the request that are no components but may occur in the `on` of a rule, with their values.
 
 They are known before solving starts. In `on`, the value `none` means that the host does not have or state the fact: a driver
-that is not stated is still to be installed.
+that is not stated is still to be installed. `prebuilt_modules` is whether the matrix lists a package with the driver's kernel
+modules, already built, for the system that a host states (driver_packages.yaml); `none` where it states no system, too.
 """
 
 

@@ -77,13 +77,15 @@ class Attempt(Struct, frozen=True, kw_only=True):
 
     `problem` is the whole problem with that Python required; `system` is the most preferred answer for the components of
     `problem` alone, which gives the environment its glibc and the index of the framework's build. `rank` is the place of the
-    framework's release in it, 0 for the newest. `allowed` is what tests allow of the components, found once for all attempts.
+    framework's release in it, 0 for the newest, and `named` has the places of the other components that the spec names.
+    `allowed` is what tests allow of the components, found once for all attempts.
     """
 
     python: str
     problem: Problem
     system: dict[Key, Candidate]
     rank: int = 0
+    named: tuple[int, ...] = ()
     allowed: AllowedOf = field(default_factory=dict)
 
 
@@ -114,7 +116,7 @@ class Failure(Struct, frozen=True, kw_only=True, dict=True):
 def attempts_of(problem: Problem) -> list[Attempt]:
     """Return an attempt for each Python with which the components have an answer, most preferred first.
 
-    A locked Python comes first if it is the first candidate. The others are ordered by `rank`, Pythons of equal rank as
+    A locked Python comes first if it is the first candidate. The others are ordered by `rank` and `named`, equal ones as
     Python's candidates.
     """
     found, allowed = [], AllowedOf()
@@ -127,8 +129,10 @@ def attempts_of(problem: Problem) -> list[Attempt]:
             found.append(Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed))
 
     locked = _locked(problem)
-    ranked = [replace(one, rank=_framework_rank(problem, one.system)) for one in found]
-    return sorted(ranked, key=lambda attempt: (attempt.python != locked, attempt.rank))
+    ranked = [
+        replace(one, rank=_framework_rank(problem, one.system), named=_named_places(problem, one.system)) for one in found
+    ]
+    return sorted(ranked, key=lambda attempt: (attempt.python != locked, attempt.rank, attempt.named))
 
 
 def _framework_rank(problem: Problem, pins: Mapping[Key, Candidate]) -> int:
@@ -144,6 +148,21 @@ def _framework_rank(problem: Problem, pins: Mapping[Key, Candidate]) -> int:
     return next(i for i, one in enumerate(problem.domains[lead.key]) if one.version == lead.version)
 
 
+def _named_places(problem: Problem, pins: Mapping[Key, Candidate]) -> tuple[int, ...]:
+    """Return the place of the chosen release of each component that the spec names, in the order of the matrix.
+
+    Frameworks are left out, and Python, and what a host provides. A component that is not chosen has the place after the last.
+    """
+    others = {*FRAMEWORKS, PYTHON.name}
+    keys = [Key(name) for name in problem.request.spec.requires if name not in others]
+    named = sorted((key for key in keys if key in problem.domains), key=lambda key: problem.order.get(key, 0))
+    return tuple(
+        next((i for i, one in enumerate(problem.domains[key]) if key in pins and one.version == pins[key].version), last)
+        for key in named
+        for last in (len(problem.domains[key]),)
+    )
+
+
 def _locked(problem: Problem) -> str | None:
     """Return the locked Python, if `prefer` and `avoid` of the policy leave it first among Pythons; None if there is none."""
     first = problem.domains[PYTHON][0].label
@@ -153,7 +172,8 @@ def _locked(problem: Problem) -> str | None:
 def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, failed: list[Failure]) -> Chosen | None:
     """Return the answer with the newest versions of what the spec names, of all attempts; None when no attempt has one.
 
-    Frameworks count before distributions, these in the order in which they are named, and the order of the Pythons counts last.
+    Frameworks count before the other components that it names, and these before distributions, which count in the order in
+    which they are named; the order of the Pythons counts last.
     Attempts are solved in the order of what they may have at best, and none that cannot have anything better than the best
     answer so far: where the first has the newest versions that any may have, it is the only one. The answer is that of the
     first Python that has one where a Python is locked or preferred by the policy, with the strategy `oldest`, and where an
@@ -176,11 +196,11 @@ def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, 
     return best
 
 
-Standing = tuple[bool, int, list[int], int]
+Standing = tuple[bool, int, tuple[int, ...], list[int], int]
 """How an answer ranks among those of all attempts, lowest first, or how it ranks at best.
 
-Whether no components are left, the place of the framework's release, the place of each named distribution's version, and that
-of the Python.
+Whether no components are left, the place of the framework's release, that of each other named component's, the place of each
+named distribution's version, and that of the Python.
 """
 
 
@@ -192,7 +212,8 @@ def _standing(chosen: Chosen, attempt: Attempt, number: int) -> Standing:
         allowed = _allowed(instance, key)
         places.append(allowed.index(pins[key]) if pins.get(key) in allowed else len(allowed))
     of_components = {key: pins[key] for key in attempt.system if key in pins}
-    return False, _framework_rank(attempt.problem, of_components), places, number
+    rank, named = _framework_rank(attempt.problem, of_components), _named_places(attempt.problem, of_components)
+    return False, rank, named, places, number
 
 
 def _best_first(
@@ -265,7 +286,9 @@ class _Prospect:
     @property
     def bound(self) -> Standing:
         """How an answer of the attempt ranks at best."""
-        return not self._is_possible, self._rank, list(self._places), self._number
+        is_first = self._rank == self.attempt.rank  # with an older framework the components may be any
+        named = self.attempt.named if is_first else (0,) * len(self.attempt.named)
+        return not self._is_possible, self._rank, named, list(self._places), self._number
 
     def look_up_to(self, other: Standing | None) -> None:
         """Read versions until all are looked at that `bound` is about, or `bound` exceeds `other`, if that is given."""

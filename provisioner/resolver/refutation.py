@@ -196,7 +196,8 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
         return None
     if not found:
         return None
-    from provisioner.resolver.explain.joined import JointConflict  # loaded only when there is no answer
+    from provisioner.resolver.explain.edits import for_other_cuda  # loaded only when there is no answer
+    from provisioner.resolver.explain.joined import JointConflict
 
     refutations = []
     for failed in found:
@@ -205,7 +206,8 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             joint = JointConflict(problem, failed, indexes)
             searches.callback(joint.close)
             again = partial(_outcome_or_none, problem, indexes, KnownFailures(failed))
-            lost = is_beyond_help(failed, joint.groups)
+            has_twin = any(for_other_cuda(problem.matrix, one.key.project) for one in requests_of(failed[0]))
+            lost = is_beyond_help(failed, joint.groups) and not has_twin
             whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost)
             whole.published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
             refutations.append(whole)

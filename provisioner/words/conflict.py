@@ -338,6 +338,8 @@ def edit_words(edit: Edit) -> str:
             return f"image {base} instead of `{before}`"
         case edits.SetArchitecture(before=before, architecture=architecture):
             return f"arch_list {architecture} instead of {before}"
+        case edits.SetArchitectures(before=before, architectures=architectures):
+            return f"arch_list [{', '.join(architectures)}] instead of [{', '.join(before)}]"
         case edits.AddPlatform():
             return f"target.platform {edit.change}"
         case edits.SetRuns(runs=runs, before=before):

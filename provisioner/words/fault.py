@@ -212,6 +212,7 @@ _TITLES = {
     "kernel_gcc": "built with GCC",
     "gcc": "GCC",
     "nvswitch": "NVSwitch",
+    "mig": "MIG",
     "cuda_driver": "CUDA driver",
     "xcode": "Xcode",
     "sip": "SIP",

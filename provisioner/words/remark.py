@@ -51,6 +51,8 @@ def remark_words(remark: Remark) -> str:
             return (
                 f"gpus: MIG divides {count} of {total}: a program sees a slice, of the same compute capability and less memory"
             )
+        case of.GpusWithoutSlices(count=count, total=total):
+            return f"gpus: MIG is on without an instance on {count} of {total}: no CUDA program runs there"
         case of.GpusNotListed(listed=listed, attached=attached):
             return f"gpus: the report describes {listed} of the {attached} GPUs of its machine"
         case of.GpuMemory(sizes=sizes):

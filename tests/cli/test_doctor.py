@@ -157,6 +157,11 @@ def test_a_spec_is_judged_by_its_lock_or_by_itself(capsys: pytest.CaptureFixture
             "userspace_driver 550.54.15 and driver 535.104.05 do not go together",
         ),
         ({"FAKE_NVML_GPUS": "NVIDIA H100|9.0|2330;lost|9.0|2330"}, "gpu", "a GPU has fallen off the bus"),
+        (
+            {"FAKE_NVML_GPUS": "NVIDIA A100-SXM4-40GB|8.0|20b0|40960|1|0"},
+            "gpu",
+            "driver 550.54.15 and mig undivided do not go together",
+        ),
     ],
 )
 def test_this_machine_is_asked_through_nvml(tmp_path: Path, settings: dict[str, str], layer: str, text: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.grounds.edit import DropDistribution, SetArchitecture, SetDistribution
+from provisioner.grounds.edit import DropDistribution, SetArchitecture, SetArchitectures, SetDistribution
 from tests.told import changes, hosts
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ SIGNS = ("==", ">=", "<=")
 DRIVERS = {"driver": "nvidia", "amdgpu": "amdgpu", "webdriver": "webdriver"}
 PLAIN = {
     "kernel", "glibc", "container_toolkit", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "python_arch",
-    "userspace_driver", "fabric_manager", "cuda_driver", "sip", "xcode",
+    "userspace_driver", "fabric_manager", "cuda_driver", "sip", "xcode", "mig",
 }  # fmt: skip
 INSTALLED_TOGETHER = {"driver": ("userspace_driver", "fabric_manager"), "kernel": ("kernel_headers",)}
 SECURE_BOOT = {
@@ -43,6 +43,8 @@ def applied(scenario: dict[str, Any], hint: Fix, *, is_at_end: bool = False) -> 
     for edit in (one for one in hint.edits if isinstance(one, SetArchitecture)):
         build = edited["spec"]["build"]
         build["arch_list"] = [edit.architecture if one == edit.before else one for one in build["arch_list"]]
+    for whole in (one for one in hint.edits if isinstance(one, SetArchitectures)):
+        edited["spec"]["build"]["arch_list"] = list(whole.architectures)
     if gone:  # last, for hosts are told by their number
         edited["hosts"] = [one for number, one in enumerate(edited["hosts"], start=1) if f"host {number}" not in gone]
     return edited

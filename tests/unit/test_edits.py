@@ -14,6 +14,7 @@ from provisioner.grounds.edit import (
     DropDistribution,
     DropHost,
     SetArchitecture,
+    SetArchitectures,
     SetComponent,
     SetDistribution,
     SetFact,
@@ -80,6 +81,8 @@ def test_the_base_image() -> None:
 def test_one_architecture_of_those_compiled_for() -> None:
     build = {"kind": "extension", "arch_list": ["8.0", "12.0"]}
     assert after(SetArchitecture(before="12.0", architecture="9.0"), build=build).spec.build.arch_list == ("8.0", "9.0")
+    edit = SetArchitectures(before=("8.0", "12.0"), architectures=("9.0",))
+    assert after(edit, build=build).spec.build.arch_list == ("9.0",)
 
 
 def set_fact(name: str, value: str, sign: str = "==", today: str = "", products: tuple[str, ...] = ()) -> SetFact:

@@ -7,10 +7,10 @@
 /* Facts that a running driver proves to be good enough for itself (`is_shown_by_driver` of provisioner/components.py). */
 Site.shown = new Set([...Site.data.mine.shown, "driver_module", "python_arch", "jetson"]);
 /* Guards that hold only where a host states them. */
-Site.usuallyNone = new Set(["nvswitch", "virtualization", "cuda_compat", "jetson", "build", "os"]);
+Site.usuallyNone = new Set(["nvswitch", "mig", "virtualization", "cuda_compat", "jetson", "build", "os"]);
 /* What a profile may state and nothing in a container on a running driver depends on. */
 Site.indifferent = new Set(["os", "glibc", "kernel_headers", "kernel_gcc", "gcc", "nvcc", "secure_boot", "python_arch"]);
-Site.compared = new Set(["platform", "kernel", "driver", "gpus", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "virtualization", "loaded_modules"]);
+Site.compared = new Set(["platform", "kernel", "driver", "gpus", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "mig", "virtualization", "loaded_modules"]);
 
 /* The GPUs of a host as { target, name, kind, count }; a target of "" is unknown, as is one that no GPU has. */
 Site.gpusOf = (facts) => Site.asList(facts.gpus).filter(Site.isTable).map((one) => {
@@ -127,7 +127,7 @@ Site.judgeRules = (stack, facts, { gpu, version, no, ask }) => {
   if (own.module) values.driver_module = Site.asText(own.module);
   if (gpu.kind) values.gpu_kind = gpu.kind;
   if (facts.loaded_modules) values.loaded_modules = Site.holderOf(facts.loaded_modules);
-  for (const key of ["kernel", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "virtualization"]) if (facts[key]) values[key] = Site.asText(facts[key]);
+  for (const key of ["kernel", "container_toolkit", "userspace_driver", "fabric_manager", "nvswitch", "mig", "virtualization"]) if (facts[key]) values[key] = Site.asText(facts[key]);
   for (const rule of Site.data.rules) {
     const [subject] = Object.keys(rule.when);
     if (values[subject] === undefined || values[subject] === "none") continue;

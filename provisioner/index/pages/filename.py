@@ -29,7 +29,8 @@ class Filename(Struct, frozen=True):
 def parse_filename(filename: str, name: str) -> Filename | None:
     """Parse the filename of a distribution of the project `name` (normalized).
 
-    None when installers would ignore the file: another project, an invalid version, another kind of file, or a wheel variant.
+    None when installers would ignore the file: another project, an invalid version or tag, another kind of file, or a wheel
+    variant.
     """
     parts = split_filename(filename, name)
     version = parsed_version(parts[0]) if parts is not None else None
@@ -48,13 +49,20 @@ def split_filename(filename: str, name: str) -> tuple[str, str, str] | None:
         parts = filename[:-4].split("-", 2)
         # Nearly every file of nearly every page is such a wheel, so it is not taken apart any further.
         if len(parts) == 3 and parts[2].count("-") == 2:
-            return (parts[1], parts[2], "") if parts[0] == name or _normalized(parts[0]) == name else None
+            is_own = parts[0] == name or _normalized(parts[0]) == name
+            return (parts[1], parts[2], "") if is_own and _names_interpreters(parts[2]) else None
         return _wheel(filename[:-4].split("-"), name)
     for ending in _SDIST_ENDINGS:
         if filename.endswith(ending):
             version = _sdist_version(filename.removesuffix(ending), name)
             return None if version is None else (version, "", "")
     return None
+
+
+def _names_interpreters(tag: str) -> bool:
+    """Return whether each interpreter in a tag is a name; `py3.10-none-any` is for `py3` and for `10`, which pip refuses."""
+    interpreters = tag.partition("-")[0]
+    return "." not in interpreters or all(map(str.isidentifier, interpreters.split(".")))
 
 
 def _wheel(parts: list[str], name: str) -> tuple[str, str, str] | None:

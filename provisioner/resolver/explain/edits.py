@@ -32,6 +32,7 @@ from provisioner.grounds.edit import (
     LeaveWsl1,
     SetAccelerator,
     SetArchitecture,
+    SetArchitectures,
     SetComponent,
     SetDistribution,
     SetExtras,
@@ -45,6 +46,7 @@ from provisioner.grounds.edit import (
 from provisioner.grounds.predicate import NeedsLibraries
 from provisioner.grounds.requirement import (
     WHEEL,
+    CompilesFor,
     CompilesOnlyFor,
     Constrains,
     Entails,
@@ -72,6 +74,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Ground, Group
+    from provisioner.matrix.model import Matrix
     from provisioner.request import Request
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.complete import CompleteSearch
@@ -86,6 +89,12 @@ _NUMBER = re.compile(r"\d+")
 
 _OF_CUDA = re.compile(r"(.+-cu(?:da-?)?)(\d{1,2})(\d?)x?")
 """The name of a distribution for some releases of CUDA, and the digits of these: `cupy-cuda12x`, `spconv-cu118`."""
+
+_ENDS = ("-cu", "-cuda", "-cuda-")
+"""What stands between the name of a project and the digits of CUDA in the names of its distributions."""
+
+_NEWEST = 99
+"""More than any major release of CUDA."""
 
 MOST_TWINS = 4
 """The number of distributions for other releases of CUDA that are tried in place of a requested one."""
@@ -140,8 +149,9 @@ class Costs(Struct, frozen=True):
                 return self.of(BUILD if is_swap else LEFT_OUT, edit.name)
             case SetPolicyWords(key="allow", words=words) if words[-1] in _COSTS:
                 return self.of(words[-1], "driver")
-            case SetTwin(is_for_cpu=is_for_cpu):
-                return self.of(NO_GPU if is_for_cpu else BUILD, edit.name)
+            case SetTwin(name=name, twin=twin, is_for_cpu=is_for_cpu):
+                effort, depth, _ = self.of(NO_GPU if is_for_cpu else BUILD, name)
+                return effort, depth, _apart(name, twin)
             case SetAccelerator(build=build) if build:
                 return self.of(BUILD)
             case SetAccelerator(accelerator="cpu"):
@@ -278,8 +288,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     """Yield sets of edits of the lines that shape the problem, which may resolve a conflict, cheapest first."""
     request = instance.problem.request
     roots = [root for root in instance.roots if root.ground.group in groups]
-    for ground in dict.fromkeys(root.ground for root in roots if isinstance(root.ground, CompilesOnlyFor)):
-        yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
+    yield from _architectures(instance, roots)
     yield from _extras(instance, groups)
     yield from _twins(instance, groups)
     yield from _with_libraries(instance, groups)
@@ -298,6 +307,26 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
             yield from ((policy, image) for image in images if image.base.startswith("cuda-"))
     yield from _containers(request, groups)
     yield from _wsl(request, groups)
+
+
+def _architectures(instance: ProblemInstance, roots: Sequence[Requirement]) -> Iterator[tuple[Edit, ...]]:
+    """Yield edits of the architectures to compile for: without those in the conflict, one changed, then those of the GPUs."""
+    build = instance.problem.request.spec.build
+    if build is None:
+        return
+    listed = build.arch_list
+    grounds = dict.fromkeys(root.ground for root in roots)
+    refused = {one.architecture for one in grounds if isinstance(one, CompilesFor)}
+    rest = tuple(one for one in listed if one.removesuffix("+PTX") not in refused)
+    if refused and rest:
+        yield (SetArchitectures(before=listed, architectures=rest),)
+    for ground in grounds:
+        if isinstance(ground, CompilesOnlyFor):
+            yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
+    keys = [key for key in instance.problem.domains if key.component == "gpu" and not key.is_package]
+    devices = tuple(sorted({key.name.partition(":")[2] for key in keys}, key=Version.parse))
+    if any(isinstance(one, CompilesFor | CompilesOnlyFor) for one in grounds) and len(listed) > 1 and devices:
+        yield (SetArchitectures(before=listed, architectures=devices),)
 
 
 def from_source(instance: ProblemInstance, groups: tuple[Group, ...]) -> CompileFromSource | None:
@@ -386,21 +415,39 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield edits that replace a requested distribution in the conflict by one of the same modules.
 
-    Its twins are the distributions for other releases of CUDA, such as `cupy-cuda12x` of `cupy-cuda110`, newest first (see
-    `_series_of`), the one for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
+    Its twins are those for other releases of CUDA, the nearest first, such as `cupy-cuda12x` of `cupy-cuda110` and of
+    `cupy`, the one for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
     """
     matrix = instance.problem.matrix
     requested = (root.ground for root in instance.roots if root.ground.group in groups)
     names = dict.fromkeys(one.distribution for one in requested if isinstance(one, RequiresDistribution) and one.distribution)
     for name in names:
-        stem = _OF_CUDA.fullmatch(name)
-        measured = dict.fromkeys(row.distribution for row in matrix.wheels)
-        like = [other for other in measured if stem and (found := _OF_CUDA.fullmatch(other)) and found[1] == stem[1]]
         of_gpu = (row.gpu_twin for row in matrix.distributions if row.name == name and row.gpu_twin)
         of_cpu = (row.name for row in matrix.distributions if row.gpu_twin == name)
-        like = sorted(like, key=_series_of, reverse=True)[:MOST_TWINS]
+        like = for_other_cuda(matrix, name)[:MOST_TWINS]
         yield from ((SetTwin(name=name, twin=twin),) for twin in (*like, *of_gpu) if twin not in names)
         yield from ((SetTwin(name=name, twin=twin, is_for_cpu=True),) for twin in of_cpu if twin not in names)
+
+
+def for_other_cuda(matrix: Matrix, distribution: str) -> list[str]:
+    """Return the measured distributions of the same modules for other releases of CUDA, the nearest first, one for each major.
+
+    They are `cupy-cuda12x` and others for `cupy-cuda110`, and for `cupy` itself, which names no CUDA.
+    """
+    match = _OF_CUDA.fullmatch(distribution)
+    stems = (match[1],) if match else tuple(f"{distribution}{end}" for end in _ENDS)
+    measured = dict.fromkeys(row.distribution for row in matrix.wheels)
+    like = [other for other in measured if (found := _OF_CUDA.fullmatch(other)) and found[1] in stems]
+    newest = {_series_of(other)[0]: other for other in sorted(like, key=_series_of)}
+    return sorted((one for one in newest.values() if one != distribution), key=lambda other: _apart(distribution, other))
+
+
+def _apart(distribution: str, twin: str) -> int:
+    """Return how many major releases of CUDA two distributions of the same modules are apart.
+
+    The newest is the nearest to a distribution that names no CUDA.
+    """
+    return abs((_series_of(distribution)[0] or _NEWEST) - _series_of(twin)[0])
 
 
 def _series_of(distribution: str) -> tuple[int, float]:

@@ -123,8 +123,9 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
         for parent, requirement in search.members(group)[:1]:
             one = Relaxable(group, requirement.key, requirement, _followers(instance, requirement))
             is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
-            # The architectures to compile for follow from the GPUs, whose change changes them.
-            is_derived = one.is_fact and one.name == "arch_list"
+            # Architectures to compile for follow from the GPUs where there are some: their change changes them, and a list of
+            # the spec is edited in the request.
+            is_derived = one.name == "arch_list" and (one.is_fact or _has_gpus(instance))
             is_fixed = is_open or is_derived or one.name in FIXED or group in extra
             is_fixed = is_fixed or one.is_bound or _is_pointless(one, instance)
             is_fixed = is_fixed or isinstance(requirement.ground, RequiresPython | CompilesOnlyFor)
@@ -132,6 +133,10 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
             if (parent is None and not is_fixed and not is_environment) or one.is_bound:
                 found.append(one)
     return found
+
+
+def _has_gpus(instance: ProblemInstance) -> bool:
+    return any(key.component == "gpu" and not key.is_package for key in instance.problem.domains)
 
 
 def _followers(instance: ProblemInstance, requirement: Requirement) -> tuple[Requirement, ...]:

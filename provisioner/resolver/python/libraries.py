@@ -217,8 +217,9 @@ class Libraries:
         accelerator = self._problem.request.accelerator
         if accelerator == ROCM:
             used = [one for one in row.links if one in self._runtimes]
-        elif accelerator == CUDA and (row.sass or row.ptx):
-            used = [*row.links, *(one for one in row.opens if library_of(one) in NEEDED)]
+        elif accelerator == CUDA:
+            uses_gpus = row.sass is None or row.sass or row.ptx
+            used = [*row.links, *(one for one in row.opens if uses_gpus and library_of(one) in NEEDED)]
         else:
             return ()
         by_name: dict[str, list[str]] = {}

@@ -226,13 +226,13 @@ def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
 
 @once_per_matrix
 def with_gpu_code(matrix: Matrix) -> frozenset[str]:
-    """Return the distributions with GPU code that are neither a component nor a library that other distributions use.
+    """Return the distributions that have, or may have, GPU code and are neither a component nor a library for others.
 
     A distribution is such a library if all of its measured releases contain libraries for others. Some releases of CuPy and of
     Warp contain a copy of NCCL or of NVRTC, which makes them no library.
     """
     rows = {name: some for name, some in _by_distribution(matrix).items() if not all(row.provides for row in some)}
-    found = {name for name, some in rows.items() if any(row.sass or row.ptx or row.gfx for row in some)}
+    found = {name for name, some in rows.items() if any(row.sass is None or row.sass or row.ptx or row.gfx for row in some)}
     builds = (build for one in matrix.components.values() for release in one.releases for build in release.builds)
     measured = {build.artefact.partition("-")[0] for build in builds}
     return frozenset(found.difference(canonicalize_name(name) for name in measured))

@@ -8,12 +8,12 @@ from __future__ import annotations
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from provisioner.components import ABSENT
+from provisioner.components import ABSENT, PRESENT
 from provisioner.host.facts import stated
 from provisioner.matrix.need import NAMED_GUARDS
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import is_of_system
-from provisioner.resolver.rules.facts import boards, has_driver_of_some_version, interpreter, virtualizations
+from provisioner.resolver.rules.facts import WSL, boards, has_driver_of_some_version, interpreter, virtualizations
 from provisioner.versions import Version, kernel_build
 
 if TYPE_CHECKING:
@@ -133,11 +133,22 @@ class Guards:
                 yield "jetson" if is_board else None
             for gpu in host.gpus or ():
                 yield self.device(gpu) if component == "gpu" else self._kinds.get(gpu.name or "") or None
+        elif component == "prebuilt_modules":
+            yield PRESENT if self._has_prebuilt_modules(host) else ABSENT
+        elif component == "mig":
+            # Few machines divide their GPUs, and a device that nobody made is missed at once: so unstated counts as no MIG.
+            yield host.mig or "disabled"
         elif component == "nvswitch":
             # Few machines have an NVSwitch, and a wrong assumption fails there at once and by name: so unstated counts as none.
             yield host.nvswitch or ABSENT
         else:
             yield stated(host, component)
+
+    def _has_prebuilt_modules(self, host: Host) -> bool:
+        """Return whether a driver need not be built on a host: its system has built modules, or WSL takes those of Windows."""
+        system = stated(host, "os") or ""
+        is_listed = any(is_of_system(system, [row.os]) for row in self._matrix.driver_packages if not row.is_built_on_host)
+        return is_listed or virtualizations(host) <= WSL
 
     def _matches(self, guard: Need, value: str) -> bool:
         if guard.component == "os":

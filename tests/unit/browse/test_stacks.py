@@ -10,7 +10,9 @@ from provisioner.browse.stacks import Stacks, frameworks, which_stacks
 from provisioner.errors import UsageError
 from provisioner.matrix.model import Gpu, Matrix, Rule
 from provisioner.words.conflict import member_words
+from tests.shipped import shipped
 from tests.small import build, cuda, matrix, need, needs, release
+from tests.told import unverified
 
 
 def small() -> Matrix:
@@ -116,3 +118,10 @@ def test_another_allowed_way_takes_no_stack_away(gpu: str, driver: str) -> None:
     more = {(one.release, one.build) for one in which_stacks(made, facts, ("minor-version", "forward-compat")).running}
     assert few <= more
     assert bool(few) is (driver != "440.1")
+
+
+def test_what_is_only_expected_refuses_nothing() -> None:
+    asked = ["nsight_systems==2023.4.4.54", "cuda==12.6.3", "pytorch==2.7.1", "driver==580.95.05", "gpu=9.0"]
+    (found,) = which_stacks(shipped(), read_query(shipped(), asked).facts).running
+    wanted = "nsight_systems 2023.4.4.54 is expected to need cuda <12.5, which no source states; cuda 12.6.3 was chosen"
+    assert [one for one in unverified(found.stack) if one.startswith("nsight")] == [f"nsight_systems: {wanted}"]

@@ -76,8 +76,8 @@ def test_two_unlike_gpus_are_listed_with_driver_and_ids(compiled: Callable[..., 
         "driver": "550.54.15",
         "userspace": "550.54.15",
         "gpus": [
-            {**h100, "driver": None, "memory": 81559, "is_divided": False},
-            {**a100, "driver": None, "memory": 40960, "is_divided": True},
+            {**h100, "driver": None, "memory": 81559, "is_divided": False, "has_slices": None},
+            {**a100, "driver": None, "memory": 40960, "is_divided": True, "has_slices": True},
         ],
         "problems": [],
         "is_missing": False,
@@ -143,6 +143,26 @@ def test_mig_is_told_and_memory_is_known_as_what_no_rule_reads(compiled: Callabl
     assert host["gpus"] == [{"name": "NVIDIA A100-SXM4-40GB", "compute_capability": "8.0", "pci_device_id": "20B0", "count": 2}]
     assert "gpus: MIG divides 1 of 2: a program sees a slice, of the same compute capability and less memory" in notes
     assert "unread: gpus: 2 with 40960 MiB; no rule reads the memory, so that a profile has no key for it" in notes
+
+
+@without_driver
+def test_mig_without_an_instance_is_told(compiled: Callable[..., Path]) -> None:
+    gpus = "NVIDIA A100-SXM4-40GB|8.0|20b0|40960|1|0;NVIDIA A100-SXM4-40GB|8.0|20b0|40960|1|2;NVIDIA A100-SXM4-40GB|8.0|20b0"
+    _, notes = answer(compiled(), INSPECT, FAKE_NVML_GPUS=gpus)
+    assert "gpus: MIG is on without an instance on 1 of 3: no CUDA program runs there" in notes
+    assert "gpus: MIG divides 1 of 3: a program sees a slice, of the same compute capability and less memory" in notes
+
+
+@without_driver
+@pytest.mark.parametrize(
+    ("instances", "mig"), [((0, 0), "undivided"), ((0, 1), None), ((2, 2), None)], ids=["none", "some", "everywhere"]
+)
+def test_a_machine_of_which_no_gpu_has_an_instance_is_undivided(
+    compiled: Callable[..., Path], instances: tuple[int, int], mig: str | None
+) -> None:
+    gpus = ";".join(f"NVIDIA A100-SXM4-40GB|8.0|20b0|40960|1|{count}" for count in instances)
+    host, _ = answer(compiled(), INSPECT, FAKE_NVML_GPUS=gpus)
+    assert host.get("mig") == mig
 
 
 @without_driver

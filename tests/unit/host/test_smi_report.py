@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,24 @@ def test_the_memory_of_each_kind_of_gpu_is_known_as_what_no_rule_reads() -> None
     assert list(map(remark_words, found.unread)) == [
         "gpus: 1 with 97887 MiB, 1 with 20475 MiB; no rule reads the memory, so that a profile has no key for it"
     ]
+
+
+def test_mig_without_an_instance_is_told() -> None:
+    text = (REPORTS / "driver-535-mig.xml").read_text(encoding="utf-8")
+    text = re.sub(r"(?s)(<mig_devices>).*(</mig_devices>)", r"\1None\2", text)
+    found = inspect_smi_report(text, file="x.xml", gpu_names=NAMES)
+    assert "gpus: MIG is on without an instance on 1 of 2: no CUDA program runs there" in map(remark_words, found.remarks)
+    assert not any("divides" in remark_words(one) for one in found.remarks)
+    assert found.host.mig is None  # the other GPU is whole
+
+
+def test_a_report_of_gpus_in_mig_mode_without_an_instance_says_so_of_the_machine() -> None:
+    text = (REPORTS / "driver-535-mig.xml").read_text(encoding="utf-8")
+    first, *others = re.split(r"(?=<gpu id)", text)
+    text = f"{first}{others[0]}</nvidia_smi_log>"
+    assert inspect_smi_report(text, file="x.xml", gpu_names=NAMES).host.mig is None
+    text = re.sub(r"(?s)(<mig_devices>).*(</mig_devices>)", r"\1None\2", text)
+    assert inspect_smi_report(text, file="x.xml", gpu_names=NAMES).host.mig == "undivided"
 
 
 def test_a_report_without_gpus_does_not_say_that_there_is_none() -> None:

@@ -278,6 +278,11 @@ def test_filenames_are_taken_apart_as_packaging_does() -> None:
         assert {Tag(*one.split("-")) for one in expanded(tag)} == parse_tag(tag)
 
 
+def test_a_wheel_for_an_interpreter_without_a_name_is_ignored_as_pip_does() -> None:
+    assert parse_filename("k2-1.23.4-py3.10-none-any.whl", "k2") is None
+    assert parse_filename("k2-1.23.4-py3.py310-none-any.whl", "k2") == Filename(Version("1.23.4"), "py3.py310-none-any")
+
+
 def test_the_platforms_of_a_target_are_never_those_of_this_machine() -> None:
     arm = tag_ranks(Environment(platform="linux/arm64", python="3.13", glibc=(2, 35)))
     assert "cp313-cp313-manylinux2014_aarch64" in arm
