@@ -36,7 +36,7 @@ from provisioner.resolver.rules.images import realises_toolkit
 from provisioner.resolver.search.bundled import align_bundled, misaligned
 from provisioner.resolver.search.complete import CompleteSearch, every_key
 from provisioner.resolver.search.components import ComponentSearch
-from provisioner.resolver.search.instance import AllowedOf, Pair, ProblemInstance, ReadBudget
+from provisioner.resolver.search.instance import STEPS_OF_INSTANCE, AllowedOf, Pair, ProblemInstance, ReadBudget
 from provisioner.resolver.search.least_change import with_least_change
 from provisioner.resolver.search.provider import LOG
 from provisioner.resolver.search.resolve import decide, pins_or_proof
@@ -481,6 +481,7 @@ def instance_of(
     """
     from provisioner.resolver.python.finder import PackageFinder  # not for a stack without packages
 
+    indexes.budget.steps.take(STEPS_OF_INSTANCE)
     environment = environment or environment_of(attempt)
     build = build_of(attempt.system.get(PYTORCH))
     index = build.index if build is not None else ""

@@ -54,6 +54,9 @@ NO_WAY = (
 )
 """The hint when no fix was found."""
 
+CUT_SHORT = "the search for them ends after a fixed amount of work"
+"""Why there may be fixes besides those that are told."""
+
 REST_UNSOLVED = "the rest of the spec was not solved: solve again when this is mended"
 """The hint where nothing else was asked of an index, because something cannot be had at all."""
 
@@ -434,6 +437,12 @@ def _allowances(clause: Ground | Statement) -> Iterator[str]:
         yield "prerelease"
 
 
+def cut_short(conflict: Conflict) -> Iterator[str]:
+    """Yield that not all fixes were looked for; nothing is yielded where they were."""
+    if conflict.is_cut_short:
+        yield f"more fixes were not looked for: {CUT_SHORT}" if conflict.fixes else f"there may be a fix: {CUT_SHORT}"
+
+
 def needs_spec(conflicts: Sequence[Conflict]) -> bool:
     """Return whether a hint on conflicts changes a key that only a spec has, and no list of requirements."""
     return any(
@@ -484,20 +493,21 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
         for hint in failure_hints(conflict):
             of_hint.setdefault(hint, []).append(str(number))
     found = [f"{listed(numbers)}. {hint}" for hint, numbers in of_hint.items()]
-    is_tried = not any(conflict.is_beyond_help or conflict.fixes or any(untried(conflict)) for conflict in conflicts)
+    is_tried = not any(conflict.is_beyond_help or conflict.fixes or conflict.is_cut_short or any(untried(conflict)) for conflict in conflicts)
     return (*found, *((NO_WAY,) if is_tried else ()), *rest)
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:
     """Return all hints on a conflict.
 
-    They are known wheels from elsewhere, advice, fixes, what `policy.allow` permits, other wheels from elsewhere, and an
-    assumed glibc.
+    They are known wheels from elsewhere, advice, fixes, whether more were not looked for, what `policy.allow` permits, other
+    wheels from elsewhere, and an assumed glibc.
     """
     return (
         *map(published_words, conflict.published),
         *advice(conflict),
         *map(fix_line, conflict.fixes),
+        *cut_short(conflict),
         *untried(conflict),
         *from_elsewhere(conflict),
         *settles_glibc(conflict),

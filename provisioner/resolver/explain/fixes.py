@@ -5,6 +5,7 @@ A set may contain several edits because a conflict may remain after the first.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache, partial
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
@@ -38,7 +39,7 @@ from provisioner.resolver.outcome.answer import doubts_of
 from provisioner.resolver.outcome.cautions import unknown_extras
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Matching, ReleaseCandidate
-from provisioner.resolver.search.instance import ProblemInstance, violations
+from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, violations
 from provisioner.resolver.search.provider import SearchReporter
 from provisioner.resolver.search.provider import search as engine_search
 from provisioner.resolver.search.resolve import decide
@@ -356,7 +357,8 @@ class _Search:
         queue: list[tuple[Relaxable, ...]] = [(one,) for one in relaxables(self._instance, self._search, groups)]
         known = {_changed(some) for some in queue}
         tried = 0
-        while queue and tried < MOST_TRIED and len(working) < SHOWN and self._rounds < MOST_ROUNDS:
+        steps = self._instance.budget.steps
+        while queue and tried < MOST_TRIED and len(working) < SHOWN and self._has_more_rounds() and steps.has_more():
             queue.sort(key=lambda some: rank([self._costs.of(one.name) for one in some]))
             some = queue.pop(0)
             changed = _changed(some)
@@ -378,6 +380,12 @@ class _Search:
                     known.add(_changed(further))
                     queue.append(further)
         return working
+
+    def _has_more_rounds(self) -> bool:
+        """Return whether resolvelib may take more rounds; that it may not is remembered."""
+        has_more = self._rounds < MOST_ROUNDS
+        self._instance.budget.steps.was_short |= not has_more
+        return has_more
 
     def smallest(self, groups: tuple[Group, ...]) -> Working | None:
         """Return the edits of the smallest set of requests and facts whose changes give an answer; None when there is none.
@@ -435,8 +443,9 @@ class _Search:
         present = tuple(dict.fromkeys(one.key for one in some if not one.is_fact and not one.is_bound))
         found: dict[Group, None] = {}
         for keys in dict.fromkeys((present, *((key,) for key in present))):
-            core = self._search.refutation(without=dropped, present=keys) if keys else None
-            found |= dict.fromkeys(core or ())
+            with suppress(OutOfStepsError):
+                core = self._search.refutation(without=dropped, present=keys) if keys else None
+                found |= dict.fromkeys(core or ())
         return tuple(found)
 
     def _working(self, some: tuple[Relaxable, ...]) -> Working | None:
@@ -458,8 +467,14 @@ class _Search:
     def _nearest_working(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
         """Return the edits that change a set's requests and facts to the nearest values that give an answer, except `passed`.
 
-        None when no values do, when an index cannot be reached, or when the answer would have nothing that was requested.
+        None when no values do, when an index cannot be reached or no steps are left, or when the answer would have nothing that
+        was requested.
         """
+        with suppress(OutOfStepsError):
+            return self._with_nearest_values(some, passed)
+        return None
+
+    def _with_nearest_values(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
         is_solved_whole = self._solve_again is not None and all(one.is_bound for one in some)
         try:
             # Without a bound another Python may work, and `solve_again` tries all of them.

@@ -19,6 +19,7 @@ from provisioner.components import NEVER_ALONE
 from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.resolver.requirement import WheelCandidate, build_of
+from provisioner.resolver.search.instance import STEPS_OF_CALL
 from provisioner.resolver.search.sat import at_most_one
 
 if TYPE_CHECKING:
@@ -283,6 +284,7 @@ class CompleteSearch:
         unread requirements.
         """
         while True:
+            self._instance.budget.steps.take(STEPS_OF_CALL)
             if not self._solver.solve(assumptions=[*assume(), *chosen]):
                 return None
             pins = self._reached(self._solver.get_model() or [], dropped())
