@@ -469,6 +469,11 @@ def refusal_words(conflicts: Sequence[Conflict]) -> str:
     return found[0] if len(found) == 1 else f"{len(found)} conflicts: {'; '.join(found)}"
 
 
+def fixes_sought_words(conflicts: Sequence[Conflict]) -> str:
+    """Return why there is no answer, for the progress of the search for fixes."""
+    return f"no answer: {refusal_words(conflicts)}; looking for fixes"
+
+
 def refusal_lines(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
     """Return the lines of all conflicts; each of several conflicts begins with its number."""
     if len(conflicts) == 1:

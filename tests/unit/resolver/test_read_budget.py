@@ -11,16 +11,18 @@ from provisioner.errors import UnavailableError
 from provisioner.index.model import PackageRelease
 from provisioner.resolver import refutation
 from provisioner.resolver.explain import fixes
-from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.joint import NoStackError, choose, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import NO_VERSION, PACKAGE, FileCandidate, Key
 from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, ReadBudget, StepBudget
-from provisioner.words.conflict import fix_words, refusal_hints
+from provisioner.words.conflict import fix_words, fixes_sought_words, refusal_hints
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, listed, wheel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from packaging.requirements import Requirement
 
     from provisioner.grounds.conflict import Conflict
@@ -160,3 +162,15 @@ def test_a_share_of_the_steps_ends_with_its_block() -> None:
     assert budget.was_short
     budget.take(50)
     assert not budget.has_more()
+
+
+def test_the_conflicts_are_told_before_anything_is_read_for_a_fix() -> None:
+    shelf, told = Counted(), []
+
+    def tell(conflicts: Sequence[Conflict]) -> None:
+        told.append((fixes_sought_words(conflicts), {one for one in shelf.read if one.startswith("link")}))
+
+    with pytest.raises(NoStackError):
+        choose(problem("tool>=2", "base<2"), lambda _: shelf, when_refuted=tell)
+    assert told == [("no answer: base<2 and tool>=2 exclude each other; looking for fixes", set())]
+    assert any(one.startswith("link") for one in shelf.read)
