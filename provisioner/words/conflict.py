@@ -291,7 +291,7 @@ def fix_words(fix: Fix) -> str:
     parts = [f"{text}{_on(text, list(some), fix)}" for text, some in labels.items()]
     if len(parts) == 1:
         return f"{parts[0]} would do"
-    return f"{listed(parts)} would do: these {len(parts)} changes are needed together"
+    return f"{listed(parts)} would do{f': these {len(parts)} changes are needed together' if fix.is_least else ' together'}"
 
 
 def _on(text: str, labels: Sequence[str], fix: Fix) -> str:

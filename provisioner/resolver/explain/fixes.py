@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cache, partial
-from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, combinations, islice, takewhile
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -116,12 +116,14 @@ class Working(Struct, frozen=True, kw_only=True):
     """A set of edits verified to give an answer, with their costs and outcome, by which fixes are ranked.
 
     `chosen` are the candidates that the edits change requests and facts to; empty when the edits are of other inputs.
+    `is_least`: no part of the edits gives an answer.
     """
 
     edits: tuple[Edit, ...]
     costs: tuple[Cost, ...]
     outcome: Outcome
     chosen: frozenset[Candidate] = frozenset()
+    is_least: bool = True
 
     @property
     def identities(self) -> frozenset[tuple[object, ...]]:
@@ -184,15 +186,22 @@ def fixes(
         found.extend(_compiled(instance, groups, costs))
         if all(one.is_last_resort for one in found):
             found.extend(_of_inputs(instance, without_gpu(instance, groups), solve_again, known=found, costs=costs))
+    if not any(len(one.edits) == 1 for one in found):
+        found.extend(among_members.without_one(groups))
     if not found and (last := among_members.smallest(groups)) is not None:
         found.append(last)
+    found = [*map(among_members.least_part, found)]
     found = [one for one in found if not _is_superset(one, found)]
     found.sort(key=lambda one: one.rank)
     distinct = {one.identities: one for one in reversed(found)}
     hosts = {target.label: target for target in instance.problem.request.hosts}
     requested = frozenset(instance.problem.request.spec.requires)
     return tuple(
-        replace(fix_of(one.edits, one.outcome.gives, hosts, requested=requested), is_unverified=bool(one.outcome.doubts))
+        replace(
+            fix_of(one.edits, one.outcome.gives, hosts, requested=requested),
+            is_unverified=bool(one.outcome.doubts),
+            is_least=one.is_least,
+        )
         for one in reversed(distinct.values())
     )[:SHOWN]
 
@@ -412,6 +421,50 @@ class _Search:
                     return found
                 groups = groups or self._in_the_way(some, _groups(some))
         return None
+
+    def least_part(self, working: Working) -> Working:
+        """Return the smallest part of edits that gives an answer, the cheapest of equal size; the edits themselves for none.
+
+        The edits were found with one Python, while another may need fewer. Of more edits than `AT_ONCE` those are left out, one
+        after another, that are not needed beside the rest. If it is unknown whether a part gives an answer, `is_least` is False.
+        """
+        if self._solve_again is None or len(working.edits) == 1:
+            return working
+        rest, is_known = list(zip(working.edits, working.costs, strict=True)), True
+        for pair in rest if len(rest) > AT_ONCE else ():
+            part = [other for other in rest if other is not pair]
+            found = self._of_part(part)
+            is_known = is_known and found is not False
+            working, rest = (found, part) if found else (working, rest)
+        sizes = range(1, len(rest)) if len(rest) <= AT_ONCE else ()
+        parts = chain.from_iterable(combinations(rest, size) for size in sizes)
+        for part in sorted(parts, key=lambda pairs: (len(pairs), rank([cost for _, cost in pairs]))):
+            found = self._of_part(part)
+            is_known = is_known and found is not False
+            if found:
+                return replace(found, is_least=is_known)
+        return replace(working, is_least=is_known)
+
+    def without_one(self, groups: tuple[Group, ...]) -> list[Working]:
+        """Return the single requests of the conflict without which there is an answer, with any Python."""
+        if self._solve_again is None:
+            return []
+        requests = (one for one in relaxables(self._instance, self._search, groups) if not one.is_fact)
+        found = (self._of_part([left_out(self._instance, one, self._costs)]) for one in requests)
+        return [one for one in found if one]
+
+    def _of_part(self, pairs: Sequence[tuple[Edit, Cost]]) -> Working | Literal[False] | None:
+        """Return a part of verified edits, given with their costs, if it gives an answer; False when that is unknown."""
+        assert self._solve_again is not None
+        edits = tuple(edit for edit, _ in pairs)
+        self._instance.budget.allot(MOST_READS_OF_ONE)
+        try:
+            given = self._solve_again(applied(self._instance.problem.request, edits))
+        except ProvisionError as error:
+            return False if isinstance(error, UnavailableError) else None
+        if given is None or (any(edit.gives_up for edit in edits) and not self._is_of_use(given.gives)):
+            return None
+        return Working(edits=edits, costs=tuple(cost for _, cost in pairs), outcome=given)
 
     def _further(self, some: tuple[Relaxable, ...], *, is_possible: bool) -> list[tuple[Relaxable, ...]]:
         """Return the extensions of `some` by one more request or fact that is still in conflict after `some` are changed.
