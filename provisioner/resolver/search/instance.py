@@ -94,6 +94,16 @@ class StepBudget:
         finally:
             self._last = last
 
+    @contextmanager
+    def at_most(self, count: int) -> Iterator[None]:
+        """Allow at most `count` more steps for the length of a `with` block; that they end in it is not remembered."""
+        last, was_short = self._last, self.was_short
+        self._last = self.taken + count if last is None else min(last, self.taken + count)
+        try:
+            yield
+        finally:
+            self._last, self.was_short = last, was_short
+
     def has_more(self) -> bool:
         """Return whether a step is left; that none was is remembered."""
         has_more = self._last is None or self.taken < self._last
