@@ -281,7 +281,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     for ground in dict.fromkeys(root.ground for root in roots if isinstance(root.ground, CompilesOnlyFor)):
         yield from ((SetArchitecture(before=one, architecture=ground.device),) for one in ground.architectures)
     yield from _extras(instance, groups)
-    yield from _twins(instance, groups)
+    yield from _twins(instance, groups, is_for_cpu=False)
     yield from _with_libraries(instance, groups)
     yield from _accelerators(request, groups)
     yield from _accelerators_of_builds(instance, roots)
@@ -338,6 +338,12 @@ def without_gpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterato
         yield (SetAccelerator(accelerator="cpu", before=request.spec.accelerator or ""),)
 
 
+def for_the_cpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits that give up the GPU: for a framework (`without_gpu`), and for a distribution that has a twin for the CPU."""
+    yield from without_gpu(instance, groups)
+    yield from _twins(instance, groups, is_for_cpu=True)
+
+
 def other_pythons(instance: ProblemInstance) -> tuple[SetComponent, ...]:
     """Return the edits that require another Python, nearest first; () when the spec requires none or there are no packages."""
     request = instance.problem.request
@@ -383,11 +389,11 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
                 yield (SetExtras(name=name, distribution=ground.distribution, extras=text, before=before),)
 
 
-def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+def _twins(instance: ProblemInstance, groups: tuple[Group, ...], *, is_for_cpu: bool) -> Iterator[tuple[Edit, ...]]:
     """Yield edits that replace a requested distribution in the conflict by one of the same modules.
 
-    Its twins are the distributions for other releases of CUDA, newest first, such as `cupy-cuda12x` of `cupy-cuda110`, the one
-    for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
+    Its twins are the distributions for other releases of CUDA, newest first, such as `cupy-cuda12x` of `cupy-cuda110`, and the
+    one for GPUs (`gpu_twin` of the matrix). With `is_for_cpu` they are, for a distribution that is such a one, that for the CPU.
     """
     matrix = instance.problem.matrix
     requested = (root.ground for root in instance.roots if root.ground.group in groups)
@@ -399,8 +405,8 @@ def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tup
         of_gpu = (row.gpu_twin for row in matrix.distributions if row.name == name and row.gpu_twin)
         of_cpu = (row.name for row in matrix.distributions if row.gpu_twin == name)
         like = sorted(like, key=_series_of, reverse=True)[:MOST_TWINS]
-        yield from ((SetTwin(name=name, twin=twin),) for twin in (*like, *of_gpu) if twin not in names)
-        yield from ((SetTwin(name=name, twin=twin, is_for_cpu=True),) for twin in of_cpu if twin not in names)
+        twins = of_cpu if is_for_cpu else (*like, *of_gpu)
+        yield from ((SetTwin(name=name, twin=twin, is_for_cpu=is_for_cpu),) for twin in twins if twin not in names)
 
 
 def _series_of(distribution: str) -> int:

@@ -26,13 +26,13 @@ from provisioner.resolver.explain.edits import (
     edit_of,
     edits_of_inputs,
     fewer_hosts,
+    for_the_cpu,
     from_source,
     is_python_in,
     left_out,
     other_pythons,
     permits_several_pythons,
     rank,
-    without_gpu,
 )
 from provisioner.resolver.explain.relaxable import Relaxable, nearest, relaxables
 from provisioner.resolver.outcome.answer import doubts_of
@@ -184,8 +184,8 @@ def fixes(
         tried = chain(edits_of_inputs(instance, groups), fewer_hosts(instance, search, groups))
         found.extend(_of_inputs(instance, tried, solve_again, known=found, costs=costs))
         found.extend(_compiled(instance, groups, costs))
-        if all(one.is_last_resort for one in found):
-            found.extend(_of_inputs(instance, without_gpu(instance, groups), solve_again, known=found, costs=costs))
+        if all(one.is_last_resort or len(one.edits) > 1 for one in found):
+            found.extend(_of_inputs(instance, for_the_cpu(instance, groups), solve_again, known=found, costs=costs))
     if not any(len(one.edits) == 1 for one in found):
         found.extend(among_members.without_one(groups))
     if not found and (last := among_members.smallest(groups)) is not None:
