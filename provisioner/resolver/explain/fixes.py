@@ -171,7 +171,7 @@ def fixes(
     """
     if solve_again is None and instance.finder is None:
         solve_again = partial(_solve_system_again, instance.problem)
-    instance.budget.limit(MOST_READS)
+    instance.budget.limit(MOST_READS, reads_sources="build" not in instance.problem.request.spec.policy.permitted)
     costs = Costs(groups)
     among_members = _Search(instance, search, solve_again, costs)
     found = among_members.found(groups, unless)

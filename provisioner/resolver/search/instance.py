@@ -135,15 +135,19 @@ class ReadBudget:
         self._read: set[tuple[Key, str]] = set()
         self._left: int | None = None
         self._share = 0
+        self._reads_sources = True
 
-    def limit(self, count: int) -> None:
+    def limit(self, count: int, *, reads_sources: bool = False) -> None:
         """Allow the metadata of `count` more versions to be read in all, besides those read before.
+
+        `reads_sources`: that of source distributions, too, because none may be built for it.
 
         None of them may be read until `allot` gives a fix its share. A second call resets the share but does not raise the
         limit, because the fixes of a conflict are searched for in several environments on one budget.
         """
         self._left = count if self._left is None else self._left
         self._share = 0
+        self._reads_sources = reads_sources
 
     def allot(self, count: int) -> None:
         """Let the next fix read the metadata of at most `count` versions, so that one fix does not use up the budget of all."""
@@ -153,13 +157,14 @@ class ReadBudget:
         """Count a version whose metadata is about to be read; raises `UnavailableError` when the budget is exhausted.
 
         Not counted: versions counted before, versions without a file for the target, and wheels of a PyTorch build. For a fix
-        no source distribution is read: it may have to be built.
+        no source distribution is read that may have to be built.
         """
         version = (candidate.key, candidate.label)
         if isinstance(candidate, WheelCandidate) or candidate.has_no_file or version in self._read:
             return
         if self._left is not None:
-            if isinstance(candidate, FileCandidate) and candidate.is_source:
+            if isinstance(candidate, FileCandidate) and candidate.is_source and not self._reads_sources:
+                self.steps.was_short = True
                 raise UnavailableError(f"{candidate} was not looked at: it is a source distribution")
             if not min(self._left, self._share):
                 self.steps.was_short = True

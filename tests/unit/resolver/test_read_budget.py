@@ -108,6 +108,10 @@ def test_a_fix_reads_no_source_distribution_that_the_answer_did_not() -> None:
     with pytest.raises(UnavailableError) as caught:
         budget.spend(other)
     assert caught.value.message == "tool 1.0 was not looked at: it is a source distribution"
+    assert budget.steps.was_short
+    budget.limit(10, reads_sources=True)
+    budget.allot(10)
+    budget.spend(other)
 
 
 @pytest.mark.parametrize("most", [1, 300, 600, 1_200, 2_400])
