@@ -344,8 +344,8 @@ def edit_words(edit: Edit) -> str:
         case edits.CompileFromSource(name=name, requirement=requirement):
             wanted = f"`requires: {{{name}: '{requirement}'}}` and `outputs: [host-script]`"
             return f"compiling {name} on the host, with {wanted} and `provision solve --stack-only`,"
-        case edits.SetTwin(name=name, twin=twin):
-            return f"{twin}{', which uses no GPU,' if edit.is_for_cpu else ''} instead of {name}"
+        case edits.SetTwin(name=name):
+            return f"{edit.change}{', which uses no GPU,' if edit.is_for_cpu else ''} instead of {name}"
         case edits.SetExtras(before=before, name=name):
             return f"{edit.change} instead of `{name}[{before}]`"
         case edits.LeaveWsl1():

@@ -396,8 +396,9 @@ def _twins(instance: ProblemInstance, groups: tuple[Group, ...], *, is_for_cpu: 
     one for GPUs (`gpu_twin` of the matrix). With `is_for_cpu` they are, for a distribution that is such a one, that for the CPU.
     """
     matrix = instance.problem.matrix
-    requested = (root.ground for root in instance.roots if root.ground.group in groups)
-    names = dict.fromkeys(one.distribution for one in requested if isinstance(one, RequiresDistribution) and one.distribution)
+    grounds = (root.ground for root in instance.roots if root.ground.group in groups)
+    requested = [one for one in grounds if isinstance(one, RequiresDistribution) and one.distribution]
+    names = dict.fromkeys(one.distribution for one in requested)
     for name in names:
         stem = _OF_CUDA.fullmatch(name)
         measured = dict.fromkeys(row.distribution for row in matrix.wheels)
@@ -405,8 +406,11 @@ def _twins(instance: ProblemInstance, groups: tuple[Group, ...], *, is_for_cpu: 
         of_gpu = (row.gpu_twin for row in matrix.distributions if row.name == name and row.gpu_twin)
         of_cpu = (row.name for row in matrix.distributions if row.gpu_twin == name)
         like = sorted(like, key=_series_of, reverse=True)[:MOST_TWINS]
-        twins = of_cpu if is_for_cpu else (*like, *of_gpu)
-        yield from ((SetTwin(name=name, twin=twin, is_for_cpu=is_for_cpu),) for twin in twins if twin not in names)
+        ranges = (str(Pep508(one.requirement).specifier) for one in requested if one.distribution == name)
+        kept = ",".join(dict.fromkeys(filter(None, ranges)))
+        for twin in (one for one in (of_cpu if is_for_cpu else (*like, *of_gpu)) if one not in names):
+            # The versions of two that differ in the use of a GPU are mostly the same, and the first is nearer then.
+            yield from ((SetTwin(name=name, twin=twin, kept=some, is_for_cpu=is_for_cpu),) for some in dict.fromkeys((kept, "")))
 
 
 def _series_of(distribution: str) -> int:
