@@ -200,9 +200,7 @@ def _standing(chosen: Chosen, attempt: Attempt, number: int) -> Standing:
     return False, _framework_rank(attempt.problem, of_components), places, number
 
 
-def _best_first(
-    problem: Problem, attempts: list[Attempt], indexes: Indexes, answers: Sequence[_Answer]
-) -> Iterator[Attempt]:
+def _best_first(problem: Problem, attempts: list[Attempt], indexes: Indexes, answers: Sequence[_Answer]) -> Iterator[Attempt]:
     """Yield the attempts ordered by what they may have at best, without those that cannot be better than the best answer.
 
     `answers` are those so far, which the caller adds.

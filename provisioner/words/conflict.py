@@ -498,7 +498,9 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
         for hint in failure_hints(conflict):
             of_hint.setdefault(hint, []).append(str(number))
     found = [f"{listed(numbers)}. {hint}" for hint, numbers in of_hint.items()]
-    is_tried = not any(conflict.is_beyond_help or conflict.fixes or conflict.is_cut_short or any(untried(conflict)) for conflict in conflicts)
+    is_tried = not any(
+        conflict.is_beyond_help or conflict.fixes or conflict.is_cut_short or any(untried(conflict)) for conflict in conflicts
+    )
     return (*found, *((NO_WAY,) if is_tried else ()), *rest)
 
 

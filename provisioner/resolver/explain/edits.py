@@ -410,7 +410,9 @@ def _twins(instance: ProblemInstance, groups: tuple[Group, ...], *, is_for_cpu: 
         kept = ",".join(dict.fromkeys(filter(None, ranges)))
         for twin in (one for one in (of_cpu if is_for_cpu else (*like, *of_gpu)) if one not in names):
             # The versions of two that differ in the use of a GPU are mostly the same, and the first is nearer then.
-            yield from ((SetTwin(name=name, twin=twin, kept=some, is_for_cpu=is_for_cpu),) for some in dict.fromkeys((kept, "")))
+            yield from (
+                (SetTwin(name=name, twin=twin, kept=some, is_for_cpu=is_for_cpu),) for some in dict.fromkeys((kept, ""))
+            )
 
 
 def _series_of(distribution: str) -> int:
