@@ -184,9 +184,9 @@ class Conclusion(Struct, frozen=True, kw_only=True):
 class Fix(Struct, frozen=True, kw_only=True):
     """A set of edits with which the request has an answer; `gives` are that answer's versions, by component or distribution.
 
-    `is_unverified`: that answer relies on unknown facts. `is_least`: no part of the edits would do. `hosts` maps the host label of an edit to all hosts that the edit
-    stands for; it is empty for a target of one host. `requested` are the components that the spec requires: for these, the
-    words of an edit of a host's fact must say that the host is meant and not the spec.
+    `is_unverified`: that answer relies on unknown facts. `is_least`: no part of the edits would do. `hosts` maps the host label
+    of an edit to all hosts that the edit stands for; it is empty for a target of one host. `requested` are the components that
+    the spec requires: for these, the words of an edit of a host's fact must say that the host is meant and not the spec.
     """
 
     edits: tuple[Edit, ...]

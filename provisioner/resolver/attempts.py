@@ -225,23 +225,28 @@ def _best_first(problem: Problem, attempts: list[Attempt], indexes: Indexes, ans
                     if _is_reached(before, answers):
                         return
             waiting.extend(_Prospect(number, one, indexes) for number, one in enumerate(attempts[1:], 1))
-            while waiting:
-                least = min(waiting, key=_bound)
-                others = [one.bound for one in waiting if one is not least]
-                least.look_up_to(min([*others, *(one.standing for one in answers)], default=None))
-                if _is_reached(min(map(_bound, waiting)), answers):
-                    return
-                if least.is_looked_at and least is min(waiting, key=_bound):
-                    waiting.remove(least)
-                    if answers and _best(answers).is_better_than_all_of(least):
-                        continue
-                    rest = [one.attempt for one in waiting]
-                    yield least.attempt
+            for prospect in _in_order(waiting, answers):
+                rest = [one.attempt for one in waiting]
+                yield prospect.attempt
             return
     for attempt in rest:
         if answers:
             return
         yield attempt
+
+
+def _in_order(waiting: list[_Prospect], answers: Sequence[_Answer]) -> Iterator[_Prospect]:
+    """Yield prospects, the best first, while one may be better than the best answer; each is removed from `waiting`."""
+    while waiting:
+        least = min(waiting, key=_bound)
+        others = [one.bound for one in waiting if one is not least]
+        least.look_up_to(min([*others, *(one.standing for one in answers)], default=None))
+        if _is_reached(min(map(_bound, waiting)), answers):
+            return
+        if least.is_looked_at and least is min(waiting, key=_bound):
+            waiting.remove(least)
+            if not (answers and _best(answers).is_better_than_all_of(least)):
+                yield least
 
 
 def _is_reached(bound: Standing, answers: Sequence[_Answer]) -> bool:

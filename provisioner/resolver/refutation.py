@@ -170,11 +170,9 @@ class _OfAttempts(Refutation):
         searches: ExitStack,
         *,
         steps: StepBudget,
-        is_beyond_help: bool = False,
     ) -> None:
         super().__init__(problem, unlisted, steps)
         self._joint, self._solve_again, self._searches = joint, solve_again, searches
-        self.is_beyond_help = is_beyond_help
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -227,7 +225,8 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             searches.callback(joint.close)
             again = partial(_outcome_or_none, problem, indexes, KnownFailures(failed))
             lost = is_beyond_help(failed, joint.groups)
-            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), steps=indexes.budget.steps, is_beyond_help=lost)
+            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), steps=indexes.budget.steps)
+            whole.is_beyond_help = lost
             whole.published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
             refutations.append(whole)
     first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)

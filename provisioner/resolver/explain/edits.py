@@ -339,7 +339,7 @@ def without_gpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterato
 
 
 def for_the_cpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
-    """Yield the edits that give up the GPU: for a framework (`without_gpu`), and for a distribution that has a twin for the CPU."""
+    """Yield the edits that give up the GPU for a framework (`without_gpu`), or for a distribution with a twin for the CPU."""
     yield from without_gpu(instance, groups)
     yield from _twins(instance, groups, is_for_cpu=True)
 
@@ -393,7 +393,7 @@ def _twins(instance: ProblemInstance, groups: tuple[Group, ...], *, is_for_cpu: 
     """Yield edits that replace a requested distribution in the conflict by one of the same modules.
 
     Its twins are the distributions for other releases of CUDA, newest first, such as `cupy-cuda12x` of `cupy-cuda110`, and the
-    one for GPUs (`gpu_twin` of the matrix). With `is_for_cpu` they are, for a distribution that is such a one, that for the CPU.
+    one for GPUs (`gpu_twin` of the matrix). With `is_for_cpu` the twin of such a one is that for the CPU.
     """
     matrix = instance.problem.matrix
     grounds = (root.ground for root in instance.roots if root.ground.group in groups)

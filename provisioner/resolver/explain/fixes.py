@@ -426,7 +426,7 @@ class _Search:
         """Return the smallest part of edits that gives an answer, the cheapest of equal size; the edits themselves for none.
 
         The edits were found with one Python, while another may need fewer. Of more edits than `AT_ONCE` those are left out, one
-        after another, that are not needed beside the rest. If it is unknown whether a part gives an answer, `is_least` is False.
+        after another, that are not needed beside the rest. `is_least` is False if it is unknown whether a part gives an answer.
         """
         if self._solve_again is None or len(working.edits) == 1:
             return working

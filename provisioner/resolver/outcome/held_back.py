@@ -42,7 +42,7 @@ def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
     """Yield a package of the spec if its newest version requires something of which no allowed file can be used on the hosts.
 
-    That is a distribution without such a file, which others may need for it, or a PyTorch each of whose builds the hosts refuse.
+    That is a distribution without such a file, of others that it needs, too, or a PyTorch whose builds the hosts refuse.
     """
     roots = [root for root in instance.roots if root.key == key]
     admitted = (
@@ -70,7 +70,7 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
 
 
 def _without_file(instance: ProblemInstance, need: Requirement, depth: int = DEPTH) -> Requirement | None:
-    """Return the requirement of which no allowed version has a file that can be used: `need`, or one behind each of its versions.
+    """Return the requirement that no file which can be used meets: `need`, or one that stands behind each of its versions.
 
     None where there is none within `depth` requirements. Only what the search has read is looked at.
     """

@@ -55,8 +55,8 @@ AllowedOf = dict[tuple["Candidate", ...], dict["Test", frozenset["Candidate"]]]
 STEPS_OF_CALL, STEPS_OF_READ, STEPS_OF_INSTANCE = 5, 100, 200
 """The numbers of steps that a call of the SAT solver, reading a version's metadata, and a new instance of a problem count as.
 
-A round of resolvelib, which is one step, was measured to take 0.2 ms where it goes back, and an instance 40 ms. Metadata that no
-cache has takes 20 ms or more.
+A round of resolvelib, which is one step, was measured to take 0.2 ms where it goes back, and an instance 40 ms. Metadata that
+no cache has takes 20 ms or more.
 """
 
 
@@ -67,8 +67,8 @@ class OutOfStepsError(UnavailableError):
 class StepBudget:
     """Budget of the steps of searches: unlimited for an answer and its proof, limited for all that is told beside the proof.
 
-    A step is a round of resolvelib; what else is done counts as several steps. All searches of a problem share one budget. Steps
-    are counted and no seconds, so that the same conflict has the same fixes on every machine.
+    A step is a round of resolvelib; what else is done counts as several steps. All searches of a problem share one budget.
+    Steps are counted and no seconds, so that the same conflict has the same fixes on every machine.
     """
 
     def __init__(self) -> None:

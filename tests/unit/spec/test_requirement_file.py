@@ -92,8 +92,9 @@ def test_variables_are_those_of_the_environment(tmp_path: Path, monkeypatch: pyt
 def test_a_commit_of_a_repository_is_a_requirement(tmp_path: Path) -> None:
     address = f"git+https://github.com/x/six@{'a' * 40}"
     named = f"six @ {address}\nfour @ {address} ; python_version < '4'\n"
-    others = f"{address}#egg=seven\n-e {address}#egg=eight\nnine[x]@{address}\n{address}\n-e git+https://gitlab.com/a/x/ten.git@{'b' * 40}"
-    assert read(tmp_path, named + others) == (
+    others = f"{address}#egg=seven\n-e {address}#egg=eight\nnine[x]@{address}\n"
+    nameless = f"{address}\n-e git+https://gitlab.com/a/x/ten.git@{'b' * 40}\n"
+    assert read(tmp_path, named + others + nameless) == (
         [
             f"r.txt:1:1 six @ {address}",
             f"r.txt:2:1 four @ {address} ; python_version < '4'",
@@ -142,7 +143,8 @@ def test_hashes_are_kept(tmp_path: Path) -> None:
             "git+https://gitlab.com/a/x/six.git@v1",
             (
                 "a repository is not a file that can be locked, and `v1` may move: write "
-                "`six @ https://gitlab.com/a/x/six/-/archive/COMMIT/six-COMMIT.tar.gz` with the commit that `git ls-remote` tells"
+                "`six @ https://gitlab.com/a/x/six/-/archive/COMMIT/six-COMMIT.tar.gz` with the commit that "
+                "`git ls-remote` tells"
             ),
         ),
         (
