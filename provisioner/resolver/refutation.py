@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 MOST_CONFLICTS = 5
 """The number of independent conflicts that are told at once."""
 
-MOST_STEPS = 60_000
+MOST_STEPS = 100_000
 """The number of steps of searches, with and beside the fixes, that are spent once a conflict is proved."""
 
 PART_OF_OTHERS = 0.5
@@ -340,7 +340,8 @@ def _another(rest: Problem, read: SourceFor | None, steps: StepBudget) -> Refuta
         again = decided(rest, read, steps)
         if isinstance(again, Refutation):
             closing.callback(again.close)
-            if not again.unlisted and again.conflict and steps.has_more():
+            _ = again.conflict
+            if not again.unlisted and steps.has_more():
                 closing.pop_all()
                 return again
     return None

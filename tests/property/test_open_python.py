@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from random import Random
 
-    from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.conflict import Conflict, Fix
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Group
     from provisioner.index.model import Environment
@@ -282,6 +282,14 @@ def test_what_holds_with_some_pythons_alone_is_told_of_these_alone(trial: Trial)
             assert any(python in need.pythons for need in needs), (clause, python)
 
 
+def fixes_of_one_conflict(trial: Trial) -> tuple[Fix, ...]:
+    """Return the fixes of a problem's only conflict; other problems do not count."""
+    found = solve_for_all(trial)
+    conflicts = () if isinstance(found, str) else found
+    assume(len(conflicts) == 1)
+    return conflicts[0].fixes
+
+
 def helps(trial: Trial, edits: Collection[Edit]) -> bool:
     """Return whether something that was asked for can be had with some Python after the edits."""
     values = {edit.component: edit.change for edit in edits}
@@ -300,9 +308,7 @@ def helps(trial: Trial, edits: Collection[Edit]) -> bool:
 @examples(300)
 @given(st.builds(random_trial, dice()))
 def test_of_the_changes_that_are_said_to_be_needed_together_no_part_is_enough(trial: Trial) -> None:
-    found = solve_for_all(trial)
-    assume(not isinstance(found, str) and len(found) == 1)
-    for fix in found[0].fixes:
+    for fix in fixes_of_one_conflict(trial):
         assert helps(trial, fix.edits), fix_words(fix)
         for count in range(1, len(fix.edits)):
             for part in combinations(fix.edits, count):
@@ -323,7 +329,6 @@ def single_changes(trial: Trial) -> Iterator[tuple[str, int]]:
 @examples(300)
 @given(st.builds(random_trial, dice()))
 def test_where_a_single_request_is_enough_with_some_python_a_hint_changes_no_more(trial: Trial) -> None:
-    found = solve_for_all(trial)
-    assume(not isinstance(found, str) and len(found) == 1)
-    if not any(len(fix.edits) == 1 for fix in found[0].fixes):
-        assert next(single_changes(trial), None) is None, [fix_words(fix) for fix in found[0].fixes]
+    fixes = fixes_of_one_conflict(trial)
+    if not any(len(fix.edits) == 1 for fix in fixes):
+        assert next(single_changes(trial), None) is None, [*map(fix_words, fixes)]

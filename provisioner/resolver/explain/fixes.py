@@ -437,7 +437,7 @@ class _Search:
             is_known = is_known and found is not False
             working, rest = (found, part) if found else (working, rest)
         sizes = range(1, len(rest)) if len(rest) <= AT_ONCE else ()
-        parts = chain.from_iterable(combinations(rest, size) for size in sizes)
+        parts = chain.from_iterable(map(list, combinations(rest, size)) for size in sizes)
         for part in sorted(parts, key=lambda pairs: (len(pairs), rank([cost for _, cost in pairs]))):
             found = self._of_part(part)
             is_known = is_known and found is not False
