@@ -147,18 +147,18 @@ def no_stack(conflicts: Sequence[Conflict]) -> dict[str, object]:
 
 
 def conflict_data(conflict: Conflict) -> dict[str, object]:
-    """Return a conflict as JSON: its members, its conclusion, the fixes as hints, and whether the rest was not solved."""
+    """Return a conflict as JSON: its members, its conclusion, the fixes as hints, and what was not looked for."""
     members = [_member(member) for member in conflict.members]
     hints = [_fix(fix) for fix in conflict.fixes]
     conclusion = conclusion_words(conflict.conclusion) if conflict.conclusion is not None else ""
-    rest = {"is_rest_unsolved": True} if conflict.is_rest_unsolved else {}
+    flags = ("is_rest_unsolved", "is_cut_short")
     published = [_published(one) for one in conflict.published]
     return {
         "members": members,
         "conclusion": conclusion,
         "hints": hints,
         **({"published": published} if published else {}),
-        **rest,
+        **{name: True for name in flags if getattr(conflict, name)},
     }
 
 

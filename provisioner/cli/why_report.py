@@ -35,7 +35,7 @@ def why_lines(whys: Sequence[Why], *, names_platform: bool) -> list[Line]:
 
 def _lines(why: Why, where: str) -> Iterator[Line]:
     from provisioner.words.choice import passed_over_words
-    from provisioner.words.conflict import NO_WAY, fix_line
+    from provisioner.words.conflict import NO_WAY, cut_short, fix_line
     from provisioner.words.ground import say_with_source
 
     verb = "is what the host states" if why.is_fact else "is chosen"
@@ -68,7 +68,8 @@ def _lines(why: Why, where: str) -> Iterator[Line]:
         elif len(told) > 1:  # the hints are about the newest release, and other series came in between
             yield Line(f"the way to {why.component} {why.newer}:", text_paint=Paint.STRONG)
         is_preferred = why.counterfactual is not None and why.counterfactual.order is not None
-        found = [fix_line(fix) for fix in why.conflict.fixes] or [*_further(why)] or ([] if is_preferred else [NO_WAY])
+        fixes = [*map(fix_line, why.conflict.fixes), *cut_short(why.conflict)]
+        found = fixes or [*_further(why)] or ([] if is_preferred else [NO_WAY])
         yield from (Line(text, "hint:", Paint.NEXT) for text in found)
 
 

@@ -186,14 +186,15 @@ class Conclusion(Struct, frozen=True, kw_only=True):
 class Fix(Struct, frozen=True, kw_only=True):
     """A set of edits with which the request has an answer; `gives` are that answer's versions, by component or distribution.
 
-    `is_unverified`: that answer relies on unknown facts. `hosts` maps the host label of an edit to all hosts that the edit
-    stands for; it is empty for a target of one host. `requested` are the components that the spec requires: for these, the
-    words of an edit of a host's fact must say that the host is meant and not the spec.
+    `is_unverified`: that answer relies on unknown facts. `is_least`: no part of the edits would do. `hosts` maps the host label
+    of an edit to all hosts that the edit stands for; it is empty for a target of one host. `requested` are the components that
+    the spec requires: for these, the words of an edit of a host's fact must say that the host is meant and not the spec.
     """
 
     edits: tuple[Edit, ...]
     gives: Mapping[str, str] = field(default_factory=dict)
     is_unverified: bool = False
+    is_least: bool = True
     hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     requested: frozenset[str] = frozenset()
 
@@ -228,6 +229,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
 
     `is_beyond_help`: it is about a distribution that cannot be had at all, so that no fix was tried; `is_rest_unsolved`: nor
     was anything else that the spec asks for solved. `published` are wheels of that distribution outside package indexes.
+    `is_cut_short`: there may be more fixes, for the search for them ended after a fixed amount of work.
     """
 
     members: tuple[Member, ...]
@@ -235,4 +237,5 @@ class Conflict(Struct, frozen=True, kw_only=True):
     fixes: tuple[Fix, ...] = ()
     is_beyond_help: bool = False
     is_rest_unsolved: bool = False
+    is_cut_short: bool = False
     published: tuple[Published, ...] = ()

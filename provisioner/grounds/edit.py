@@ -371,11 +371,13 @@ class SetExtras(Edit, frozen=True, kw_only=True):
 class SetTwin(Edit, frozen=True, kw_only=True):
     """An edit that requires another distribution of the same modules, `twin`, in place of a distribution in `packages:`.
 
-    The version that is asked for is left out: the versions of the two may differ. `is_for_cpu`: the twin uses no GPU.
+    `kept` is the range of versions that is asked for of both, as `==1.2`; "" for any version of the twin, for those of the two
+    may differ. `is_for_cpu`: the twin uses no GPU.
     """
 
     name: str
     twin: str
+    kept: str = ""
     is_for_cpu: bool = False
 
     @property
@@ -384,12 +386,16 @@ class SetTwin(Edit, frozen=True, kw_only=True):
 
     @property
     def change(self) -> str:
-        return self.twin
+        return f"{self.twin}{self.kept}"
+
+    @property
+    def identity(self) -> tuple[object, ...]:
+        return self.component, self.twin
 
     def apply(self, request: Request) -> Request:
         def swap(requirement: Requirement) -> None:
             requirement.name = self.twin
-            requirement.specifier = SpecifierSet()
+            requirement.specifier = SpecifierSet(self.kept)
             requirement.url = None
 
         return _with_lines_about(request, self.name, swap)

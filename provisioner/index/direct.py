@@ -72,6 +72,7 @@ class DirectReader:
             raise DirectReferenceError(
                 f"`{name} @ {shown_url(url)}` is not a file of `{name}`",
                 causes=(f"the file is called `{file.filename}`, its metadata is of `{metadata.name or 'nobody'}`",),
+                hints=(f"write `{metadata.name} @ {shown_url(url)}`",) if metadata.name else (),
             )
         file = replace(file, requires_python=metadata.requires_python or None)
         if named is not None and (is_wheel or named.version == parsed_version(metadata.version)):

@@ -30,7 +30,7 @@ from provisioner.words.conflict import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict, Newest, Unlisted
     from provisioner.grounds.series import Instead
@@ -95,19 +95,28 @@ def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:
     return answer(*choose(problem, source_for))
 
 
-def choose(problem: Problem, source_for: SourceFor | None, *, finds_all: bool = True) -> Chosen:
+def choose(
+    problem: Problem,
+    source_for: SourceFor | None,
+    *,
+    finds_all: bool = True,
+    when_refuted: Callable[[Sequence[Conflict]], None] | None = None,
+) -> Chosen:
     """Return a problem instance and its most preferred answer; without `source_for`, those for the components alone.
 
     With packages, the answer is that of the most preferred Python that has one (see `attempts`). Raises `NoStackError` when no
     Python has an answer, `UnlistedReleaseError` when there might be one with releases that the matrix does not know, and
     `UnavailableError` when there might be one with an index that cannot be reached. `finds_all`: a `NoStackError` has all
-    independent conflicts, not only the first.
+    independent conflicts, not only the first. `when_refuted` is called with the conflicts known so far, without fixes, before
+    fixes and other conflicts are looked for.
     """
     read = cache(source_for) if source_for is not None else None
     found = decided(problem, read)
     if not isinstance(found, Refutation):
         return found
     try:
+        if when_refuted is not None:
+            when_refuted([one.conflict for one in (found, *found.beside)])
         conflicts = every_conflict(found, read) if finds_all or found.unlisted else [found.explained()]
         if found.unlisted and len(conflicts) == 1:  # a conflict beside it is proved, whatever newer releases there are
             raise UnlistedReleaseError(_as_unlisted(conflicts[0], found.unlisted), found.unlisted)

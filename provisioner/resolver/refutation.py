@@ -31,7 +31,7 @@ from provisioner.resolver.attempts import (
 from provisioner.resolver.python.distributions import of_variant_indexes
 from provisioner.resolver.requirement import PYTORCH, TORCH, build_of
 from provisioner.resolver.search.complete import CompleteSearch
-from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
+from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, ReadBudget, StepBudget
 from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.words.conflict import conflict_lines
 
@@ -48,6 +48,12 @@ if TYPE_CHECKING:
 
 MOST_CONFLICTS = 5
 """The number of independent conflicts that are told at once."""
+
+MOST_STEPS = 100_000
+"""The number of steps of searches, with and beside the fixes, that are spent once a conflict is proved."""
+
+PART_OF_OTHERS = 0.5
+"""The part of the steps that are left which looking for one more conflict may take."""
 
 MOST_FIXES_OF_ONE = 2
 """The number of fixes that each of several conflicts has."""
@@ -70,9 +76,10 @@ class Refutation:
     published: tuple[Published, ...] = ()
     """The wheels outside package indexes of what no version can be had of."""
 
-    def __init__(self, problem: Problem, unlisted: Mapping[str, Unlisted | Newest]) -> None:
+    def __init__(self, problem: Problem, unlisted: Mapping[str, Unlisted | Newest], steps: StepBudget) -> None:
         self.problem = problem
         self.unlisted = unlisted
+        self.steps = steps
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -84,8 +91,20 @@ class Refutation:
         raise NotImplementedError
 
     def explained(self, unless: Callable[[], bool] = _never) -> Conflict:
-        """Return the conflict with its fixes."""
-        return self.untried() if self.is_beyond_help else replace(self.conflict, fixes=self.fixes(unless))
+        """Return the conflict with its fixes, which are looked for within `MOST_STEPS`."""
+        self.limit_fixes()
+        found = self.untried() if self.is_beyond_help else replace(self.conflict, fixes=self.fixes(unless))
+        return self.cut_short(found)
+
+    def limit_fixes(self) -> None:
+        """Limit the steps from here on; the conflicts that are proved take what they need before."""
+        for one in (self, *self.beside):
+            _ = one.conflict
+        self.steps.limit(MOST_STEPS)
+
+    def cut_short(self, conflict: Conflict) -> Conflict:
+        """Return a conflict of the problem, with its fixes, with whether others were not looked for because the steps ended."""
+        return replace(conflict, is_cut_short=self.steps.was_short and not conflict.is_beyond_help)
 
     def untried(self) -> Conflict:
         """Return the conflict without fixes, as one beside which nothing else of the spec was solved, if there is anything."""
@@ -119,8 +138,9 @@ class _OfComponents(Refutation):
         *,
         problem: Problem,
         unlisted: Mapping[str, Unlisted | Newest],
+        steps: StepBudget,
     ) -> None:
-        super().__init__(problem, unlisted)
+        super().__init__(problem, unlisted, steps)
         self._instance, self._search, self._groups = instance, search, groups
 
     @cached_property
@@ -149,11 +169,10 @@ class _OfAttempts(Refutation):
         unlisted: Mapping[str, Unlisted | Newest],
         searches: ExitStack,
         *,
-        is_beyond_help: bool = False,
+        steps: StepBudget,
     ) -> None:
-        super().__init__(problem, unlisted)
+        super().__init__(problem, unlisted, steps)
         self._joint, self._solve_again, self._searches = joint, solve_again, searches
-        self.is_beyond_help = is_beyond_help
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -168,16 +187,16 @@ class _OfAttempts(Refutation):
             other.close()
 
 
-def decided(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
+def decided(problem: Problem, read: SourceFor | None, steps: StepBudget | None = None) -> Chosen | Refutation:
     """Return a problem instance and its most preferred answer, or the refutation, which the caller must close.
 
-    Without `read`, which opens indexes, only the components are decided. Raises `UnavailableError` when there might be an
-    answer with an index that cannot be reached.
+    Without `read`, which opens indexes, only the components are decided. `steps` are those that the searches take. Raises
+    `UnavailableError` when there might be an answer with an index that cannot be reached.
     """
     attempts = attempts_of(problem) if read is not None else []
     if read is None or not attempts:
-        return _of_components(problem, read)
-    indexes = Indexes(read, ReadBudget())
+        return _of_components(problem, read, steps or StepBudget())
+    indexes = Indexes(read, ReadBudget(steps))
     return _of_pages(problem, attempts, indexes) or _of_attempts(problem, attempts, indexes)
 
 
@@ -208,7 +227,8 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             again = partial(_outcome_or_none, problem, indexes, KnownFailures(failed))
             has_twin = any(for_other_cuda(problem.matrix, one.key.project) for one in requests_of(failed[0]))
             lost = is_beyond_help(failed, joint.groups) and not has_twin
-            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), is_beyond_help=lost)
+            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), steps=indexes.budget.steps)
+            whole.is_beyond_help = lost
             whole.published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
             refutations.append(whole)
     first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)
@@ -216,7 +236,7 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
     return first
 
 
-def _of_components(problem: Problem, read: SourceFor | None) -> Chosen | Refutation:
+def _of_components(problem: Problem, read: SourceFor | None, steps: StepBudget) -> Chosen | Refutation:
     instance = ProblemInstance(system_half(problem))
     found = pins_or_proof(instance)
     if not isinstance(found, CompleteSearch):
@@ -224,9 +244,9 @@ def _of_components(problem: Problem, read: SourceFor | None) -> Chosen | Refutat
     groups = found.minimal()
     if any(map(_is_expectation, groups)):
         found.close()
-        return decided(problem.lenient(), read)
+        return decided(problem.lenient(), read, steps)
     unlisted = _unlisted(instance, found, groups, read)
-    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted)
+    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, steps=steps)
 
 
 def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Chosen | Refutation:
@@ -238,7 +258,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
         if chosen is not None:
             return chosen
         if any(any(map(_is_expectation, one.core)) and any(map(_is_expectation, one.groups)) for one in whole):
-            return decided(problem.lenient(), indexes.open)
+            return decided(problem.lenient(), indexes.open, indexes.budget.steps)
         from provisioner.resolver.explain.joined import JointConflict, most_telling  # loaded only when there is no answer
 
         error = _unreached(whole)
@@ -254,7 +274,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
         joint = JointConflict(problem, failed, indexes)
         searches.callback(joint.close)
         again = partial(_outcome_or_none, problem, indexes, KnownFailures(failed))
-        return _OfAttempts(joint, again, problem, unlisted, searches.pop_all())
+        return _OfAttempts(joint, again, problem, unlisted, searches.pop_all(), steps=indexes.budget.steps)
 
 
 def _close(failed: Sequence[Failure]) -> None:
@@ -268,6 +288,7 @@ def every_conflict(found: Refutation, read: SourceFor | None) -> list[Conflict]:
     A fix that changes no more than requests of the conflict leaves nothing else in the way. So the fixes come first, and others
     are looked for where none of them is such a one: the problem without the requests is then solved once less.
     """
+    found.limit_fixes()
     with ExitStack() as searches:
 
         @cache
@@ -281,8 +302,8 @@ def every_conflict(found: Refutation, read: SourceFor | None) -> list[Conflict]:
             conflict = found.explained(lambda: bool(others()))
             is_all = found.is_beyond_help or any(_is_among(fix, found.requests) for fix in conflict.fixes)
             if is_all or not others():
-                return [conflict]
-        return _alone(found, others(), read)
+                return [found.cut_short(conflict)]
+        return [found.cut_short(one) for one in _alone(found, others(), read)]
 
 
 def _is_among(fix: Fix, requests: Sequence[Ground]) -> bool:
@@ -304,12 +325,28 @@ def _independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
         if not refutations[-1].requests or not (rest.request.spec.requires or rest.request.spec.packages):
             break
         with suppress(ProvisionError):
-            again = decided(rest, read)
-            if isinstance(again, Refutation) and not again.unlisted:
+            again = _another(rest, read, found.steps)
+            if again is not None:
                 refutations.append(again)
                 continue
         break
     return refutations[1:]
+
+
+def _another(rest: Problem, read: SourceFor | None, steps: StepBudget) -> Refutation | None:
+    """Return the refutation of what remains of a problem; None when there is none that can be told, or when that is unknown.
+
+    The conflict is found here: where the steps end before that, it may not be minimal, and is not told.
+    """
+    with steps.share(PART_OF_OTHERS), ExitStack() as closing:
+        again = decided(rest, read, steps)
+        if isinstance(again, Refutation):
+            closing.callback(again.close)
+            _ = again.conflict
+            if not again.unlisted and steps.has_more():
+                closing.pop_all()
+                return again
+    return None
 
 
 def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | None) -> list[Conflict]:
@@ -323,12 +360,12 @@ def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | No
     every = [found, *others]
     fixes = _fixes_of_each(every, read)
     first = [some[0] for some in fixes if some]
-    if len(first) < len(every) or not _work(found.problem, first, read):
+    if len(first) < len(every) or not _work(found, first, read):
         return [found.explained(), *(other.conflict for other in others)]
     conflicts = []
     for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
         beside = [*first[:number], *first[number + 1 :]]
-        further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found.problem, [fix, *beside], read)]
+        further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found, [fix, *beside], read)]
         conflicts.append(replace(one.conflict, fixes=(some[0], *further)))
     return conflicts
 
@@ -339,21 +376,22 @@ def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[
     If a single one has none, because nothing would be left of the spec, the first fixes of the others are applied instead. The
     last refutation was found without the requests of all others.
     """
-    problem = every[0].problem
-    found = [
-        _fixes(_without(problem, [request for other in every if other is not one for request in other.requests]), read)
-        for one in every[:-1]
-    ]
-    found.append(every[-1].fixes(_never))
+    problem, steps = every[0].problem, every[0].steps
+    found: list[tuple[Fix, ...]] = []
+    for number, one in enumerate(every):
+        requests = [request for other in every if other is not one for request in other.requests]
+        with steps.share(1 / (len(every) - number + 1)):
+            found.append(one.fixes(_never) if one is every[-1] else _fixes(_without(problem, requests), read, steps))
     if found.count(()) == 1:
-        found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read)
+        with steps.share(1 / 2):
+            found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read, steps)
     return found
 
 
-def _fixes(problem: Problem, read: SourceFor | None) -> tuple[Fix, ...]:
+def _fixes(problem: Problem, read: SourceFor | None, steps: StepBudget) -> tuple[Fix, ...]:
     """Return the fixes of a problem; () when it has an answer, or when that is unknown."""
     with suppress(ProvisionError):
-        found = decided(problem, read)
+        found = decided(problem, read, steps)
         if isinstance(found, Refutation):
             try:
                 return found.fixes(_never)
@@ -372,11 +410,16 @@ def _without(problem: Problem, grounds: Collection[Ground]) -> Problem:
     return replace(problem.dropping({ground.group for ground in grounds}), request=request)
 
 
-def _work(problem: Problem, fixes: Sequence[Fix], read: SourceFor | None) -> bool:
-    """Return whether the problem has an answer after the edits of all fixes; True when that is unknown."""
-    indexes = Indexes(read, ReadBudget()) if read is not None else None
+def _work(found: Refutation, fixes: Sequence[Fix], read: SourceFor | None) -> bool:
+    """Return whether the refuted problem has an answer after the edits of all fixes; True when an index cannot tell.
+
+    False when no steps are left to find out.
+    """
+    indexes = Indexes(read, ReadBudget(found.steps)) if read is not None else None
     try:
-        return choose_or_none(_with_fixes(problem, fixes), indexes) is not None
+        return choose_or_none(_with_fixes(found.problem, fixes), indexes) is not None
+    except OutOfStepsError:
+        return False
     except ProvisionError:
         return True
 

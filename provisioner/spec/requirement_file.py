@@ -345,9 +345,16 @@ def _with_wheel_name(text: str) -> str:
 
 
 def _with_project_name(text: str) -> str:
-    """Return a requirement line; if it is only the address of a repository, with the name in its fragment before it."""
+    """Return a requirement line; if it is only the address of a repository, with the name of its project before it.
+
+    That is the name in its fragment. Without one it is that of the repository, if it can be locked: where the metadata at the
+    commit has another name, that is told when it is read.
+    """
     found = repository(text)
-    return f"{found.project} @ {text}" if found is not None and found.project else text
+    if found is None:
+        return text
+    name = found.project or (found.name if found.is_commit and found.archive() else "")
+    return f"{name} @ {text}" if name else text
 
 
 def _repository_mistake(text: str) -> str:

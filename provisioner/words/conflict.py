@@ -54,6 +54,9 @@ NO_WAY = (
 )
 """The hint when no fix was found."""
 
+CUT_SHORT = "the search for them ends after a fixed amount of work"
+"""Why there may be fixes besides those that are told."""
+
 REST_UNSOLVED = "the rest of the spec was not solved: solve again when this is mended"
 """The hint where nothing else was asked of an index, because something cannot be had at all."""
 
@@ -292,7 +295,7 @@ def fix_words(fix: Fix) -> str:
     parts = [f"{text}{_on(text, list(some), fix)}" for text, some in labels.items()]
     if len(parts) == 1:
         return f"{parts[0]} would do"
-    return f"{listed(parts)} would do: these {len(parts)} changes are needed together"
+    return f"{listed(parts)} would do{f': these {len(parts)} changes are needed together' if fix.is_least else ' together'}"
 
 
 def _on(text: str, labels: Sequence[str], fix: Fix) -> str:
@@ -347,8 +350,8 @@ def edit_words(edit: Edit) -> str:
         case edits.CompileFromSource(name=name, requirement=requirement):
             wanted = f"`requires: {{{name}: '{requirement}'}}` and `outputs: [host-script]`"
             return f"compiling {name} on the host, with {wanted} and `provision solve --stack-only`,"
-        case edits.SetTwin(name=name, twin=twin):
-            return f"{twin}{', which uses no GPU,' if edit.is_for_cpu else ''} instead of {name}"
+        case edits.SetTwin(name=name):
+            return f"{edit.change}{', which uses no GPU,' if edit.is_for_cpu else ''} instead of {name}"
         case edits.SetExtras(before=before, name=name):
             return f"{edit.change} instead of `{name}[{before}]`"
         case edits.LeaveWsl1():
@@ -440,6 +443,12 @@ def _allowances(clause: Ground | Statement) -> Iterator[str]:
         yield "prerelease"
 
 
+def cut_short(conflict: Conflict) -> Iterator[str]:
+    """Yield that not all fixes were looked for; nothing is yielded where they were."""
+    if conflict.is_cut_short:
+        yield f"more fixes were not looked for: {CUT_SHORT}" if conflict.fixes else f"there may be a fix: {CUT_SHORT}"
+
+
 def needs_spec(conflicts: Sequence[Conflict]) -> bool:
     """Return whether a hint on conflicts changes a key that only a spec has, and no list of requirements."""
     return any(
@@ -466,6 +475,11 @@ def refusal_words(conflicts: Sequence[Conflict]) -> str:
     return found[0] if len(found) == 1 else f"{len(found)} conflicts: {'; '.join(found)}"
 
 
+def fixes_sought_words(conflicts: Sequence[Conflict]) -> str:
+    """Return why there is no answer, for the progress of the search for fixes."""
+    return f"no answer: {refusal_words(conflicts)}; looking for fixes"
+
+
 def refusal_lines(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
     """Return the lines of all conflicts; each of several conflicts begins with its number."""
     if len(conflicts) == 1:
@@ -490,20 +504,23 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
         for hint in failure_hints(conflict):
             of_hint.setdefault(hint, []).append(str(number))
     found = [f"{listed(numbers)}. {hint}" for hint, numbers in of_hint.items()]
-    is_tried = not any(conflict.is_beyond_help or conflict.fixes or any(untried(conflict)) for conflict in conflicts)
+    is_tried = not any(
+        conflict.is_beyond_help or conflict.fixes or conflict.is_cut_short or any(untried(conflict)) for conflict in conflicts
+    )
     return (*found, *((NO_WAY,) if is_tried else ()), *rest)
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:
     """Return all hints on a conflict.
 
-    They are known wheels from elsewhere, advice, fixes, what `policy.allow` permits, other wheels from elsewhere, and an
-    assumed glibc.
+    They are known wheels from elsewhere, advice, fixes, whether more were not looked for, what `policy.allow` permits, other
+    wheels from elsewhere, and an assumed glibc.
     """
     return (
         *map(published_words, conflict.published),
         *advice(conflict),
         *map(fix_line, conflict.fixes),
+        *cut_short(conflict),
         *untried(conflict),
         *from_elsewhere(conflict),
         *settles_glibc(conflict),

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.index.activity import progress_line
+from provisioner.words.conflict import fixes_sought_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from provisioner.grounds.conflict import Conflict
     from provisioner.index.client import PackageIndex
 
 
@@ -15,14 +19,19 @@ class Progress:
 
     def __init__(self) -> None:
         self._sources: list[PackageIndex] = []
+        self._refusal = ""
 
     def add(self, source: PackageIndex) -> None:
         """Include the activity of an index client."""
         self._sources.append(source)
 
+    def refuse(self, conflicts: Sequence[Conflict]) -> None:
+        """Note that there is no answer for the conflicts known so far, for which fixes are looked for from now on."""
+        self._refusal = f"{fixes_sought_words(conflicts)}; "
+
     def __str__(self) -> str:
         """Return the progress as one line, as `progress_line` does: the counts so far and the oldest open request.
 
-        "" before any index client exists.
+        It begins with why there is no answer, once that is known; "" before any index client exists.
         """
-        return progress_line(source.activity for source in tuple(self._sources)) if self._sources else ""
+        return self._refusal + progress_line(source.activity for source in tuple(self._sources)) if self._sources else ""

@@ -28,7 +28,7 @@ class Session:
 
     def __init__(self, inputs: Inputs, settings: IndexSettings, progress: Progress | None = None) -> None:
         self.settings = settings
-        self._progress = progress if progress is not None else Progress()
+        self.progress = progress if progress is not None else Progress()
         self._expected = [Requirement(text) for text in (*inputs.spec.packages, *inputs.spec.constraints)]
         self._limit = ReadLimit(settings.read_limit)
         self._failed_builds = FailedBuilds()
@@ -57,7 +57,7 @@ class Session:
             )
             source.expect(self._expected)
             self._sources[environment] = source
-            self._progress.add(source)
+            self.progress.add(source)
         return self._sources[environment]
 
     def tell(self, *notices: Notice) -> None:

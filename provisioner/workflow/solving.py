@@ -236,7 +236,7 @@ def resolve(job: Job, session: Session) -> list[Resolved]:
     for platform in job.inputs.platforms:
         problem = problem_of(job, platform)
         try:
-            instance, pins = choose(problem, session.open)
+            instance, pins = choose(problem, session.open, when_refuted=session.progress.refuse)
         except NoStackError:
             # A solved stack has these notices among its warnings.
             session.tell(*other_sources(job.inputs, job.settings.indexes))

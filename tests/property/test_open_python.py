@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import product
+from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from provisioner.grounds.conflict import Statement
@@ -15,6 +15,7 @@ from provisioner.grounds.predicate import Requires
 from provisioner.grounds.requirement import Relation, SpecLine
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
+from provisioner.words.conflict import fix_words
 from tests import small
 from tests.file_shelf import FileShelf, wheel
 from tests.strategies import case, dice, examples
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from random import Random
 
-    from provisioner.grounds.conflict import Conflict
+    from provisioner.grounds.conflict import Conflict, Fix
+    from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Group
     from provisioner.index.model import Environment
 
@@ -162,12 +164,18 @@ def lines(trial: Trial) -> tuple[str, ...]:
 
 def solve(trial: Trial) -> str | Conflict:
     """Return the Python of the answer, or the first conflict."""
+    found = solve_for_all(trial)
+    return found if isinstance(found, str) else found[0]
+
+
+def solve_for_all(trial: Trial) -> str | tuple[Conflict, ...]:
+    """Return the Python of the answer, or all conflicts."""
     requires = {"python": f">={trial.oldest}"} if trial.oldest else {}
     problem = join(MATRIX, small.request(requires, packages=lines(trial), accelerator="cpu", runs="host"))
     try:
         return solve_joint(problem, partial(source, trial)).components["python"]
     except NoStackError as error:
-        return error.conflict
+        return error.conflicts
 
 
 def answered(trial: Trial, python: str) -> tuple[int, ...] | None:
@@ -272,3 +280,55 @@ def test_what_holds_with_some_pythons_alone_is_told_of_these_alone(trial: Trial)
         needs = [need for need in newest.needs if need.other == clause.predicate.name]
         for python in clause.pythons or newest.pythons.intersection(trial.pythons):
             assert any(python in need.pythons for need in needs), (clause, python)
+
+
+def fixes_of_one_conflict(trial: Trial) -> tuple[Fix, ...]:
+    """Return the fixes of a problem's only conflict; other problems do not count."""
+    found = solve_for_all(trial)
+    conflicts = () if isinstance(found, str) else found
+    assume(len(conflicts) == 1)
+    return conflicts[0].fixes
+
+
+def helps(trial: Trial, edits: Collection[Edit]) -> bool:
+    """Return whether something that was asked for can be had with some Python after the edits."""
+    values = {edit.component: edit.change for edit in edits}
+    pythons: tuple[str, ...] = trial.pythons
+    if "python" in values:
+        pythons = tuple(one for one in PYTHONS if values["python"] in {f"=={one}", f">={one}", "left out"})
+    requests = tuple(one for one in trial.requests if values.get(one[0]) != "left out")
+    for name, value in values.items():
+        if value.startswith("==") and name != "python":
+            number = int(value.removeprefix("=="))
+            requests = tuple(one for one in requests if one[0] != name)
+            requests = (*requests, (name, ">=", number), (name, "<=", number))
+    return bool(requests) and any(possible(trial._replace(requests=requests), one) for one in pythons)
+
+
+@examples(300)
+@given(st.builds(random_trial, dice()))
+def test_of_the_changes_that_are_said_to_be_needed_together_no_part_is_enough(trial: Trial) -> None:
+    for fix in fixes_of_one_conflict(trial):
+        assert helps(trial, fix.edits), fix_words(fix)
+        for count in range(1, len(fix.edits)):
+            for part in combinations(fix.edits, count):
+                assert not helps(trial, part), (fix_words(fix), part)
+
+
+def single_changes(trial: Trial) -> Iterator[tuple[str, int]]:
+    """Each single request that gives an answer with one Python that is allowed where it is changed (0: left out)."""
+    for name, _, _ in trial.requests:
+        rest = tuple(one for one in trial.requests if one[0] != name)
+        changed = {number: (*rest, (name, ">=", number), (name, "<=", number)) for number in trial.projects[name]}
+        changed |= {0: rest} if rest else {}
+        for number, requests in changed.items():
+            if any(possible(trial._replace(requests=requests), python) for python in trial.pythons):
+                yield name, number
+
+
+@examples(300)
+@given(st.builds(random_trial, dice()))
+def test_where_a_single_request_is_enough_with_some_python_a_hint_changes_no_more(trial: Trial) -> None:
+    fixes = fixes_of_one_conflict(trial)
+    if not any(len(fix.edits) == 1 for fix in fixes):
+        assert next(single_changes(trial), None) is None, [*map(fix_words, fixes)]

@@ -290,7 +290,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     roots = [root for root in instance.roots if root.ground.group in groups]
     yield from _architectures(instance, roots)
     yield from _extras(instance, groups)
-    yield from _twins(instance, groups)
+    yield from _twins(instance, groups, is_for_cpu=False)
     yield from _with_libraries(instance, groups)
     yield from _accelerators(request, groups)
     yield from _accelerators_of_builds(instance, roots)
@@ -367,6 +367,12 @@ def without_gpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterato
         yield (SetAccelerator(accelerator="cpu", before=request.spec.accelerator or ""),)
 
 
+def for_the_cpu(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edits that give up the GPU for a framework (`without_gpu`), or for a distribution with a twin for the CPU."""
+    yield from without_gpu(instance, groups)
+    yield from _twins(instance, groups, is_for_cpu=True)
+
+
 def other_pythons(instance: ProblemInstance) -> tuple[SetComponent, ...]:
     """Return the edits that require another Python, nearest first; () when the spec requires none or there are no packages."""
     request = instance.problem.request
@@ -412,21 +418,27 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
                 yield (SetExtras(name=name, distribution=ground.distribution, extras=text, before=before),)
 
 
-def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
+def _twins(instance: ProblemInstance, groups: tuple[Group, ...], *, is_for_cpu: bool) -> Iterator[tuple[Edit, ...]]:
     """Yield edits that replace a requested distribution in the conflict by one of the same modules.
 
     Its twins are those for other releases of CUDA, the nearest first, such as `cupy-cuda12x` of `cupy-cuda110` and of
-    `cupy`, the one for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
+    `cupy`, and the one for GPUs (`gpu_twin` of the matrix). With `is_for_cpu` the twin of such a one is that for the CPU.
     """
     matrix = instance.problem.matrix
-    requested = (root.ground for root in instance.roots if root.ground.group in groups)
-    names = dict.fromkeys(one.distribution for one in requested if isinstance(one, RequiresDistribution) and one.distribution)
+    grounds = (root.ground for root in instance.roots if root.ground.group in groups)
+    requested = [one for one in grounds if isinstance(one, RequiresDistribution) and one.distribution]
+    names = dict.fromkeys(one.distribution for one in requested)
     for name in names:
         of_gpu = (row.gpu_twin for row in matrix.distributions if row.name == name and row.gpu_twin)
         of_cpu = (row.name for row in matrix.distributions if row.gpu_twin == name)
         like = for_other_cuda(matrix, name)[:MOST_TWINS]
-        yield from ((SetTwin(name=name, twin=twin),) for twin in (*like, *of_gpu) if twin not in names)
-        yield from ((SetTwin(name=name, twin=twin, is_for_cpu=True),) for twin in of_cpu if twin not in names)
+        ranges = (str(Pep508(one.requirement).specifier) for one in requested if one.distribution == name)
+        kept = ",".join(dict.fromkeys(filter(None, ranges)))
+        for twin in (one for one in (of_cpu if is_for_cpu else (*like, *of_gpu)) if one not in names):
+            # The versions of two that differ in the use of a GPU are mostly the same, and the first is nearer then.
+            yield from (
+                (SetTwin(name=name, twin=twin, kept=some, is_for_cpu=is_for_cpu),) for some in dict.fromkeys((kept, ""))
+            )
 
 
 def for_other_cuda(matrix: Matrix, distribution: str) -> list[str]:

@@ -5,9 +5,10 @@ A set may contain several edits because a conflict may remain after the first.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import cache, partial
-from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from itertools import chain, combinations, islice, takewhile
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -25,20 +26,20 @@ from provisioner.resolver.explain.edits import (
     edit_of,
     edits_of_inputs,
     fewer_hosts,
+    for_the_cpu,
     from_source,
     is_python_in,
     left_out,
     other_pythons,
     permits_several_pythons,
     rank,
-    without_gpu,
 )
 from provisioner.resolver.explain.relaxable import Relaxable, nearest, relaxables
 from provisioner.resolver.outcome.answer import doubts_of
 from provisioner.resolver.outcome.cautions import unknown_extras
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import Matching, ReleaseCandidate
-from provisioner.resolver.search.instance import ProblemInstance, violations
+from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, violations
 from provisioner.resolver.search.provider import SearchReporter
 from provisioner.resolver.search.provider import search as engine_search
 from provisioner.resolver.search.resolve import decide
@@ -115,12 +116,14 @@ class Working(Struct, frozen=True, kw_only=True):
     """A set of edits verified to give an answer, with their costs and outcome, by which fixes are ranked.
 
     `chosen` are the candidates that the edits change requests and facts to; empty when the edits are of other inputs.
+    `is_least`: no part of the edits gives an answer.
     """
 
     edits: tuple[Edit, ...]
     costs: tuple[Cost, ...]
     outcome: Outcome
     chosen: frozenset[Candidate] = frozenset()
+    is_least: bool = True
 
     @property
     def identities(self) -> frozenset[tuple[object, ...]]:
@@ -170,7 +173,7 @@ def fixes(
     """
     if solve_again is None and instance.finder is None:
         solve_again = partial(_solve_system_again, instance.problem)
-    instance.budget.limit(MOST_READS)
+    instance.budget.limit(MOST_READS, reads_sources="build" not in instance.problem.request.spec.policy.permitted)
     costs = Costs(groups)
     among_members = _Search(instance, search, solve_again, costs)
     found = among_members.found(groups, unless)
@@ -183,17 +186,24 @@ def fixes(
         tried = chain(edits_of_inputs(instance, groups), fewer_hosts(instance, search, groups))
         found.extend(_of_inputs(instance, tried, solve_again, known=found, costs=costs))
         found.extend(_compiled(instance, groups, costs))
-        if all(one.is_last_resort for one in found):
-            found.extend(_of_inputs(instance, without_gpu(instance, groups), solve_again, known=found, costs=costs))
+        if all(one.is_last_resort or len(one.edits) > 1 for one in found):
+            found.extend(_of_inputs(instance, for_the_cpu(instance, groups), solve_again, known=found, costs=costs))
+    if not any(len(one.edits) == 1 for one in found):
+        found.extend(among_members.without_one(groups))
     if not found and (last := among_members.smallest(groups)) is not None:
         found.append(last)
+    found = [*map(among_members.least_part, found)]
     found = [one for one in found if not _is_superset(one, found)]
     found.sort(key=lambda one: one.rank)
     distinct = {one.identities: one for one in reversed(found)}
     hosts = {target.label: target for target in instance.problem.request.hosts}
     requested = frozenset(instance.problem.request.spec.requires)
     return tuple(
-        replace(fix_of(one.edits, one.outcome.gives, hosts, requested=requested), is_unverified=bool(one.outcome.doubts))
+        replace(
+            fix_of(one.edits, one.outcome.gives, hosts, requested=requested),
+            is_unverified=bool(one.outcome.doubts),
+            is_least=one.is_least,
+        )
         for one in reversed(distinct.values())
     )[:SHOWN]
 
@@ -358,7 +368,8 @@ class _Search:
         queue: list[tuple[Relaxable, ...]] = [(one,) for one in relaxables(self._instance, self._search, groups)]
         known = {_changed(some) for some in queue}
         tried = 0
-        while queue and tried < MOST_TRIED and len(working) < SHOWN and self._rounds < MOST_ROUNDS:
+        steps = self._instance.budget.steps
+        while queue and tried < MOST_TRIED and len(working) < SHOWN and self._has_more_rounds() and steps.has_more():
             queue.sort(key=lambda some: rank([self._costs.of(one.name) for one in some]))
             some = queue.pop(0)
             changed = _changed(some)
@@ -380,6 +391,12 @@ class _Search:
                     known.add(_changed(further))
                     queue.append(further)
         return working
+
+    def _has_more_rounds(self) -> bool:
+        """Return whether resolvelib may take more rounds; that it may not is remembered."""
+        has_more = self._rounds < MOST_ROUNDS
+        self._instance.budget.steps.was_short |= not has_more
+        return has_more
 
     def smallest(self, groups: tuple[Group, ...]) -> Working | None:
         """Return the edits of the smallest set of requests and facts whose changes give an answer; None when there is none.
@@ -406,6 +423,50 @@ class _Search:
                     return found
                 groups = groups or self._in_the_way(some, _groups(some))
         return None
+
+    def least_part(self, working: Working) -> Working:
+        """Return the smallest part of edits that gives an answer, the cheapest of equal size; the edits themselves for none.
+
+        The edits were found with one Python, while another may need fewer. Of more edits than `AT_ONCE` those are left out, one
+        after another, that are not needed beside the rest. `is_least` is False if it is unknown whether a part gives an answer.
+        """
+        if self._solve_again is None or len(working.edits) == 1:
+            return working
+        rest, is_known = list(zip(working.edits, working.costs, strict=True)), True
+        for pair in rest if len(rest) > AT_ONCE else ():
+            part = [other for other in rest if other is not pair]
+            found = self._of_part(part)
+            is_known = is_known and found is not False
+            working, rest = (found, part) if found else (working, rest)
+        sizes = range(1, len(rest)) if len(rest) <= AT_ONCE else ()
+        parts = chain.from_iterable(map(list, combinations(rest, size)) for size in sizes)
+        for part in sorted(parts, key=lambda pairs: (len(pairs), rank([cost for _, cost in pairs]))):
+            found = self._of_part(part)
+            is_known = is_known and found is not False
+            if found:
+                return replace(found, is_least=is_known)
+        return replace(working, is_least=is_known)
+
+    def without_one(self, groups: tuple[Group, ...]) -> list[Working]:
+        """Return the single requests of the conflict without which there is an answer, with any Python."""
+        if self._solve_again is None:
+            return []
+        requests = (one for one in relaxables(self._instance, self._search, groups) if not one.is_fact)
+        found = (self._of_part([left_out(self._instance, one, self._costs)]) for one in requests)
+        return [one for one in found if one]
+
+    def _of_part(self, pairs: Sequence[tuple[Edit, Cost]]) -> Working | Literal[False] | None:
+        """Return a part of verified edits, given with their costs, if it gives an answer; False when that is unknown."""
+        assert self._solve_again is not None
+        edits = tuple(edit for edit, _ in pairs)
+        self._instance.budget.allot(MOST_READS_OF_ONE)
+        try:
+            given = self._solve_again(applied(self._instance.problem.request, edits))
+        except ProvisionError as error:
+            return False if isinstance(error, UnavailableError) else None
+        if given is None or (any(edit.gives_up for edit in edits) and not self._is_of_use(given.gives)):
+            return None
+        return Working(edits=edits, costs=tuple(cost for _, cost in pairs), outcome=given)
 
     def _further(self, some: tuple[Relaxable, ...], *, is_possible: bool) -> list[tuple[Relaxable, ...]]:
         """Return the extensions of `some` by one more request or fact that is still in conflict after `some` are changed.
@@ -437,8 +498,9 @@ class _Search:
         present = tuple(dict.fromkeys(one.key for one in some if not one.is_fact and not one.is_bound))
         found: dict[Group, None] = {}
         for keys in dict.fromkeys((present, *((key,) for key in present))):
-            core = self._search.refutation(without=dropped, present=keys) if keys else None
-            found |= dict.fromkeys(core or ())
+            with suppress(OutOfStepsError):
+                core = self._search.refutation(without=dropped, present=keys) if keys else None
+                found |= dict.fromkeys(core or ())
         return tuple(found)
 
     def _working(self, some: tuple[Relaxable, ...]) -> Working | None:
@@ -460,8 +522,14 @@ class _Search:
     def _nearest_working(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
         """Return the edits that change a set's requests and facts to the nearest values that give an answer, except `passed`.
 
-        None when no values do, when an index cannot be reached, or when the answer would have nothing that was requested.
+        None when no values do, when an index cannot be reached or no steps are left, or when the answer would have nothing that
+        was requested.
         """
+        with suppress(OutOfStepsError):
+            return self._with_nearest_values(some, passed)
+        return None
+
+    def _with_nearest_values(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
         is_solved_whole = self._solve_again is not None and all(one.is_bound for one in some)
         try:
             # Without a bound another Python may work, and `solve_again` tries all of them.

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from provisioner.versions import Version
 
 _PYTHON = Key("python")
+DEPTH = 3
+"""How many requirements away from a package of the spec the distribution may be of which no file can be used."""
 
 
 def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[HeldBack]:
@@ -42,7 +44,7 @@ def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
     """Yield a package of the spec if its newest version requires something of which no allowed file can be used on the hosts.
 
-    That is a distribution without such a file, or a PyTorch each of whose builds the hosts refuse.
+    That is a distribution without such a file, of others that it needs, too, or a PyTorch whose builds the hosts refuse.
     """
     roots = [root for root in instance.roots if root.key == key]
     admitted = (
@@ -58,19 +60,35 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
         return
     with suppress(UnavailableError):
         for need in instance.requirements(newest):
-            files = [one for one in instance.candidates(need.key) if instance.accepts(need, one)] if need.key.is_package else []
-            if files and all(one.has_no_file or instance.is_known_unusable(one) for one in files):
-                why = (one for one in instance.requirements(files[0]) if not one.key.is_package and not instance.allowed(one))
-                yield HeldBack(
-                    component=key.name,
-                    chosen=chosen.label,
-                    newest=newest.label,
-                    by=need.ground,
-                    because=next((one.ground for one in why), None),
-                )
+            lacking = _without_file(instance, need)
+            if lacking is not None:
+                first = next(one for one in instance.candidates(lacking.key) if instance.accepts(lacking, one))
+                needs = instance.requirements(first)
+                unmet = (one.ground for one in needs if not one.key.is_package and not instance.allowed(one))
+                because = next(unmet, None) if lacking is need else lacking.ground
+                yield HeldBack(component=key.name, chosen=chosen.label, newest=newest.label, by=need.ground, because=because)
                 return
         yield from _by_hosts(instance, pins, chosen, newest)
         yield from _by_indexes(instance, pins, chosen, newest)
+
+
+def _without_file(instance: ProblemInstance, need: Requirement, depth: int = DEPTH) -> Requirement | None:
+    """Return the requirement that no file which can be used meets: `need`, or one that stands behind each of its versions.
+
+    None where there is none within `depth` requirements. Only what the search has read is looked at.
+    """
+    files = [one for one in instance.candidates(need.key) if instance.accepts(need, one)] if need.key.is_package else []
+    usable = [one for one in files if not one.has_no_file and not instance.is_known_unusable(one)]
+    if files and not usable:
+        return need
+    lacking: Requirement | None = None
+    for one in usable if depth else ():
+        further = instance.requirements(one) if instance.is_read(one) else ()
+        behind = next(filter(None, (_without_file(instance, other, depth - 1) for other in further)), None)
+        if behind is None:
+            return None
+        lacking = lacking or behind
+    return lacking
 
 
 def _by_hosts(

@@ -19,6 +19,7 @@ from provisioner.components import NEVER_ALONE
 from provisioner.errors import UnavailableError
 from provisioner.grounds.requirement import PYTHON_ATTEMPT
 from provisioner.resolver.requirement import WheelCandidate, build_of
+from provisioner.resolver.search.instance import STEPS_OF_CALL
 from provisioner.resolver.search.sat import at_most_one
 
 if TYPE_CHECKING:
@@ -251,20 +252,30 @@ class CompleteSearch:
         """
         return self.refuting(groups) is None
 
-    def refuting(self, groups: Collection[Group]) -> tuple[Group, ...] | None:
-        """Return those of `groups` that a proof uses that they cannot hold together; None when they can (see `holds`)."""
-        self._kept_present = ()
-        return self._core() if self._within(groups) is None else None
+    def refuting(
+        self, groups: Collection[Group], *, given: Collection[Candidate] = (), among: Sequence[Candidate] = ()
+    ) -> tuple[Group, ...] | None:
+        """Return those of `groups` that a proof uses that they cannot hold together; None when they can (see `holds`).
 
-    def _within(self, kept: Collection[Group]) -> dict[Key, Candidate] | None:
+        `given` and `among` are those of `find`.
+        """
+        return self._core() if self._within(groups, given=given, among=among) is None else None
+
+    def _within(
+        self, kept: Collection[Group], *, given: Collection[Candidate] = (), among: Sequence[Candidate] = ()
+    ) -> dict[Key, Candidate] | None:
         """Return an assignment that satisfies the groups in `kept`; None when there is none.
 
         Groups whose requirements are first read during the search need not hold, except for those in `kept`.
         """
         self._want(kept)
+        chosen = self._chosen(given, dict.fromkeys(one.key for one in (*given, *among)))
+        if among:
+            chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
         return self._search(
             lambda: [self._groups[group] for group in kept if group in self._groups],
             lambda: self._groups.keys() - set(kept),
+            chosen,
         )
 
     def _search(
@@ -283,6 +294,7 @@ class CompleteSearch:
         unread requirements.
         """
         while True:
+            self._instance.budget.steps.take(STEPS_OF_CALL)
             if not self._solver.solve(assumptions=[*assume(), *chosen]):
                 return None
             pins = self._reached(self._solver.get_model() or [], dropped())

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from resolvelib.resolvers import Criterion
 
-    from provisioner.resolver.search.instance import ProblemInstance
+    from provisioner.resolver.search.instance import ProblemInstance, StepBudget
 
 LOG = logging.getLogger("provisioner.search")
 """The course of the search: attempts and how they end with `-v`, each choice and each conflict with `-vv`."""
@@ -364,10 +364,14 @@ class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
         self._most_conflicts = 0 if stops_on_conflict else most_conflicts
         self._conflicts = 0
         self._pinned: set[Key] = set()
+        self.steps: StepBudget | None = None
+        """What each round is counted in; set where the search begins."""
         self._is_told = LOG.isEnabledFor(logging.DEBUG)
 
     def starting_round(self, index: int) -> None:
         del index
+        if self.steps is not None:
+            self.steps.take()
         self.rounds += 1
 
     def resolving_conflicts(self, causes: Collection[RequirementInformation[Requirement, Candidate]]) -> None:
@@ -458,6 +462,7 @@ def search(
     """
     rounds = PACKAGE_ROUNDS if instance.finder else SYSTEM_ROUNDS + len(instance.roots)
     provider, reporter = Provider(instance, decides_conflicts_first=decides_conflicts_first), reporter or SearchReporter()
+    reporter.steps = instance.budget.steps
     while reporter.rounds < ROUNDS_OF_ALL_STARTS:
         try:
             state = _Resolution(provider, reporter).resolve(instance.roots, rounds)

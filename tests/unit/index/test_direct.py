@@ -291,6 +291,7 @@ def test_a_file_of_another_project_is_refused(served: LoopbackIndex, open_index:
         open_index().direct(DEMO, url)
     assert caught.value.message == f"`demo @ {url}` is not a file of `demo`"
     assert caught.value.causes == ("the file is called `other-1.0-py3-none-any.whl`, its metadata is of `other`",)
+    assert caught.value.hints == (f"write `other @ {url}`",)
 
 
 def test_why_a_file_does_not_fit_the_target_is_told_as_for_any_other(served: LoopbackIndex, open_index: OpenIndex) -> None:

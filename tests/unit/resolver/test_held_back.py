@@ -99,6 +99,26 @@ def test_a_package_of_the_spec_is_held_back_by_what_has_no_file() -> None:
     assert source_words(one.by.source) == "metadata of config 2"
 
 
+DEEP: dict[str, dict[str, list[str] | str]] = {
+    "serving": {"3": ["metrics>=2"], "2": ["metrics>=2"], "1": []},
+    "metrics": {"2.1": ["sketch"], "2": ["sketch"], "1": []},
+    "sketch": {"1": ["parser==4.*"]},
+    "parser": {"5": [], "4": "only a source distribution"},
+}
+
+
+def test_a_package_of_the_spec_is_held_back_by_what_has_no_file_though_others_need_it() -> None:
+    (one,) = found(Shelf(DEEP), ["serving"])
+    assert (one.component, one.chosen, one.newest) == ("serving", "1", "3")
+    assert held_back_words(one) == "serving 1 rather than 3: serving 3 needs metrics>=2; sketch 1 needs parser==4.*"
+
+
+def test_a_package_is_not_held_back_by_a_version_beside_which_there_is_another() -> None:
+    metrics: dict[str, list[str] | str] = {**DEEP["metrics"], "2.2": ["other<2"]}
+    others: dict[str, dict[str, list[str] | str]] = {"other": {"2": [], "1": []}, "user": {"1": ["other>=2"]}}
+    assert found(Shelf({**DEEP, **others, "metrics": metrics}), ["serving", "user"]) == []
+
+
 def test_a_package_that_nobody_named_or_that_the_spec_bounds_is_not_told() -> None:
     assert found(Shelf(FILES), ["free"]) == []
     assert found(Shelf(FILES), ["config<2"]) == []

@@ -9,17 +9,20 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
 from provisioner.index.model import PackageRelease
+from provisioner.resolver import refutation
 from provisioner.resolver.explain import fixes
-from provisioner.resolver.joint import NoStackError, solve_joint
+from provisioner.resolver.joint import NoStackError, choose, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import NO_VERSION, PACKAGE, FileCandidate, Key
-from provisioner.resolver.search.instance import ProblemInstance, ReadBudget
-from provisioner.words.conflict import fix_words
+from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, ReadBudget, StepBudget
+from provisioner.words.conflict import fix_words, fixes_sought_words, refusal_hints
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, listed, wheel
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from packaging.requirements import Requirement
 
     from provisioner.grounds.conflict import Conflict
@@ -32,11 +35,11 @@ class Counted(FileShelf):
     """A shelf that remembers whose metadata was read."""
 
     def __init__(self) -> None:
-        """The newest tool cannot stand beside `base<2`; the one before needs a long chain of others."""
+        """The newest tool cannot stand beside `base<2`; the one before needs a long chain. Gear likewise excludes `cog<2`."""
         chain = {f"link{place:02}": ["1.0"] for place in range(LINKS)}
-        versions = {"tool": ["1.0", "2.0"], "base": ["1.0", "2.0"], **chain}
+        versions = {"tool": ["1.0", "2.0"], "base": ["1.0", "2.0"], "gear": ["1.0", "2.0"], "cog": ["1.0", "2.0"], **chain}
         metadata = {f"link{place:02} 1.0": (f"link{place + 1:02}",) for place in range(LINKS - 1)}
-        metadata |= {"tool 2.0": ("base>=2",), "tool 1.0": ("link00",)}
+        metadata |= {"tool 2.0": ("base>=2",), "tool 1.0": ("link00",), "gear 2.0": ("cog>=2",)}
         files = {name: [wheel(name, version) for version in listed] for name, listed in versions.items()}
         super().__init__(files, metadata, LINUX, ())
         self.read: set[str] = set()
@@ -69,6 +72,8 @@ def test_another_way_out_that_needs_more_than_may_be_read_is_not_offered(monkeyp
     assert [fix_words(hint) for hint in with_some.fixes] == [other]
     assert f"link{LINKS - 1} 1.0" in free.read
     assert f"link{LINKS - 1} 1.0" not in bounded.read
+    assert (with_all.is_cut_short, with_some.is_cut_short) == (False, True)
+    assert refusal_hints([with_some])[-1].startswith("more fixes were not looked for: ")
 
 
 def test_what_was_read_before_does_not_count_and_each_way_has_its_share() -> None:
@@ -103,3 +108,73 @@ def test_a_fix_reads_no_source_distribution_that_the_answer_did_not() -> None:
     with pytest.raises(UnavailableError) as caught:
         budget.spend(other)
     assert caught.value.message == "tool 1.0 was not looked at: it is a source distribution"
+    assert budget.steps.was_short
+    budget.limit(10, reads_sources=True)
+    budget.allot(10)
+    budget.spend(other)
+
+
+@pytest.mark.parametrize("most", [1, 300, 600, 1_200, 2_400])
+def test_the_conflict_is_that_of_any_number_of_steps_and_the_fixes_are_some_of_all(
+    monkeypatch: pytest.MonkeyPatch, most: int
+) -> None:
+    whole = conflict(Counted())
+    monkeypatch.setattr(refutation, "MOST_STEPS", most)
+    bounded, again = conflict(Counted()), conflict(Counted())
+    assert bounded == again
+    assert bounded.members == whole.members
+    assert {fix.identities for fix in bounded.fixes} <= {fix.identities for fix in whole.fixes}
+    assert bounded.is_cut_short or bounded == whole
+
+
+def test_without_any_step_nothing_is_read_for_a_fix_and_no_way_out_is_denied(monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf = Counted()
+    monkeypatch.setattr(refutation, "MOST_STEPS", 0)
+    bounded = conflict(shelf)
+    assert not bounded.fixes
+    assert refusal_hints([bounded]) == ("there may be a fix: the search for them ends after a fixed amount of work",)
+    assert not any(one.startswith("link") for one in shelf.read)
+
+
+def test_the_steps_of_several_conflicts_are_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two conflicts, of which the second is not minimal where the steps end early: it is told whole or not at all."""
+
+    def conflicts() -> tuple[Conflict, ...]:
+        with pytest.raises(NoStackError) as caught:
+            solve_joint(problem("tool>=2", "base<2", "gear>=2", "cog<2"), lambda _: Counted())
+        return caught.value.conflicts
+
+    whole = [one.members for one in conflicts()]
+    assert len(whole) == 2
+    counts = set()
+    for most in range(0, 6_000, 200):
+        monkeypatch.setattr(refutation, "MOST_STEPS", most)
+        told = [one.members for one in conflicts()]
+        assert told == whole[: len(told)]
+        counts.add(len(told))
+    assert counts == {1, 2}
+
+
+def test_a_share_of_the_steps_ends_with_its_block() -> None:
+    budget = StepBudget()
+    budget.take(1_000)
+    budget.limit(100)
+    with budget.share(1 / 2):
+        budget.take(50)
+        with pytest.raises(OutOfStepsError):
+            budget.take()
+    assert budget.was_short
+    budget.take(50)
+    assert not budget.has_more()
+
+
+def test_the_conflicts_are_told_before_anything_is_read_for_a_fix() -> None:
+    shelf, told = Counted(), []
+
+    def tell(conflicts: Sequence[Conflict]) -> None:
+        told.append((fixes_sought_words(conflicts), {one for one in shelf.read if one.startswith("link")}))
+
+    with pytest.raises(NoStackError):
+        choose(problem("tool>=2", "base<2"), lambda _: shelf, when_refuted=tell)
+    assert told == [("no answer: base<2 and tool>=2 exclude each other; looking for fixes", set())]
+    assert any(one.startswith("link") for one in shelf.read)

@@ -93,13 +93,16 @@ def test_a_commit_of_a_repository_is_a_requirement(tmp_path: Path) -> None:
     address = f"git+https://github.com/x/six@{'a' * 40}"
     named = f"six @ {address}\nfour @ {address} ; python_version < '4'\n"
     others = f"{address}#egg=seven\n-e {address}#egg=eight\nnine[x]@{address}\n"
-    assert read(tmp_path, named + others) == (
+    nameless = f"{address}\n-e git+https://gitlab.com/a/x/ten.git@{'b' * 40}\n"
+    assert read(tmp_path, named + others + nameless) == (
         [
             f"r.txt:1:1 six @ {address}",
             f"r.txt:2:1 four @ {address} ; python_version < '4'",
             f"r.txt:3:1 seven @ {address}#egg=seven",
             f"r.txt:4:1 eight @ {address}#egg=eight",
             f"r.txt:5:1 nine[x]@{address}",
+            f"r.txt:6:1 six @ {address}",
+            f"r.txt:7:1 ten @ git+https://gitlab.com/a/x/ten.git@{'b' * 40}",
         ],
         [],
     )
@@ -137,10 +140,11 @@ def test_hashes_are_kept(tmp_path: Path) -> None:
             ),
         ),
         (
-            f"git+https://gitlab.com/a/x/six.git@{'a' * 40}",
+            "git+https://gitlab.com/a/x/six.git@v1",
             (
-                "a repository is not a file that can be locked, and its archive is one: write "
-                f"`six @ https://gitlab.com/a/x/six/-/archive/{'a' * 40}/six-{'a' * 40}.tar.gz`"
+                "a repository is not a file that can be locked, and `v1` may move: write "
+                "`six @ https://gitlab.com/a/x/six/-/archive/COMMIT/six-COMMIT.tar.gz` with the commit that "
+                "`git ls-remote` tells"
             ),
         ),
         (
