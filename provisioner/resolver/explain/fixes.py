@@ -116,7 +116,8 @@ class Working(Struct, frozen=True, kw_only=True):
     """A set of edits verified to give an answer, with their costs and outcome, by which fixes are ranked.
 
     `chosen` are the candidates that the edits change requests and facts to; empty when the edits are of other inputs.
-    `is_least`: no part of the edits gives an answer.
+    `is_least`: no part of the edits gives an answer. `place` is the place of edits of other inputs among those that were tried,
+    the nearest first; 0 for edits of requests and facts.
     """
 
     edits: tuple[Edit, ...]
@@ -124,6 +125,7 @@ class Working(Struct, frozen=True, kw_only=True):
     outcome: Outcome
     chosen: frozenset[Candidate] = frozenset()
     is_least: bool = True
+    place: int = 0
 
     @property
     def identities(self) -> frozenset[tuple[object, ...]]:
@@ -142,11 +144,9 @@ class Working(Struct, frozen=True, kw_only=True):
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The rank among fixes, lowest first: fixes with measured choices, those with unmeasured ones, then last resorts.
-
-        Of fixes with the same rank the one that was tried first is the nearest: the twin for the newest CUDA, for example.
-        """
-        return self.is_last_resort, not self.outcome.is_measured, rank(list(self.costs))
+        """The rank among fixes, lowest first: fixes with measured choices, those with unmeasured ones, then last resorts."""
+        told = [(edit.change, str(edit.identity)) for edit in self.edits]
+        return self.is_last_resort, not self.outcome.is_measured, rank(list(self.costs)), self.place, told
 
 
 def never() -> bool:
@@ -311,7 +311,7 @@ def _of_inputs(
     """
     request = instance.problem.request
     found: list[Working] = []
-    for edits in _while_readable(tried):
+    for place, edits in enumerate(_while_readable(tried), start=1):
         identities = {edit.identity for edit in edits}
         if any(one.identities <= identities for one in (*known, *found)):
             continue
@@ -319,7 +319,7 @@ def _of_inputs(
         given = _outcome_of(solve_again, request, edits)
         if given is not None and not _asks_in_vain(edits, given):
             paid = tuple(costs.of_edit(edit) for edit in edits)
-            found.append(Working(edits=edits, costs=paid, outcome=given))
+            found.append(Working(edits=edits, costs=paid, outcome=given, place=place))
     return found
 
 
