@@ -1,4 +1,4 @@
-"""Logs that fixed questions drew from public issues, of which the page tells what the program said before rows were written for them."""
+"""Logs that fixed questions drew from public issues; the page tells what the program said of them before they had rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.shipped import shipped
 ROOT = Path(__file__).parents[3]
 LOGS: list[dict[str, Any]] = YAML(typ="safe").load((ROOT / "tests/fixtures/logs/drawn.yaml").read_text(encoding="utf-8"))
 SENTENCE = (
-    "Of these {count} it told the right cause of {right}, only the kind of failure of {kind}, a wrong cause of {wrong}, and nothing of {nothing}."
+    "Of these {count} it told the right cause of {right}, only the kind of failure of {kind}, "
+    "a wrong cause of {wrong}, and nothing of {nothing}."
 )
 
 

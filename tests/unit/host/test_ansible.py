@@ -54,8 +54,8 @@ def test_ini_is_read_as_ansible_itself_reads_it() -> None:
 
 @pytest.mark.parametrize("blank", [" ", "\t", "  \t "])
 def test_a_plain_line_splits_as_one_with_quotes_does(tmp_path: Path, blank: str) -> None:
-    plain = blank.join(["[gpu]\na", "provision_driver=550.54.15", "provision_os=ubuntu@22.04", "ansible_host=10.0.0.1", "\n"])
-    quoted = blank.join(["[gpu]\na", "provision_driver='550.54.15'", 'provision_os="ubuntu@22.04"', "ansible_host=10.0.0.1", "# note\n"])
+    plain = blank.join(["[gpu]\na", "provision_driver=550.54.15", "provision_os=ubuntu@22.04", "rack=1.2", "\n"])
+    quoted = blank.join(["[gpu]\na", "provision_driver='550.54.15'", 'provision_os="ubuntu@22.04"', "rack=1.2", "# a\n"])
     assert written(tmp_path, plain)["a"].host == written(tmp_path, quoted)["a"].host
     assert "a" in written(tmp_path, "[gpu]\na rack=1\u3000b\n")
 
