@@ -32,7 +32,8 @@ def say(ground: Ground) -> str:
     """Return a ground as one sentence without its source."""
     if isinstance(ground, of.Entails):
         own = own_subject_words(ground.predicate, ground.name)
-        return own if own is not None else f"{subject_words(ground.subject)}{predicate_words(ground.predicate)}"
+        subject = subject_words(ground.subject) if ground.subject is not None else ""
+        return own if own is not None else f"{subject}{predicate_words(ground.predicate)}"
     return _fact(ground) if ground.kind == "fact" else _request(ground)
 
 
