@@ -39,7 +39,7 @@ _GROUP_LINE = re.compile(r"\[[A-Za-z_][\w.-]*(?::\w+)?\]\s*(?:#.*)?")
 """A section as people write it, by which the syntax is known."""
 
 _PLAIN = re.compile(r"[\w./:=@,+\[\]\t -]*", re.ASCII)
-"""A line without quotes, escapes and comments, which splits at its blanks; `shlex` takes ten times as long."""
+"""A line without quotes, escapes and comments, which splits at its blanks; `shlex` takes forty times as long."""
 _NAME = re.compile(r"([^:\]\s]+)\s*(?:#.*)?")
 _PORT = re.compile(r"^(?P<host>[^:\s]+(?:\[[^\]]*\][^:\s]*)*):(?P<port>\d+)$")
 _RANGE = re.compile(r"\[(?P<begin>\w*):(?P<end>\w+)(?::(?P<step>[1-9]\d*))?\]")
