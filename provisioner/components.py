@@ -15,6 +15,8 @@ from msgspec import Struct
 from provisioner.accelerators import ACCELERATORS, ON_GPUS, RUNTIMES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from provisioner.platforms import System
 
 ABSENT = "none"
@@ -94,6 +96,11 @@ class Component(Struct, frozen=True, kw_only=True):
     supplier: Supplier
     title: str = ""
     """The name of the component in messages; "" if that is `name`."""
+    phrases: Mapping[str, str] = {}
+    """How messages say that a host has a value, by value; "" is for the others, with the field `{value}`.
+
+    Empty if that is the name of the component, or its title for a name of several words, with the value after it.
+    """
     is_named: bool = False
     """Whether the values of the component are names (`open`, `ubuntu 24.04`) and not versions."""
     distribution: str = ""
@@ -234,6 +241,7 @@ _ROWS = (
     ),
     Component(
         name="loaded_modules", supplier=Supplier.HOST, key="loaded_modules", is_named=True, accelerators=ON_GPUS,
+        phrases={"free": "a GPU that no other module holds", "": "the loaded module {value}"},
         systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER, move=Move.LOADED_MODULES,
         is_prepared=True, remedy="free", reboots=True,
         instruction="keep {before} off the GPU: blacklist it, rebuild the initramfs and reboot",
@@ -259,6 +267,7 @@ _ROWS = (
     # The drivers.
     Component(
         name="driver_module", supplier=Supplier.HOST, title="kernel module flavour", key="driver.module", is_named=True,
+        phrases={"": "the {value} kernel module"},
         accelerators=_ON_CUDA, systems=_LINUX, is_chosen=True,
         how_to_find="which flavour of kernel modules is loaded, open or proprietary",
         effort=Effort.DRIVER, move=Move.DRIVER, reboots=True, reloads_modules=True,
@@ -290,6 +299,10 @@ _ROWS = (
     ),
     Component(
         name="secure_boot", supplier=Supplier.HOST, key="secure_boot", is_named=True, accelerators=ON_GPUS, systems=_LINUX,
+        phrases={
+            "disabled": "Secure Boot switched off", "enrolled": "Secure Boot with an enrolled key",
+            "enforced": "Secure Boot without an enrolled key",
+        },
         is_shown_by_driver=True, effort=Effort.KERNEL, move=Move.SECURE_BOOT, is_prepared=True, remedy="enrolled", reboots=True,
         instruction="enrol the key that signs modules built on this host (mokutil --import), and confirm it on the next boot",
     ),

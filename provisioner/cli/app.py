@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _INTERRUPTED = 130
 _PIPE_CLOSED = 141
 _UNWRITABLE = 2
+_UNTOLD = 3
 _CACHE_DIR = "--cache-dir"
 _COMPLETION = "_PROVISION_COMPLETE"
 
@@ -27,7 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     # Objects of a solve live until its end; collecting at Python's default rate takes a tenth of its time.
     gc.set_threshold(300_000, 20, 100)
     _prepare_streams()
-    code = _guarded(words)
+    try:
+        code = _guarded(words)
+    except Exception as error:
+        if arguments is not None:
+            raise
+        code = _fallen(error)
     if code == _INTERRUPTED:
         _abandon_threads()
     if arguments is None:
@@ -77,6 +83,17 @@ def _output_lost(error: OSError) -> int:
     _abandon_output()
     sys.stderr.write(f"error: standard output cannot be written: {error.strerror}  [file]\n")
     return _UNWRITABLE
+
+
+def _fallen(error: Exception) -> int:
+    """Print the traceback of a bug as any other message, without logins and controls, and return the exit code of no answer."""
+    import traceback
+
+    from provisioner.cli.display import trace
+
+    trace("".join(traceback.format_exception(error)))
+    sys.stderr.write("error: this is a fault of provision itself; it tells nothing of the stack  [bug]\n")
+    return _UNTOLD
 
 
 def _version() -> int:

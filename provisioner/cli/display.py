@@ -88,6 +88,11 @@ def data(text: str) -> None:
     _write(_printable(_ended(text)), sys.stdout)
 
 
+def trace(text: str) -> None:
+    """Print the traceback of a bug to stderr: the values of an exception are as little to be trusted as any other."""
+    _write(shown(text), sys.stderr)
+
+
 def commands(text: str) -> None:
     """Print commands that a job of GitHub Actions shall obey to stdout; what they say must be escaped already."""
     sys.stdout.write(_ended(text))

@@ -29,7 +29,7 @@ _CONFIGURED = ("docker", "containerd", "crio")
 _MOK = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der", "debian": "/var/lib/dkms/mok.pub"}
 
 
-_OF_THE_HOST = (of.LoadModule, of.BuildModule, of.ProvideDevices, of.InstallToolkit, of.WriteCdi)
+_OF_THE_HOST = (of.LoadModule, of.BuildModule, of.EnrolKey, of.MakeDevices, of.ProvideDevices, of.InstallToolkit, of.WriteCdi)
 """What is done on the host of a container, and never in the container."""
 
 
@@ -57,17 +57,29 @@ def command(act: Act, host: Host) -> str:
         case of.BuildModule(kernel=kernel, needs_headers=needs_headers):
             headers = _headers(kernel, tool) if needs_headers else ""
             return " && ".join(part for part in (headers, f"sudo dkms autoinstall -k {kernel}", "sudo modprobe nvidia") if part)
+        case of.EnrolKey():
+            return _enrol(host)
         case of.WriteCdi(file=file):
             return f"sudo nvidia-ctk cdi generate --output={file}"
         case of.InstallToolkit(engine=engine):
             return _toolkit(engine, tool)
         case of.JoinGroups(groups=groups):
             return f'sudo usermod -aG {",".join(groups)} "$USER"' if groups else ""
-        case of.ProvideDevices(files=files):
-            return "sudo modprobe amdgpu" if "/dev/kfd" in files else ""
+    return _device(act, tool) or _installation(act)
+
+
+def _device(act: Act, tool: str) -> str:
+    """Return the command of a remedy that provides device files, or the driver of Windows in WSL; "" for others."""
+    match act:
+        case of.MakeDevices() if tool:
+            return f"sudo {tool} install nvidia-modprobe && sudo nvidia-modprobe -c 0 -u"
+        case of.ProvideDevices(files=files) if "/dev/kfd" in files:
+            return "sudo modprobe amdgpu"
+        case of.RemovePackages(packages=packages) if packages:
+            return f"sudo apt purge {' '.join(packages)}"
         case of.RestartWsl():
             return "wsl.exe --update && wsl.exe --shutdown"
-    return _installation(act)
+    return ""
 
 
 def _installation(act: Act) -> str:
@@ -102,15 +114,29 @@ def of_fact(edit: SetFact, host: Host) -> str:
             blacklist = f"echo blacklist {module} | sudo tee /etc/modprobe.d/blacklist-{module}.conf"
             return f"{blacklist} && {rebuild} && sudo reboot" if rebuild else ""
         case "secure_boot":
-            key = _MOK.get(host.os.id if host.os is not None else "", "")
-            return f"sudo mokutil --import {key} && sudo reboot" if key else ""
+            return _enrol(host)
         case "mig":
             return "sudo nvidia-smi -mig 0"
         case "kernel_headers":
             return _headers(host.kernel or "", tool)
         case "container_toolkit":
             return _toolkit("docker", tool)
+        case "fabric_manager":
+            return _fabric_manager(edit.value, tool)
     return ""
+
+
+def _enrol(host: Host) -> str:
+    key = _MOK.get(host.os.id if host.os is not None else "", "")
+    return f"sudo mokutil --import {key} && sudo reboot" if key else ""
+
+
+def _fabric_manager(version: str, tool: str) -> str:
+    """Return the command that installs and starts the Fabric Manager of a driver's branch; "" where no package is known."""
+    if tool != "apt":
+        return ""
+    package = f"nvidia-fabricmanager-{version.partition('.')[0]}"
+    return f"sudo apt install {package} && sudo systemctl enable --now nvidia-fabricmanager"
 
 
 def driver_command(chosen: Mapping[str, str], host: Host) -> str:

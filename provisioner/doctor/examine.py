@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from provisioner.accelerators import ON_GPUS
 from provisioner.components import ABSENT, COMPONENTS
 from provisioner.doctor.environment import candidates_of, differences_from, requires_of, unmet_requirements
-from provisioner.doctor.faults import machine_faults
+from provisioner.doctor.faults import machine_faults, without_followers
 from provisioner.doctor.judge import Judgement, fact_to_doubt, judge, judge_lock, nearest_fix, spec_asking
 from provisioner.doctor.model import Case, Examination, Layer
 from provisioner.doctor.readings import found_in, wanted_in
@@ -103,7 +103,7 @@ def _untold(patient: Patient, layers: Iterable[Layer]) -> tuple[Remark, ...]:
 
 def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Request, list[Fault]]:
     """Return the request for what shall run on the machine, and faults of what is installed and cannot be requested."""
-    target = patient.target
+    target = without_followers(patient)
     platform = question.lock.stack.platform if question.lock is not None else platform_of(target.host)
     faults: list[Fault] = []
     if question.lock is not None:
@@ -157,7 +157,14 @@ def _judgements(case: Case) -> Iterator[Judgement]:
         yield judge_lock(matrix, request, question.lock, file=question.lock_file)
         return
     beside = candidates_of(patient.environment) if patient.environment is not None and question.spec is None else None
-    yield judge(matrix, request, beside=beside)
+    judgement = judge(matrix, request, beside=beside)
+    yield judgement
+    if question.spec is None and request.accelerator == "cuda" and not judgement.conflicts:
+        # Nothing asks for CUDA yet, and the machine may be unable to run any.
+        spec = spec_asking(name="any-cuda", runs=request.spec.runs, accelerator="cuda", requires={"cuda": "*"})
+        any_cuda = judge(matrix, replace(request, spec=spec))
+        if any_cuda.conflicts:
+            yield any_cuda
     if question.spec is None and request.runs == "host" and _has_toolkit(patient) and request.accelerator in ON_GPUS:
         spec = spec_asking(name="containers", runs="container", accelerator=request.accelerator)
         yield judge(matrix, replace(request, spec=spec))

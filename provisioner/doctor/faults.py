@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from provisioner.accelerators import ACCELERATORS, ON_GPUS
-from provisioner.components import ABSENT, COMPONENTS
+from provisioner.components import ABSENT, COMPONENTS, FOLLOWERS
 from provisioner.grounds.doubt import Unstated
 from provisioner.grounds.fault import (
     Doubted,
     ForbiddenDevices,
+    KeyNotEnrolled,
+    LinuxDriverInWsl,
     MissingDevices,
     NoContainerToolkit,
     NoDriver,
@@ -20,7 +24,7 @@ from provisioner.grounds.fault import (
     Unseen,
 )
 from provisioner.host import remark as of
-from provisioner.host.facts import stated
+from provisioner.host.facts import stated, with_fact
 from provisioner.resolver.rules.facts import profile_key
 
 if TYPE_CHECKING:
@@ -32,7 +36,7 @@ if TYPE_CHECKING:
     from provisioner.host.model import Host
     from provisioner.host.remark import Remark
     from provisioner.layers import LayerName
-    from provisioner.request import Request
+    from provisioner.request import Request, TargetHost
 
 _BROKEN: dict[type[Remark], LayerName] = {
     of.GpusNotRun: "driver",
@@ -56,7 +60,13 @@ def machine_faults(patient: Patient, request: Request) -> tuple[Fault, ...]:
     """Return the faults of a machine's GPUs, driver and containers; a machine whose request computes on the CPU has none."""
     if request.accelerator not in ON_GPUS:
         return ()
-    found = (*_of_remarks(patient), *_of_driver(patient, request), *_of_devices(patient), *_of_containers(patient, request))
+    found = (
+        *_of_key(patient),
+        *_of_remarks(patient),
+        *_of_driver(patient, request),
+        *_of_devices(patient),
+        *_of_containers(patient, request),
+    )
     return tuple(dict.fromkeys(found))
 
 
@@ -66,6 +76,16 @@ def _of_remarks(patient: Patient) -> Iterator[Fault]:
             yield Seen(layer=_BROKEN[type(remark)], remark=remark)
         elif type(remark) in _UNKNOWN:
             yield Unseen(layer=_UNKNOWN[type(remark)], remark=remark)
+
+
+def _of_key(patient: Patient) -> Iterator[Fault]:
+    """Yield the fault of a module that DKMS built for the running kernel, and that Secure Boot refuses to load."""
+    host, condition = patient.target.host, patient.condition
+    if condition is None or host.kernel is None or stated(host, "secure_boot") != "enforced":
+        return
+    for remark in patient.remarks:
+        if isinstance(remark, of.DriverNotLoaded) and any(host.kernel in one.kernels for one in condition.dkms or ()):
+            yield KeyNotEnrolled(layer="kernel", version=remark.version)
 
 
 def missing_driver(host: Host, request: Request) -> str:
@@ -90,6 +110,9 @@ def _of_driver(patient: Patient, request: Request) -> Iterator[Fault]:
     if not component:
         return
     if host.virtualization == "wsl2":
+        if condition is not None and condition.linux_driver:
+            yield LinuxDriverInWsl(layer="driver", files=condition.linux_driver, packages=condition.linux_driver_packages)
+            return
         if condition is not None and condition.wsl_library is False:
             yield NoWslLibrary(layer="driver")
             return
@@ -106,6 +129,16 @@ def _of_driver(patient: Patient, request: Request) -> Iterator[Fault]:
     else:
         key = profile_key(component)
         yield Doubted(layer="driver", doubt=Unstated(fact=component, host=patient.target.label, profile_key=key))
+
+
+def without_followers(patient: Patient) -> TargetHost:
+    """Return the target without what came with a driver that is not built for its kernel: the next driver brings its own."""
+    target = patient.target
+    host = target.host
+    if host.driver is None and _not_built(host, patient.condition, "driver") is not None:
+        for name in FOLLOWERS["driver"]:
+            host = with_fact(host, name, None)
+    return replace(target, host=host)
 
 
 def _not_built(host: Host, condition: Condition | None, component: str) -> NotBuilt | None:
@@ -137,6 +170,7 @@ def _of_devices(patient: Patient) -> Iterator[Fault]:
             layer="driver",
             files=condition.missing_devices,
             accelerator="wsl" if host.virtualization == "wsl2" else "rocm" if "rocm" in kinds else "cuda",
+            is_container=host.virtualization == "container",
         )
     if condition.forbidden_devices:
         yield ForbiddenDevices(layer="driver", files=condition.forbidden_devices, groups=condition.device_groups)

@@ -77,6 +77,12 @@ class RemedyFinder:
         match fault:
             case of.Seen(remark=DriverNotLoaded()):
                 yield self._run(of.LoadModule("nvidia"))
+            case of.KeyNotEnrolled():
+                yield self._run(of.EnrolKey())
+            case of.LinuxDriverInWsl(packages=packages):
+                yield self._run(of.RemovePackages(packages))
+            case of.NotBuilt(component="driver", version=version) if not self._builds(version):
+                yield from self._install("driver", "")
             case of.NotBuilt(kernel=kernel, lacks_headers=lacks_headers):
                 yield self._run(of.BuildModule(kernel=kernel, needs_headers=lacks_headers))
             case of.NoDriver(component="amdgpu"):
@@ -88,6 +94,8 @@ class RemedyFinder:
         match fault:
             case of.MissingDevices(accelerator="wsl") | of.NoWslLibrary():
                 yield self._run(of.RestartWsl())
+            case of.MissingDevices(accelerator="cuda", is_container=is_container):
+                yield self._run(of.PassGpus() if is_container else of.MakeDevices())
             case of.MissingDevices(files=files):
                 yield self._run(of.ProvideDevices(files))
             case of.ForbiddenDevices(groups=groups):
@@ -159,6 +167,12 @@ class RemedyFinder:
         found = ActionFinder(self._matrix, self._machine, today=None).find("driver", before, after)
         command = commands.driver_command(chosen, self._patient.target.host) if component == "driver" else ""
         yield Remedy(act=of.Carry(action=found.action, details=found.details), command=command)
+
+    def _builds(self, driver: str) -> bool:
+        """Return whether a driver can be installed for the kernel of the machine, or whether no other one can either."""
+        with suppress(UnlistedReleaseError):
+            return bool(self._chosen("driver", f"=={driver}")) or not self._chosen("driver", "")
+        return True
 
     def _chosen(self, component: str, change: str) -> dict[str, str]:
         """Return the driver, and the flavour of its modules, to install in place of what the machine has; {} if none fits."""

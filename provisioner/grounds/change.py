@@ -172,10 +172,14 @@ class ByPythonOfImage(Follows, frozen=True, kw_only=True):
 
 
 class ByCudaOfImage(Follows, frozen=True, kw_only=True):
-    """A change of CUDA's version, for which the base image is chosen; `image` and `cuda` are those of the new lock."""
+    """A change of CUDA's version, for which the base image is chosen.
+
+    `image` and `cuda` are those of the new lock, `before` is the CUDA of the old one; "" is a stack without CUDA.
+    """
 
     image: str
     cuda: str
+    before: str
 
     @property
     def subject(self) -> str:

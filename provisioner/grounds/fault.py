@@ -103,11 +103,27 @@ class NotBuilt(Fault, frozen=True, kw_only=True):
     lacks_headers: bool
 
 
+class KeyNotEnrolled(Fault, frozen=True, kw_only=True):
+    """A driver that DKMS built and signed on the machine, whose key Secure Boot does not know: its module is refused."""
+
+    failure: ClassVar[str] = "key-rejected-by-secure-boot"
+    version: str
+
+
+class LinuxDriverInWsl(Fault, frozen=True, kw_only=True):
+    """A driver for Linux in WSL 2, beside the libcuda that the driver of Windows brings."""
+
+    failure: ClassVar[str] = "wsl-linux-driver-installed"
+    files: tuple[str, ...]
+    packages: tuple[str, ...]
+
+
 class MissingDevices(Fault, frozen=True, kw_only=True):
-    """Device files without which no GPU of the machine computes."""
+    """Device files without which no GPU of the machine computes; `is_container`: they are those of its host."""
 
     files: tuple[str, ...]
     accelerator: str
+    is_container: bool = False
 
 
 class ForbiddenDevices(Fault, frozen=True, kw_only=True):
@@ -220,6 +236,24 @@ class JoinGroups(Struct, frozen=True):
     groups: tuple[str, ...]
 
 
+class EnrolKey(Struct, frozen=True):
+    """To enrol the key that signs modules which are built on the machine."""
+
+
+class MakeDevices(Struct, frozen=True):
+    """To make the device files of NVIDIA's driver, and to install the program that makes them."""
+
+
+class PassGpus(Struct, frozen=True):
+    """To start a container with the GPUs of its host."""
+
+
+class RemovePackages(Struct, frozen=True):
+    """To remove a driver for Linux from WSL; `packages` are those that are known to have it."""
+
+    packages: tuple[str, ...]
+
+
 class RestartWsl(Struct, frozen=True):
     """To update the driver of Windows and restart WSL."""
 
@@ -269,6 +303,10 @@ Act = (
     | WriteCdi
     | InstallToolkit
     | JoinGroups
+    | EnrolKey
+    | MakeDevices
+    | PassGpus
+    | RemovePackages
     | RestartWsl
     | ProvideDevices
     | InstallBuild

@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from provisioner.accelerators import ACCELERATORS
 from provisioner.host import parse
+from provisioner.host.graphics import LIBRARY_DIRECTORIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -36,6 +37,18 @@ _WSL_DEVICE = "dev/dxg"
 """The device through which Linux in WSL 2 reaches the GPU. Source: CUDA on WSL User Guide."""
 
 _CUDA_DEVICES = ("dev/nvidiactl", "dev/nvidia-uvm")
+_MAKER_OF_DEVICES = "nvidia-modprobe"
+"""The program with which programs make the device files of NVIDIA's driver where they are missing, and the package that has it.
+
+Source: NVIDIA CUDA Installation Guide for Linux, Device Node Verification.
+"""
+
+_DPKG = "var/lib/dpkg/status"
+_LINUX_DRIVER = re.compile(
+    r"(lib)?nvidia-(compute|cfg1|common|decode|dkms|driver|encode|extra|fbc1|firmware|gl|headless|kernel|utils)-.+"
+)
+"""The packages of a driver for Linux on Debian and Ubuntu."""
+
 _ENGINES = ("docker", "podman", "nerdctl", "containerd", "crio", "apptainer", "singularity", "enroot")
 _PROGRAM_DIRECTORIES = ("usr/bin", "usr/local/bin", "usr/sbin")
 
@@ -60,7 +73,8 @@ class Condition(Struct, frozen=True, kw_only=True):
 
     `kernels` are the kernels whose modules are installed. `missing_devices` are device files of the accelerator that are not
     there, `forbidden_devices` those that this user may not open, and `device_groups` the groups that may. `wsl_library` is
-    whether the libcuda of Windows is there, None outside of WSL.
+    whether the libcuda of Windows is there, None outside of WSL. `linux_driver` are the files of libcuda of a driver for Linux
+    in WSL, and `linux_driver_packages` the packages of it.
     """
 
     kernels: tuple[str, ...] | None = None
@@ -71,6 +85,8 @@ class Condition(Struct, frozen=True, kw_only=True):
     forbidden_devices: tuple[str, ...] = ()
     device_groups: tuple[str, ...] = ()
     wsl_library: bool | None = None
+    linux_driver: tuple[str, ...] = ()
+    linux_driver_packages: tuple[str, ...] = ()
 
 
 def read_condition(machine: Machine, host: Host) -> Condition:
@@ -84,10 +100,14 @@ def read_condition(machine: Machine, host: Host) -> Condition:
         dkms=_if_seen(machine, (_DKMS,), tuple(_dkms(machine))),
         cdi=_if_seen(machine, _CDI_DIRECTORIES, tuple(_cdi(machine))),
         engines=_if_seen(machine, _PROGRAM_DIRECTORIES, tuple(_engines(machine))),
-        missing_devices=tuple(f"/{path}" for path in _needed(host) if is_listed and not machine.exists(path)),
+        missing_devices=tuple(
+            f"/{path}" for path in (*_needed(host), *_unmade(machine, host)) if is_listed and not machine.exists(path)
+        ),
         forbidden_devices=tuple(f"/{path}" for path in forbidden),
         device_groups=_groups_of(machine, forbidden),
         wsl_library=machine.exists(_WSL_LIBRARY) if is_wsl else None,
+        linux_driver=tuple(_linux_driver(machine)) if is_wsl else (),
+        linux_driver_packages=tuple(filter(_LINUX_DRIVER.fullmatch, _packages(machine))) if is_wsl else (),
     )
 
 
@@ -121,6 +141,31 @@ def _needed(host: Host) -> tuple[str, ...]:
         return (_WSL_DEVICE,)
     names = {gpu.accelerator for gpu in host.gpus or ()} or {"rocm"} & _kind(host)
     return tuple(path.lstrip("/") for name in sorted(names - {None}, key=str) for path in ACCELERATORS[str(name)].device_files)
+
+
+def _unmade(machine: Machine, host: Host) -> tuple[str, ...]:
+    """Return the device file of NVIDIA's driver if nothing makes it: in a container, and without the program that does."""
+    is_loaded = host.driver is not None and host.driver.kind == "nvidia" and host.driver.version is not None
+    if not is_loaded or host.jetson is not None or host.virtualization in {"wsl1", "wsl2"}:
+        return ()
+    packages = _packages(machine)
+    has_maker = _MAKER_OF_DEVICES in packages or any(
+        machine.exists(f"{folder}/{_MAKER_OF_DEVICES}") for folder in _PROGRAM_DIRECTORIES
+    )
+    is_known = bool(packages) or machine.is_live
+    return _CUDA_DEVICES[:1] if host.virtualization == "container" or (is_known and not has_maker) else ()
+
+
+def _packages(machine: Machine) -> tuple[str, ...]:
+    return tuple(parse.dpkg_status(machine.text(_DPKG)))
+
+
+def _linux_driver(machine: Machine) -> Iterator[str]:
+    """Yield the files of libcuda of a driver for Linux; that of Windows is in a folder of its own."""
+    for folder in LIBRARY_DIRECTORIES:
+        for name in machine.names(folder) or () if not folder.startswith("usr/lib/wsl/") else ():
+            if parse.library_file_name(name, "libcuda"):
+                yield f"/{folder}/{name}"
 
 
 def _kind(host: Host) -> set[str]:

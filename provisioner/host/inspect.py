@@ -40,6 +40,12 @@ _LIBC_DIRECTORIES = (
 _PROGRAM_DIRECTORIES = ("usr/bin", "usr/local/bin", "usr/local/nvidia/toolkit")
 _TOOLKIT_PROGRAMS = ("nvidia-ctk", "nvidia-container-runtime", "nvidia-container-toolkit")
 
+_DRIVER_CONTAINER = "run/nvidia/driver"
+"""Where the driver container of the GPU Operator mounts its driver."""
+
+_BRIDGE = "0680"
+"""The class of an NVSwitch on the PCI bus."""
+
 _EFI_VARIABLES = "sys/firmware/efi/efivars"
 _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _SHIM = "605dab50-e046-4300-abb6-3dd810dd8b23"
@@ -286,11 +292,20 @@ class _Linux:
         return match[0] if match else None
 
     def _fabric_manager(self) -> str | None:
-        """Return the version of the Fabric Manager, which must equal the driver's on NVSwitch machines; None if unknown."""
+        """Return the version of the Fabric Manager, which must equal the driver's on NVSwitch machines; None if it is unknown.
+
+        The result is `none` only beside an NVSwitch, if dpkg and all program directories were searched without finding it. The
+        GPU Operator has its own in a container beside the driver, and that of a virtual machine may run on its host.
+        """
         packages = self._packages or {}
         named = sorted(name for name in packages if name.startswith("nvidia-fabricmanager") and "dev" not in name)
         version = self._package(named[-1]) if named else None
-        return version or parse.fabric_manager(self._machine.ask("nv-fabricmanager", "--version"))
+        version = version or parse.fabric_manager(self._machine.ask("nv-fabricmanager", "--version"))
+        if version is not None or self._packages is None or self._virtualization() != "none":
+            return version
+        is_elsewhere = self._machine.exists(_DRIVER_CONTAINER) or "nv-fabricmanager" in self._names(_PROGRAM_DIRECTORIES)
+        has_switch = any(device.device_class == _BRIDGE for device in self._nvidia_devices)
+        return ABSENT if has_switch and not is_elsewhere else None
 
     def _nvswitch(self, gpus: tuple[HostGpu, ...] | None) -> Literal["present", "none"] | None:
         """Return `present` or `none`, whether an NVSwitch connects the GPUs; None if it is unknown.
@@ -301,7 +316,7 @@ class _Linux:
         capability 10, where an NVSwitch is managed through InfiniBand (Fabric Manager User Guide, Systems Using Fourth
         Generation NVSwitches).
         """
-        if any(device.device_class == "0680" for device in self._nvidia_devices):
+        if any(device.device_class == _BRIDGE for device in self._nvidia_devices):
             return "present"
         targets = [gpu.compute_capability for gpu in gpus or ()]
         would_show = self._nvidia_devices and targets and all(target and not target.startswith("10.") for target in targets)

@@ -98,7 +98,7 @@ class Failure(Struct, frozen=True, kw_only=True, dict=True):
     """An attempt without an answer: its instance, the search that proved that there is none, and the groups that it used.
 
     `lacking` is an answer whose wheels lack libraries, None if there is none: the attempt failed because these are required. Of
-    `pairs`, components and distributions were decided together.
+    `pairs`, components and distributions were decided together. The groups in `without` did not have to hold.
     """
 
     attempt: Attempt
@@ -107,11 +107,12 @@ class Failure(Struct, frozen=True, kw_only=True, dict=True):
     core: tuple[Group, ...]
     lacking: Mapping[Key, Candidate] | None = None
     pairs: frozenset[Pair] = frozenset()
+    without: frozenset[Group] = frozenset()
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """A minimal set of groups that cannot hold together with the Python of the attempt."""
-        return self.search.minimal(among=self.core)
+        return self.search.minimal(without=self.without, among=self.core)
 
     def involves(self, key: Key) -> bool:
         """Return whether the minimal conflict of the attempt has a requirement on a key."""

@@ -179,19 +179,24 @@ class _System:
         """Return why no choice of components goes with a release; None if one does, or if that is unknown."""
         failed = []
         for attempt, instance, search in self._searches:
-            core = self._core(instance, search, asked)
+            without = self._without(instance, asked)
+            core = self._core(instance, search, without)
             if core is None:
                 return None
             if attempt is None:
-                groups = search.minimal(among=core)
+                groups = search.minimal(without=without, among=core)
                 identity = _identity_of(needed_members(instance, search, groups))
                 return _Refusal(identity, partial(described, instance, search, groups))
-            failed.append(Failure(attempt=attempt, instance=instance, search=search, core=core))
+            failed.append(Failure(attempt=attempt, instance=instance, search=search, core=core, without=without))
         return self._joint(failed, asked) if failed else None
 
-    def _core(self, instance: ProblemInstance, search: CompleteSearch, asked: Requirement) -> tuple[Group, ...] | None:
+    def _without(self, instance: ProblemInstance, asked: Requirement) -> frozenset[Group]:
+        """Return the groups that need not hold for a question: lines on what is asked about, and the other questions."""
         bounds = (one for candidate in instance.allowed(asked) for one in instance.bounds.about(candidate))
-        without = self._own_lines((*instance.roots, *bounds)) | self._questions - {asked.ground.group}
+        return self._own_lines((*instance.roots, *bounds)) | self._questions - {asked.ground.group}
+
+    @staticmethod
+    def _core(instance: ProblemInstance, search: CompleteSearch, without: frozenset[Group]) -> tuple[Group, ...] | None:
         core = None
         with suppress(UnavailableError):
             core = search.refutation(without=without) if search.find(without=without) is None else None

@@ -355,6 +355,8 @@ def _follows(cause: of.Follows) -> str:
             return rule.text
         case of.ByPythonOfImage(image=image, python=python):
             return f"image {image} has python {python}"
+        case of.ByCudaOfImage(image=image, cuda="", before=before):
+            return f"image {image} is chosen for a stack without cuda, where the old one had cuda {before}"
         case of.ByCudaOfImage(image=image, cuda=cuda):
             return f"image {image} is chosen for cuda {cuda}"
         case of.ByImage(before=before, after=after):

@@ -21,7 +21,7 @@ from provisioner.grounds.conflict import (
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
 from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
-from provisioner.words.notation import listed, source_words, sources_words
+from provisioner.words.notation import component_words, listed, source_words, sources_words, value_words
 from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
@@ -147,7 +147,10 @@ def _subjects(subjects: Subjects, name: str) -> str:
     if subjects.every_build_for is not None:
         kind = LABELS.get(subjects.every_build_for, "")
         return f"every {kind} build of {name} {listed(spans)}"
-    return f"{name} {', '.join(spans)} and others" if subjects.has_others else f"{name} {listed(spans)}"
+    row = COMPONENTS.get(name)
+    named = row is not None and row.phrases
+    text = listed([value_words(name, span) for span in spans]) if named else f"{component_words(name)} {listed(spans)}"
+    return f"{component_words(name)} {', '.join(spans)} and others" if subjects.has_others else text
 
 
 def unlisted_words(versions: Sequence[str]) -> str:
@@ -359,10 +362,10 @@ def edit_words(edit: Edit) -> str:
         case edits.SetFact(shown_by=shown_by) if shown_by:
             return _reload_words(edit)
         case edits.SetFact(name=name, value=value, today=today) if (row := COMPONENTS.get(name)) and row.remedy == value:
-            return f"{name} {value} ({row.instruction.format(before=today, after=value)})"
+            return f"{value_words(name, value)} ({row.instruction.format(before=today, after=value)})"
         case edits.SetFact(name=name, today=today):
             instead = f" instead of {today}" if name == "gpu" else ""
-            return f"{name} {edit.change.removeprefix('==')}{instead}"
+            return f"{value_words(name, edit.change.removeprefix('=='))}{instead}"
         case edits.DropHost():
             return _WITHOUT
     raise TypeError(f"no words for {type(edit).__name__}")

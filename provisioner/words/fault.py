@@ -64,6 +64,16 @@ def fault_words(fault: Fault) -> str:
             built = f"for {listed(kernels)}" if kernels else "for no kernel"
             why = ", whose headers are not installed" if lacks_headers else ""
             return f"DKMS has built driver {version} {built}, and not for the running kernel {kernel}{why}"
+        case of.KeyNotEnrolled(version=version):
+            return (
+                f"Secure Boot is on and does not know the key with which DKMS signed driver {version}, so its module is refused"
+            )
+        case of.LinuxDriverInWsl(files=files):
+            return f"{listed(files)} {'is' if len(files) == 1 else 'are'} of a driver for Linux, which hides that of Windows"
+        case of.MissingDevices(files=files, accelerator="cuda", is_container=True):
+            return f"{listed(files)} is not there: this container was given no GPU of its host"
+        case of.MissingDevices(files=files, accelerator="cuda"):
+            return f"{listed(files)} is not there, nor nvidia-modprobe, with which programs make it"
         case of.MissingDevices(files=files):
             return f"{listed(files)} {'is' if len(files) == 1 else 'are'} not there"
         case of.ForbiddenDevices(files=files, groups=groups):
@@ -142,6 +152,14 @@ def act_words(act: Act) -> str:
                 if groups
                 else "run it as root, or open the devices to a group"
             )
+        case of.EnrolKey():
+            return "enrol the key that signs modules built on this host, and confirm it on the next boot"
+        case of.MakeDevices():
+            return "install nvidia-modprobe, and make the device files"
+        case of.PassGpus():
+            return "start the container with GPUs: docker run --gpus all, podman run --device nvidia.com/gpu=all"
+        case of.RemovePackages():
+            return "remove the driver for Linux from WSL; the one of Windows is all that it needs"
         case of.ProvideDevices(files=files):
             return f"load the driver; a container is given {listed(files)} with --device"
         case of.RestartWsl():

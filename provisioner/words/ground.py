@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.components import ABSENT
+from provisioner.components import ABSENT, COMPONENTS
 from provisioner.grounds import requirement as of
 from provisioner.grounds.predicate import AdmitsHosts, IsExtraOf, NoToolkit, WrittenBySeveral
-from provisioner.words.notation import source_words
+from provisioner.words.notation import component_words, source_words, value_words
 from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ def say(ground: Ground) -> str:
     """Return a ground as one sentence without its source."""
     if isinstance(ground, of.Entails):
         own = own_subject_words(ground.predicate, ground.name)
-        return own if own is not None else f"{ground.subject}{predicate_words(ground.predicate)}"
+        subject = subject_words(ground.subject) if ground.subject is not None else ""
+        return own if own is not None else f"{subject}{predicate_words(ground.predicate)}"
     return _fact(ground) if ground.kind == "fact" else _request(ground)
 
 
@@ -57,6 +58,8 @@ def request_words(ground: Ground) -> str:
 def noun_words(ground: Ground) -> str:
     """Return a request or a fact as a noun: `pytorch >=2.6`, `driver 470.256.02`; "" when there is no short name for it."""
     match ground:
+        case of.RequiresComponent(name=name, range=wanted) if (row := COMPONENTS.get(name)) and row.phrases:
+            return value_words(name, wanted)
         case of.RequiresComponent() | of.RequiresDistribution() | of.AsksWhyNot():
             return request_words(ground)
         case of.Constrains(requirement=requirement):
@@ -88,14 +91,21 @@ def noun_words(ground: Ground) -> str:
         case of.LockHas(name=name, label=label) | of.OthersGet(name=name, label=label):
             return f"{name} {label}"
         case of.HostFact(name=name, value=value):
-            return f"{name} {value}" if value != ABSENT else f"no {name}"
+            return value_words(name, value) if value != ABSENT else f"no {component_words(name)}"
         case of.HostGpu(device=device):
             return f"gpu {device}"
         case of.NoGpu():
             return "a host without GPU"
         case of.OtherDriver(driver=driver):
             return f"driver {driver}"
+        case of.NeedsSomeDriver():
+            return "a driver"
     return ""
+
+
+def subject_words(subject: of.Subject) -> str:
+    """Return a release or a value of a component as the subject of a sentence."""
+    return value_words(subject.name, subject.label) if subject.label else component_words(subject.name)
 
 
 def own_subject_words(predicate: Predicate, name: str) -> str | None:
@@ -173,7 +183,7 @@ def _fact(ground: Ground) -> str:
         case of.CompilesForGpu(architecture=architecture, host=host):
             return f"you compile for gpu {architecture} of {host}"
         case of.HostFact(name=name, value=value):
-            return f"the host has no {name}" if value == ABSENT else f"the host has {name} {value}"
+            return f"the host has {value_words(name, value) if value != ABSENT else f'no {component_words(name)}'}"
         case of.HostGpu(device=device, product=product, foreign_to=foreign_to):
             if foreign_to:
                 return f"the host has gpu {device}, which {LABELS[foreign_to]} does not run on"

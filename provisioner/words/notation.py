@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from provisioner.components import COMPONENTS
 from provisioner.grounds.bound import Bound, Drivers, Kernels, Names, SameVersion, Specifier, Versions
 from provisioner.grounds.source import Documents, Hazard, Index, MatrixRow, Metadata, Question, Source
 from provisioner.places import HostPlace, Place
@@ -32,6 +33,28 @@ def undated(packages: Sequence[str]) -> str:
 def counted(count: int, noun: str) -> str:
     """Return a number with its noun: `1 package`, `3,000 packages`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def value_words(component: str, value: str) -> str:
+    """Return a component with a value as a noun: `driver 535.104.05`, `Fabric Manager 535.104.05`, `the open kernel module`."""
+    row = COMPONENTS.get(component)
+    phrase = row.phrases.get(value, row.phrases.get("", "")) if row is not None else ""
+    return phrase.format(value=value) if phrase else f"{component_words(component)} {value}"
+
+
+def component_words(component: str) -> str:
+    """Return the name of a component, or its title where the name has several words, such as `fabric_manager`."""
+    row = COMPONENTS.get(component)
+    return row.label if row is not None and "_" in component else component
+
+
+def needed_words(component: str, bounds: Sequence[Bound]) -> str:
+    """Return a component with the alternatives of several bounds as a noun: `cuda ==12.4.* or ==12.6.*`."""
+    row = COMPONENTS.get(component)
+    if row is None or not row.phrases:
+        return f"{component_words(component)} {bounds_words(bounds)}"
+    values = dict.fromkeys(word for one in bounds for word in bound_words(one))
+    return listed([value_words(component, value) for value in values], "or")
 
 
 def bound_words(bound: Bound) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds import predicate as of
 from provisioner.words.gate import refusal_words
-from provisioner.words.notation import bounds_words, listed, source_words
+from provisioner.words.notation import bounds_words, listed, needed_words, source_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +32,7 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
     need, be = ("need", "are") if plural else ("needs", "is")
     match predicate:
         case of.Needs(component=component, bounds=bounds, because=because):
-            return f"{need} {component} {bounds_words(bounds)}{_because(because)}"
+            return f"{need} {needed_words(component, bounds)}{_because(because)}"
         case of.NeedsOutside(component=component, excluded=excluded, because=because):
             return f"{need} {component} outside {excluded}{_because(because)}"
         case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden, is_compat_harmful=is_harmful):
@@ -134,7 +134,7 @@ def _built_on_host(predicate: of.BuiltOnHost, need: str) -> str:
     lack = "and none are installed" if predicate.component == "kernel_headers" else ""
     for_what = f"the headers of its kernel, {lack}" if lack else "an enrolled key (mokutil --import)"
     why = f"{predicate.system} has {signed}, and what is built on the host needs {for_what}"
-    return f"{need} {predicate.component} {bounds_words(predicate.bounds)}: {why}"
+    return f"{need} {needed_words(predicate.component, predicate.bounds)}: {why}"
 
 
 def _why_no_other_driver(bounds: Sequence[Drivers], *, is_forbidden: bool, is_compat_harmful: bool) -> str:

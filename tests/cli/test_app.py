@@ -268,6 +268,19 @@ main()
 """
 
 
+def test_a_bug_is_no_answer_and_its_traceback_holds_no_login_and_obeys_no_text() -> None:
+    body = "raise RuntimeError('at https://me:hunter2@index.example/simple \\x1b]0;x\\x07')"
+    result = subprocess.run(
+        [sys.executable, "-c", TRIAL.format(body=body), "trial"], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 3
+    assert result.stdout == ""
+    assert result.stderr.startswith("Traceback (most recent call last):\n")
+    assert "RuntimeError: at https://…@index.example/simple \\x1b]0;x\\x07\n" in result.stderr
+    assert result.stderr.endswith("error: this is a fault of provision itself; it tells nothing of the stack  [bug]\n")
+    assert "hunter2" not in result.stderr
+
+
 def test_an_interrupt_is_quiet_and_exits_with_130() -> None:
     script = TRIAL.format(body="import time; print('working', flush=True); time.sleep(60)")
     with subprocess.Popen(

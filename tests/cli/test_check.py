@@ -37,6 +37,14 @@ def test_a_lock_that_holds_is_a_yes_and_no_index_is_asked(project: Project) -> N
     assert not project.index.requests
 
 
+def test_no_gpu_is_missed_where_no_package_of_the_lock_uses_one(project: Project) -> None:
+    project.index.status = None
+    project.write(changed("accelerator: cpu").replace("accelerator: cpu\n", ""))
+    solved = project.run("solve", "--offline", "--upgrade")
+    assert (solved.code, "unverified" in solved.out) == (0, False)
+    assert project.run("check").out == f"{LOCK}: yes\n"
+
+
 def test_a_yes_as_json(project: Project) -> None:
     outcome = project.run("check", LOCK, "--format", "json")
     assert outcome.code == 0

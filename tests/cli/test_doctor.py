@@ -154,7 +154,7 @@ def test_a_spec_is_judged_by_its_lock_or_by_itself(capsys: pytest.CaptureFixture
         (
             {"FAKE_NVML_LIBRARY": "12.550.54.15", "FAKE_NVML_DRIVER": "535.104.05"},
             "driver",
-            "userspace_driver 550.54.15 and driver 535.104.05 do not go together",
+            "user-mode driver libraries 550.54.15 and driver 535.104.05 do not go together",
         ),
         ({"FAKE_NVML_GPUS": "NVIDIA H100|9.0|2330;lost|9.0|2330"}, "gpu", "a GPU has fallen off the bus"),
         (

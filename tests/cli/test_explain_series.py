@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -18,6 +19,7 @@ target:
     gpus: [{compute_capability: "8.9"}]
     container_toolkit: 1.17.4
 """
+EXAMPLE = Path(__file__).parents[2] / "examples/trainer/provision.yaml"
 NEEDS = {
     "1.0.0": ["torch==2.7.1"],
     "1.1.0": ["torch==2.9.0"],
@@ -59,6 +61,17 @@ def test_the_driver_comes_before_a_leaf_that_the_newest_lacks(engine: Project) -
     ]
     assert "  engine 1.3.0 needs torch==2.13.0  (metadata of engine 1.3.0)" in lines
     assert "  looked at: the newest release of each series, engine 1.2.1 to 1.3.0" in lines
+
+
+def test_releases_are_excluded_by_the_host_and_not_by_each_other(engine: Project) -> None:
+    """Fabric Manager follows the driver: of the two the driver is told, and of the releases asked about no other one."""
+    write(engine, "[engine]")
+    spec = engine.folder / "provision.yaml"
+    spec.write_text(spec.read_text().replace("    container_toolkit", "    fabric_manager: 550.54.15\n    container_toolkit"))
+    assert nots(engine.run("explain", "engine").out)[0] == "not engine 1.2 to 1.3: driver 550.54.15 excludes them"
+    of_example = engine.run("explain", str(EXAMPLE), "cuda", "--stack-only").out
+    assert nots(of_example)[0].endswith("driver 535.104.05 excludes them")
+    assert "cannot hold together" not in of_example
 
 
 def test_a_line_of_the_spec_does_not_hide_the_driver(engine: Project) -> None:

@@ -110,7 +110,7 @@ def test_hosts_no_stack_serves_are_told_why_and_the_rest_is_covered_all_the_same
     assert outcome.out.startswith("✗ 3 stacks serve 45 of 46 hosts; no fewer can\n")
     left = outcome.out[outcome.out.index("\nno stack for") + 1 :].splitlines()
     assert left[0] == "no stack for 1 host: stuck"
-    assert "  the host has driver_module proprietary  (machines.csv:6)" in left
+    assert "  the host has the proprietary kernel module  (machines.csv:6)" in left
     assert "  the host has gpu 10.0 (NVIDIA B200)  (machines.csv:6)" in left
     assert sum(line.startswith("no stack") for line in left) == 1
 

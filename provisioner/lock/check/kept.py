@@ -8,7 +8,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version as PackageVersion
 
 from provisioner.grounds.requirement import LockedPackagesRequire
-from provisioner.index.model import PackageRelease
+from provisioner.index.model import IndexFile, PackageRelease
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.requirement import NO_VERSION, PACKAGE, Candidate, FileCandidate, Key, Labelled, Requirement
 
@@ -38,12 +38,17 @@ def kept(lock: Lock, problem: Problem) -> tuple[LockedPackage, ...]:
 
 
 def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
-    """Return locked packages as chosen candidates, by key, so that the matrix's rules on distributions apply to them."""
+    """Return locked packages as chosen candidates, by key, so that the matrix's rules on distributions apply to them.
+
+    One that is built from source has its file, because what is compiled on a machine may be for its GPUs.
+    """
     found: dict[Key, Candidate] = {}
     for package in packages:
         key = Key(package.name, PACKAGE)
         version = str(PackageVersion(package.version))
-        release = PackageRelease(name=canonicalize_name(package.name), version_text=version, file=None)
+        source = None if package.wheels else package.sdist or package.archive
+        file = IndexFile(filename=source.filename, url=source.url, index="") if source is not None else None
+        release = PackageRelease(name=canonicalize_name(package.name), version_text=version, file=file)
         found[key] = FileCandidate(key, NO_VERSION, package.version, release)
     return found
 

@@ -203,7 +203,7 @@ def _of_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:
     elif before.python and old.labels.get("python") != new.labels.get("python"):
         yield ByPythonOfImage(image=before.reference, python=before.python)
     elif old.labels.get("cuda") != new.labels.get("cuda") and "cuda" in f"{change.old}{change.new}":
-        yield ByCudaOfImage(image=after.reference, cuda=str(new.labels.get("cuda")))
+        yield ByCudaOfImage(image=after.reference, cuda=new.label("cuda") or "", before=old.label("cuda") or "")
 
 
 def _by_image(change: Change, old: Side, new: Side) -> Iterator[Cause]:

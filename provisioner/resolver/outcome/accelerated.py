@@ -45,16 +45,17 @@ def is_accelerated(problem: Problem, pins: Mapping[Key, Candidate]) -> bool:
     return any(_may_use_gpus(problem, one) for key, one in pins.items() if key.is_package)
 
 
-def is_about_gpus(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> bool:
+def is_about_gpus(instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate]) -> bool:
     """Return whether the spec asks for a GPU or a driver, or any chosen candidate may compute on a GPU.
 
-    Packages that were left out of the search may do so.
+    Packages that were left out of the search may do so, unless all of them are known: `beside`, those of a lock.
     """
     problem = instance.problem
     spec = problem.request.spec
     if spec.accelerator is not None or any(name in spec.requires for name in (*DRIVERS, "driver_module")):
         return True
-    return (instance.finder is None and bool(problem.packages)) or is_accelerated(problem, pins)
+    is_left_out = instance.finder is None and bool(problem.packages) and not beside
+    return is_left_out or is_accelerated(problem, {**pins, **beside})
 
 
 def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:

@@ -142,7 +142,7 @@ def doubts_of(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> tuple
 def _weighed(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], beside: Mapping[Key, Candidate], *, is_whole: bool
 ) -> Weighed:
-    is_free_of_gpus = not is_about_gpus(instance, {**pins, **beside})
+    is_free_of_gpus = not is_about_gpus(instance, pins, beside)
     every = (
         *(one for one in instance.problem.doubts if not (is_free_of_gpus and isinstance(one, UnstatedGpus))),
         *doubts(instance, pins, beside, is_whole=is_whole),

@@ -52,6 +52,14 @@ def test_ini_is_read_as_ansible_itself_reads_it() -> None:
     assert (ini["node-a"].host.gpus, ini["gpu-01"].host.container_toolkit) == ((), "1.17.4")
 
 
+@pytest.mark.parametrize("blank", [" ", "\t", "  \t "])
+def test_a_plain_line_splits_as_one_with_quotes_does(tmp_path: Path, blank: str) -> None:
+    plain = blank.join(["[gpu]\na", "provision_driver=550.54.15", "provision_os=ubuntu@22.04", "rack=1.2", "\n"])
+    quoted = blank.join(["[gpu]\na", "provision_driver='550.54.15'", 'provision_os="ubuntu@22.04"', "rack=1.2", "# a\n"])
+    assert written(tmp_path, plain)["a"].host == written(tmp_path, quoted)["a"].host
+    assert "a" in written(tmp_path, "[gpu]\na rack=1\u3000b\n")
+
+
 def test_facts_that_ansible_gathered_are_facts_and_ours_beat_them(tmp_path: Path) -> None:
     text = """\
 all:

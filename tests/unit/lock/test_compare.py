@@ -254,6 +254,19 @@ class TestSystem:
     def test_the_image(self, old: BaseImage, new: BaseImage | None, text: str) -> None:
         assert change_words(only(compare(lock(image=old), lock(image=new)), "image")) == text
 
+    @pytest.mark.parametrize(
+        ("old", "new", "cause"),
+        [
+            ("12.6.3", "12.8.1", "image nvidia/cuda:b is chosen for cuda 12.8.1"),
+            ("", "12.8.1", "image nvidia/cuda:b is chosen for cuda 12.8.1"),
+            ("12.6.3", "", "image nvidia/cuda:b is chosen for a stack without cuda, where the old one had cuda 12.6.3"),
+        ],
+    )
+    def test_an_image_that_follows_the_cuda_of_the_stack(self, old: str, new: str, cause: str) -> None:
+        before = lock(components=components(cuda=old), image=BaseImage(reference="nvidia/cuda:a"))
+        after = lock(components=components(cuda=new), image=BaseImage(reference="nvidia/cuda:b"))
+        assert causes(only(compare(before, after), "image")) == [("follows", "cuda", cause)]
+
     def test_variables_sentences_and_the_installer(self) -> None:
         old = lock(environment={"A": "1", "B": "2"}, unverified=("glibc: not stated",), relaxations=("minor-version (cuda)",))
         new = lock(environment={"B": "3", "C": "4"}, relaxations=("ptx-jit (gpu)",))

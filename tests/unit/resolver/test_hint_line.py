@@ -39,7 +39,7 @@ def test_a_hint_that_gives_nothing_says_so_by_saying_nothing() -> None:
 
 def test_a_change_that_is_more_than_a_version_says_how() -> None:
     how = "keep nouveau off the GPU: blacklist it, rebuild the initramfs and reboot"
-    assert fix_line(_hint("nouveau", {})) == f"loaded_modules free ({how}) would do"
+    assert fix_line(_hint("nouveau", {})) == f"a GPU that no other module holds ({how}) would do"
 
 
 def test_of_two_hundred_pins_a_hint_tells_what_it_changes_and_the_components() -> None:

@@ -90,7 +90,7 @@ def test_missing_headers_stop_a_driver_that_is_still_to_be_installed_only() -> N
     host = {"kernel": KERNEL, "kernel_headers": "none", "secure_boot": {"enabled": False}}
     conflict = refused(host)
     assert wheres(conflict) == ["rule a-new-driver-needs-headers"]
-    assert any(member_words(member) == "the host has no kernel_headers" for member in conflict.members)
+    assert any(member_words(member) == "the host has no kernel headers" for member in conflict.members)
     assert solved({**host, "driver": DRIVER}).components["kernel_headers"] == "none"
 
 

@@ -1,0 +1,34 @@
+"""How a component is named with a value: in the words of its field, not by the key of a profile."""
+
+from __future__ import annotations
+
+import pytest
+
+from provisioner.grounds.requirement import HostFact
+from provisioner.places import HostPlace, Place
+from provisioner.words.ground import noun_words, say
+from tests.told import needs
+
+
+@pytest.mark.parametrize(
+    ("component", "value", "noun"),
+    [
+        ("driver", "535.104.05", "driver 535.104.05"),
+        ("driver_module", "proprietary", "the proprietary kernel module"),
+        ("fabric_manager", "535.104.05", "Fabric Manager 535.104.05"),
+        ("kernel_headers", "none", "no kernel headers"),
+        ("loaded_modules", "nouveau", "the loaded module nouveau"),
+        ("secure_boot", "enforced", "Secure Boot without an enrolled key"),
+    ],
+)
+def test_a_fact_of_a_host(component: str, value: str, noun: str) -> None:
+    fact = HostFact(name=component, value=value, host="host.yaml", place=HostPlace(place=Place("host.yaml", 3)))
+    assert noun_words(fact) == noun
+    assert say(fact) == f"the host has {noun}"
+
+
+def test_the_subject_and_the_object_of_a_rule() -> None:
+    assert say(needs("driver_module open", "gpu", ">=7.5")) == "the open kernel module needs gpu >=7.5"
+    assert say(needs("driver 550.54.15", "container_toolkit", ">=1.17")) == (
+        "driver 550.54.15 needs NVIDIA Container Toolkit >=1.17"
+    )
