@@ -239,6 +239,17 @@ def test_a_kernel_without_prebuilt_modules_is_refused(debian: Host) -> None:
     )
 
 
+def test_a_kernel_whose_headers_are_not_published_any_more_is_for_a_person(debian: Host) -> None:
+    """Debian and Ubuntu remove the headers of a kernel once a newer one is out, and the host still runs it."""
+    debian.write("/usr/local/bin/uname", UNAME.replace(KERNEL, "6.1.0-9-amd64"))
+    before = debian.state()
+    done = debian.set_up(LOCKS["debian-12"])
+    assert (done.returncode, commands(done.stdout)) == (3, ["+ apt-get update"]), done.stdout + done.stderr
+    message = "no repository has linux-headers-6.1.0-9-amd64, for the kernel that runs: update the kernel, reboot, and run this"
+    assert done.stdout.endswith(f"TO DO: {message} script again\n")
+    assert debian.state() == before
+
+
 def test_a_person_without_rights_may_only_look(debian: Host) -> None:
     debian.write("/tmp/host.sh", render(LOCKS["debian-12"], "host-script"))
     line = ["docker", "exec", "--user", "nobody", debian.name, "sh", "/tmp/host.sh"]

@@ -98,6 +98,7 @@ use_dnf() {
         esac
     }
     version_of() { rpm --query --queryformat '%{VERSION}' "$1"; }
+    is_published() { dnf --quiet list "$1" >/dev/null 2>&1; }
     install_now() { run dnf install --assumeyes "$@"; }
     # A repository that a file registers: its name and address.
     register_file() {

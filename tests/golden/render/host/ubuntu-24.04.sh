@@ -105,9 +105,16 @@ use_apt() {
         esac
     }
     version_of() { dpkg-query --show --showformat '${Version}' "${1%%=*}" | sed 's/^[0-9]*://'; }
-    install_now() {
+    refresh() {
         [ -n "$fresh" ] || run apt-get update
         fresh=yes
+    }
+    is_published() {
+        refresh
+        apt-cache show "$1" >/dev/null 2>&1
+    }
+    install_now() {
+        refresh
         run env DEBIAN_FRONTEND=noninteractive apt-get install --yes "$@"
     }
     # Whether a list of apt has a word, such as an address, outside of comments.
