@@ -722,8 +722,9 @@ class SystemTool(Row, frozen=True, kw_only=True):
     """Programs that Python code starts, or headers with which it compiles, and the packages of Debian and Ubuntu with them.
 
     In a name of `packages`, `{python}` stands for the series of a Python that the distribution packages; another Python brings
-    its headers and tkinter itself; `pythons` has that series by distribution, spelled as those of images (`debian:13`). `packages` is ()
-    when no distribution has them. `kinds` are the kinds of base images that contain them. `title` is the name for messages.
+    its headers and tkinter itself; `pythons` has that series by distribution, spelled as those of images (`debian:13`).
+    `packages` is () when no distribution has them. `kinds` are the kinds of base images that contain them. `title` is the name
+    for messages.
     """
 
     name: Tool

@@ -69,8 +69,8 @@ class Cluster:
     """What the server has, and what it does: `moments` are the states that the pod is seen in, one after the other.
 
     A moment is `RUN`, the status of a pod, or None for no pod; the last one stays. `forbids` are verbs and resources, such as
-    `create jobs`, that the user may not use; `environment` is that of the image. `deleted` is the time at which somebody deleted
-    the pod, "" for a pod that stays.
+    `create jobs`, that the user may not use; `environment` is that of the image. `deleted` is when somebody deleted the
+    pod, "" for one that stays.
     """
 
     moments: Sequence[Document | str | None] = (RUN,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace
@@ -12,6 +12,9 @@ from provisioner.document import write_text
 from provisioner.lock.format.file import read_lock
 from provisioner.render import render
 from tests.cluster.conftest import PYTHON
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = [pytest.mark.slurm, pytest.mark.usefixtures("slurm")]
 
