@@ -75,8 +75,10 @@ def test_a_lock_without_setups_says_what_to_write_into_the_spec() -> None:
         ),
         (
             HostSetup(os="sles 15.6", steps=(SetupStep(component="driver", version="580.95.05"),)),
-            "there is no host script for sles 15.6 on linux/amd64, "
-            "only for ubuntu, debian, rhel, rocky, almalinux, ol, fedora and macos",
+            (
+                "there is no host script for sles 15.6 on linux/amd64, "
+                "only for ubuntu, debian, rhel, rocky, almalinux, ol, fedora and macos"
+            ),
         ),
         (
             HostSetup(os="debian 12"),
@@ -96,8 +98,10 @@ def test_a_driver_that_a_distribution_has_with_other_modules_is_a_hint() -> None
     """Debian 12 has 535 with proprietary modules, and a stack without a wish has the open ones."""
     setup = HostSetup(os="debian 12", driver_module="open", steps=(SetupStep(component="driver", version="535.261.03"),))
     assert refusal(with_setups(ON_HOST, setup)).hints == (
-        "ask for another version of it, or `driver_module: proprietary`, under `requires`, "
-        "or for another system (docs/outputs.md has them)",
+        (
+            "ask for another version of it, or `driver_module: proprietary`, under `requires`, "
+            "or for another system (docs/outputs.md has them)"
+        ),
         "install what the stack needs by the guides of its vendors and leave `host-script` out of `outputs`",
     )
 
