@@ -185,6 +185,14 @@ def test_what_a_distribution_installed_is_kept_from_the_drivers_of_the_toolkits_
     assert "Pin-Priority: -1\n" in debian.run("cat", pin).stdout
 
 
+def test_a_driver_that_is_not_loaded_yet_is_none_that_runs(debian: Host) -> None:
+    """nvidia-smi says so on stdout; here the stack would take any driver, so no number of it is compared."""
+    debian.write("/usr/bin/nvidia-smi", "#!/bin/sh\necho NVIDIA-SMI has failed because it could not communicate\nexit 9\n")
+    lock = LOCKS["debian-12"]
+    done = debian.set_up(replace(lock, stacks=(replace(lock.stack, host_requirements={}, require_cuda=""),)), "--dry-run")
+    assert done.stdout.startswith("a driver is needed: nvidia-smi lists no GPU\n"), done.stdout + done.stderr
+
+
 def test_a_driver_of_another_branch_is_not_taken_for_the_one_of_the_lock(debian: Host) -> None:
     assert debian.run("apt-get", "update").returncode == 0
     assert debian.run("apt-get", "install", "--yes", "nvidia-driver-cuda", "nvidia-kernel-open-dkms").returncode == 0

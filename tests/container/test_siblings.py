@@ -200,7 +200,7 @@ def test_a_module_sets_what_the_stack_needs(tools: Tools, load: str) -> None:
 def test_a_module_without_its_environment_is_not_loaded(tools: Tools, load: str) -> None:
     stack = replace(CUDA.stacks[0], runs="host")
     written(replace(CUDA, stacks=(stack,)), tools.folder, "module")
-    found = tools.output(f"{load} 2>&1; python3 -c 'import os; print(os.environ.get(\"VIRTUAL_ENV\"), os.environ[\"PATH\"])'")
+    found = tools.output(f'{load} 2>&1; python3 -c \'import os; print(os.environ.get("VIRTUAL_ENV"), os.environ["PATH"])\'')
     assert f"pylock.trial.toml is not installed: there is no bin/python in {tools.folder}/.venv\n" in found
     assert found.splitlines()[-1].startswith("None ")
     assert ".venv" not in found.splitlines()[-1]
