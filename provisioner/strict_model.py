@@ -10,7 +10,7 @@ import re
 from datetime import date, datetime, time
 from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
 from msgspec import NODEFAULT, Meta, Struct, ValidationError, convert, to_builtins
 from msgspec.structs import FieldInfo, fields
@@ -27,7 +27,12 @@ Keys = tuple[str | int, ...]
 
 
 class StrictModel(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The base of frozen structs that reject unknown keys; a field whose key has a hyphen names it with `field(name=...)`."""
+    """The base of frozen structs that reject unknown keys; a field whose key has a hyphen names it with `field(name=...)`.
+
+    `example` is a value as a file spells it, for messages about a value that is no mapping; "" for none.
+    """
+
+    example: ClassVar[str] = ""
 
 
 class SpelledModel(StrictModel, frozen=True, kw_only=True):
@@ -199,7 +204,9 @@ class _Walk:
     def _mapping(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - a model, or dict[…]
         if not isinstance(value, dict):
             known = "" if not path or get_origin(kind) is dict else f"; known keys: {', '.join(_keys(kind))}"
-            yield self._shown(path, f"must be a mapping of keys to values{known}")
+            example = getattr(kind, "example", "")
+            such = f", such as {example}" if example else ""
+            yield self._shown(path, f"must be a mapping of keys to values{such}{known}")
         elif get_origin(kind) is dict:
             key_kind, value_kind = get_args(kind)
             for key, item in value.items():

@@ -47,13 +47,15 @@ class Statement(Struct, frozen=True, kw_only=True):
     """A predicate (a consequence of a choice) that several candidates of the component or distribution `name` share.
 
     `subjects` are these candidates, () when the predicate names its own subject. `pythons` are the only Pythons with which they
-    have it, () when it is the same with all.
+    have it, () when it is the same with all. `is_of_other_python`: it is that they have no file for one Python, while each has
+    one for another that was tried, with which the other members exclude it.
     """
 
     name: str
     subjects: tuple[Subjects, ...]
     predicate: Predicate
     pythons: tuple[str, ...] = ()
+    is_of_other_python: bool = False
 
     @property
     def is_of_one(self) -> bool:

@@ -179,11 +179,14 @@ class WrittenBySeveral(Struct, frozen=True):
 class CompiledAgainst(Struct, frozen=True):
     """The PyTorch build of an index, for which the wheel is compiled.
 
-    `or_with_cuda`: a wheel that is compiled for a CPU build also fits one with CUDA.
+    `or_with_cuda`: a wheel that is compiled for a CPU build also fits one with CUDA. `accelerator` is what all builds of that
+    index compute with on the target's platform, where it is not `wanted`, that of the environment; both are "" elsewhere.
     """
 
     index: str
     or_with_cuda: bool = False
+    accelerator: str = ""
+    wanted: str = ""
 
 
 class CompiledForLocal(Struct, frozen=True):

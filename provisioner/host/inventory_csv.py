@@ -34,7 +34,7 @@ _GPU_COLUMNS = ("gpu", "gpus", *_OF_GPUS)
 _SAME = (("gpu", "gpus"), ("driver", "driver.version"), (_SYSTEM, "os.id"))
 _FLAGS = {"true": True, "yes": True, "false": False, "no": False}
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1b\x7f]")
-_GPU = re.compile(rf"(?:(\d+) ?x ?)?(.*?)(?: \(({'|'.join(row.target for row in GPU_ACCELERATORS)})\))?")
+_GPU = re.compile(rf"(?:(\d+) ?[x\u00d7] ?|(\d{{1,2}}) )?(.*?)(?: \(({'|'.join(row.target for row in GPU_ACCELERATORS)})\))?")
 
 
 @cache
@@ -160,7 +160,8 @@ class _Table:
         name, count = own.get("name", ""), own.get("count", "") or "1"
         is_count = re.fullmatch(r"[1-9][0-9]{0,8}", count) is not None
         if not is_count:
-            self._wrong(line, header.index("count") + 1, "count", f"`{count}` must be a whole number from 1")
+            text = f"`{count}` must be the number of hosts of the row, a whole number from 1"
+            self._wrong(line, header.index("count") + 1, "count", text)
         facts = tuple(value for key, value in own.items() if key not in _OWN_COLUMNS)
         if facts not in self._hosts:
             self._hosts[facts] = self._host(header, own, line)
@@ -187,7 +188,8 @@ def _value(key: ProfileKey, cell: str) -> object:
 def _gpu(text: str) -> dict[str, Any]:
     match = _GPU.fullmatch(text)
     assert match is not None, "every text has a name, if an empty one"
-    count, name, target = match.groups()
+    times, plain, name, target = match.groups()
+    count = times or plain
     gpu: dict[str, Any] = {"name": name} if name else {}
     if count:
         gpu["count"] = int(count)

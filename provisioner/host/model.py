@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from functools import cache
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Union, get_args, get_origin
 
 from msgspec import Meta, Struct, convert
 from msgspec.structs import fields
@@ -50,6 +50,8 @@ class OperatingSystem(StrictModel, frozen=True, kw_only=True):
     row of the system's own release.
     """
 
+    example: ClassVar[str] = '{id: ubuntu, version: "24.04"}'
+
     id: str
     version: str | None = None
     build: str | None = None
@@ -59,6 +61,8 @@ class OperatingSystem(StrictModel, frozen=True, kw_only=True):
 class Driver(StrictModel, frozen=True, kw_only=True):
     """The loaded GPU driver; `module` is the flavour of NVIDIA's kernel module."""
 
+    example: ClassVar[str] = "{version: 535.104.05}"
+
     version: VersionText | None = None
     module: Literal["open", "proprietary"] | None = None
     kind: Literal["nvidia", "amdgpu", "webdriver"] = "nvidia"
@@ -66,6 +70,8 @@ class Driver(StrictModel, frozen=True, kw_only=True):
 
 class HostGpu(StrictModel, frozen=True, kw_only=True):
     """The `count` GPUs of one kind in a machine; `compute_capability` (NVIDIA) or `gfx` (AMD) is the target of their code."""
+
+    example: ClassVar[str] = "{name: NVIDIA A100-SXM4-80GB}"
 
     name: str | None = None
     compute_capability: Annotated[str, spelled(f"^{ACCELERATORS['cuda'].target}$")] | None = None
@@ -95,6 +101,8 @@ class HostGpu(StrictModel, frozen=True, kw_only=True):
 class SecureBoot(StrictModel, frozen=True, kw_only=True):
     """Whether Secure Boot is enabled, and whether a machine-owner key is enrolled that can sign self-built modules."""
 
+    example: ClassVar[str] = "{enabled: false}"
+
     enabled: bool
     mok_enrolled: bool | None = None
 
@@ -105,6 +113,8 @@ class Libraries(StrictModel, frozen=True, kw_only=True):
     `on_path` are the environment variables through which the loader finds these libraries. `rocm` is the release of ROCm that
     is installed, for wheels that do not contain it.
     """
+
+    example: ClassVar[str] = "{cudnn: 9.1.0}"
 
     cudnn: VersionText | None = None
     nccl: VersionText | None = None
@@ -121,6 +131,8 @@ class Libraries(StrictModel, frozen=True, kw_only=True):
 
 class Jetson(StrictModel, frozen=True, kw_only=True):
     """A Jetson's Linux-for-Tegra and JetPack releases."""
+
+    example: ClassVar[str] = "{l4t: '36.4'}"
 
     l4t: VersionText | None = None
     jetpack: VersionText | None = None

@@ -30,7 +30,7 @@ from provisioner.index.notice import IndexSkipped
 from provisioner.index.once import OnceMap
 from provisioner.index.pages.filename import parsed_version, split_filename
 from provisioner.index.pages.reader import PageReader
-from provisioner.index.pages.selection import Listing, Selection, takes_python
+from provisioner.index.pages.selection import SELECTION_RULES, Listing, Selection, takes_python
 from provisioner.index.prefetch import Prefetcher
 from provisioner.index.pruning import prune_if_due
 from provisioner.index.read_limit import ReadLimit
@@ -308,7 +308,7 @@ class PackageIndex:
             listed = self._pages.files(page, name) if page is not None else ()
             return selection.releases(name, tuple(map(self._metadata.with_python, (*local, *listed))))
         project = f" {name}" if page.location.is_page else ""  # one page for many projects
-        key = f"releases:{page.cached.url} {page.location.name}{project} {selection!r}"
+        key = f"releases {SELECTION_RULES}:{page.cached.url} {page.location.name}{project} {selection!r}"
         kept = self._cache.load(key, SelectedReleases)
         if kept is not None and kept.page == page.cached.sha256:
             return kept.releases

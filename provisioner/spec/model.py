@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from msgspec import field, json, to_builtins
 
@@ -33,6 +33,8 @@ Place = Literal["container", "host"]
 class TargetSpec(StrictModel, frozen=True, kw_only=True):
     """The platforms and hosts of the environment. A host that is written in the spec itself is validated by `host.profile`."""
 
+    example: ClassVar[str] = "{platform: linux/amd64}"
+
     platform: PlatformName | tuple[PlatformName, ...] = DEFAULT_PLATFORM
     host: str | tuple[str, ...] | dict[str, object] | None = None
 
@@ -43,6 +45,8 @@ class IndexSpec(StrictModel, frozen=True, kw_only=True):
     `packages` are the distributions, by name or glob (`nvidia-*`), that come from this index and from no other. An index of
     kind `find-links` is one page, or folder, that lists files of any project.
     """
+
+    example: ClassVar[str] = "{name: company, url: https://pypi.example.com/simple}"
 
     name: Annotated[str, spelled(r"^[a-z0-9][a-z0-9._-]*$")]
     url: str
@@ -55,6 +59,8 @@ class ProjectSource(StrictModel, frozen=True, kw_only=True):
 
     With `project: false` only the extras and groups join, as in `pip install --group`.
     """
+
+    example: ClassVar[str] = "{file: pyproject.toml}"
 
     file: str
     extras: tuple[str, ...] = ()
@@ -78,6 +84,8 @@ class Policy(StrictModel, frozen=True, kw_only=True):
     unknown facts are accepted.
     """
 
+    example: ClassVar[str] = "{allow: [minor-version]}"
+
     strategy: Literal["newest", "oldest", "stable"] = "newest"
     allow: tuple[Allowance, ...] = _DEFAULT
     forbid: tuple[Allowance, ...] = ()
@@ -100,12 +108,16 @@ class Policy(StrictModel, frozen=True, kw_only=True):
 class BuildSpec(StrictModel, frozen=True, kw_only=True):
     """The kind of code that is compiled in the environment: a CUDA extension, or PyTorch itself."""
 
+    example: ClassVar[str] = "{kind: extension}"
+
     kind: Literal["extension", "pytorch"]
     arch_list: tuple[str, ...] = ()
 
 
 class OutputSpec(StrictModel, frozen=True, kw_only=True):
     """An output with the path of its file, relative to the lock; the format alone has the usual name of its file."""
+
+    example: ClassVar[str] = "{format: dockerfile}"
 
     format: str
     path: str | None = None
@@ -127,6 +139,8 @@ class ImageSpec(StrictModel, frozen=True, kw_only=True):
     distribution's packages are, None for that of the build. With `compiler: none` none is installed for what compiles at run
     time.
     """
+
+    example: ClassVar[str] = "{base: python:3.12-slim-bookworm}"
 
     base: str = "auto"
     distribution: Annotated[str, spelled(r"^(debian|ubuntu):[0-9]+(\.[0-9]+)?$")] | None = None

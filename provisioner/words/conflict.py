@@ -72,9 +72,12 @@ def conflict_lines(conflict: Conflict) -> tuple[str, ...]:
 def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
     """Return whether the line of a member is left out, because other lines state the same.
 
-    This is so for the user's question, and for the rule that a component is installed as the distribution of the same name.
+    This is so for the user's question, for the rule that a component is installed as the distribution of the same name, and for
+    what one Python has no file for while others have.
     """
     if all(isinstance(one, AsksWhyNot) for one in member.clauses):
+        return True
+    if all(isinstance(one, Statement) and one.is_of_other_python for one in member.clauses):
         return True
     name = member.component
     is_itself = all(
@@ -110,7 +113,8 @@ def member_line(member: Member) -> str:
 
 def member_words(member: Member) -> str:
     """Return a member of a conflict as one sentence."""
-    parts = [clause_words(clause) for clause in member.clauses]
+    told = [one for one in member.clauses if not (isinstance(one, Statement) and one.is_of_other_python)] or member.clauses
+    parts = [clause_words(clause) for clause in told]
     if member.more:
         parts.append(f"and {member.more} more like {'it' if member.more == 1 else 'them'}")
     text = "; ".join(parts)

@@ -78,9 +78,8 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
                 return f"{write} files such as {path}"
             come = "come" if plural else "comes"
             return f"{f'of {framework} ' if framework else ''}{come} with {through}, which writes files such as {path}"
-        case of.CompiledAgainst(index=index, or_with_cuda=or_with_cuda):
-            also = ", or for one with CUDA where that is a CPU build" if or_with_cuda else ""
-            return f"from the {index} index {be} compiled for the PyTorch build of the {index} index{also}"
+        case of.CompiledAgainst():
+            return _compiled_against(predicate, be=be)
         case of.CompiledForLocal(local=local):
             return f"{be} compiled for the PyTorch build that its local version {local} names"
         case of.CompiledForNamed() | of.NeedsAbi():
@@ -165,6 +164,15 @@ def _libraries(predicate: of.NeedsLibraries, need: str) -> str:
     has = f"{listed(predicate.bearers, 'or')} has" if predicate.bearers else "nothing else in the answer has"
     like = ", as measured next to it" if predicate.is_inferred else ""
     return f"{need} {listed(predicate.sonames)}{like}, which {has}"
+
+
+def _compiled_against(predicate: of.CompiledAgainst, *, be: str) -> str:
+    index = predicate.index
+    also = ", or for one with CUDA where that is a CPU build" if predicate.or_with_cuda else ""
+    if predicate.accelerator:
+        meant, wanted = ACCELERATORS[predicate.accelerator].label, ACCELERATORS[predicate.wanted].label
+        also = f", which is for {meant} and not for {wanted}"
+    return f"from the {index} index {be} compiled for the PyTorch build of the {index} index{also}"
 
 
 def _compiled_for(predicate: of.CompiledForNamed | of.NeedsAbi, *, be: str, need: str) -> str:

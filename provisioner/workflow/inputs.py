@@ -285,6 +285,14 @@ def specs_in(paths: Sequence[Path]) -> list[Path]:
     return list(found)
 
 
+def spec_in(path: Path) -> Path:
+    """Return the spec that a folder has, or `path` if it is no folder; raises `UsageError` unless the folder has just one."""
+    found = specs_in((path,))
+    if len(found) > 1:
+        raise UsageError(f"`{path}` has {len(found)} specs, and one is asked about", hints=tuple(f"`{one}` is one" for one in found))
+    return found[0]
+
+
 def _is_hidden(path: Path) -> bool:
     return any(part.startswith(".") for part in path.parts)
 
@@ -334,6 +342,7 @@ def _read(
 ) -> Inputs:
     """Read the spec with all its targets, and the matrix, but no hosts."""
     asked = asked if isinstance(asked, Asked) else Asked(path=asked, packages=())
+    asked = replace(asked, path=spec_in(asked.path)) if asked.path is not None else asked
     found = matrix if isinstance(matrix, Matrix) else cached_matrix(matrix)
     loaded = load_spec(
         asked,

@@ -17,6 +17,7 @@ KEYS = (
     "accelerator, build, constraints, image, indexes, name, outputs, overrides, packages, packages-from, policy, requires, "
     "runs, target, targets"
 )
+MAPPING = "must be a mapping of keys to values, such as"
 POLICY = "strategy, allow, forbid, prefer, avoid, exclude-newer, strict, accept"
 IMAGE = "base, distribution, glibc, python, apt, snapshot, compiler, cuda, cuda_compat, require"
 NO_VALUE = "has no value; write one, or leave the key out"
@@ -62,11 +63,11 @@ REFUSED = {
         "name: [a]\ntarget: here\nrequires: [python]\npackages: numpy\npolicy: newest\nimage: slim\n",
         [
             "1:1: name: must be text",
-            "2:1: target: `here` must be a mapping of keys to values; known keys: platform, host",
+            f"2:1: target: `here` {MAPPING} {{platform: linux/amd64}}; known keys: platform, host",
             "3:1: requires: must be a mapping of keys to values",
             "4:1: packages: `numpy` must be a list",
-            f"5:1: policy: `newest` must be a mapping of keys to values; known keys: {POLICY}",
-            f"6:1: image: `slim` must be a mapping of keys to values; known keys: {IMAGE}",
+            f"5:1: policy: `newest` {MAPPING} {{allow: [minor-version]}}; known keys: {POLICY}",
+            f"6:1: image: `slim` {MAPPING} {{base: python:3.12-slim-bookworm}}; known keys: {IMAGE}",
         ],
         "",
     ),
@@ -295,9 +296,15 @@ def test_bytes_that_are_not_text_are_refused(project: Project) -> None:
     assert (outcome.code, outcome.err) == (2, "error: spec `provision.yaml` is not UTF-8 text (byte 9)  [file]\n")
 
 
-def test_a_folder_is_no_spec(project: Project) -> None:
+def test_a_folder_stands_for_the_one_spec_in_it(project: Project) -> None:
+    assert project.run("explain", ".", "python") == project.run("explain", "provision.yaml", "python")
+    assert project.run("explain", ".", "python").code == 0
+    (project.folder / "other.yaml").write_text("name: other\npackages: [alpha]\n")
     outcome = project.run("explain", ".")
-    assert (outcome.code, outcome.err) == (2, "error: spec `.` is a directory, not a file  [file]\n")
+    hints = "hint: `other.yaml` is one\nhint: `provision.yaml` is one\n"
+    assert (outcome.code, outcome.err) == (2, f"error: `.` has 2 specs, and one is asked about  [bad-usage]\n\n{hints}")
+    (project.folder / "empty").mkdir()
+    assert project.run("explain", "empty").err.startswith("error: no spec is in `empty`: ")
 
 
 def test_a_spec_that_is_not_there_is_named(project: Project) -> None:

@@ -67,6 +67,28 @@ def test_a_pin_that_nothing_meets_has_its_fix_and_what_else_contradicts_itself_i
     assert "the rest of the spec was not solved" not in outcome.err
 
 
+def test_wheels_for_windows_alone_are_no_reason_to_look_for_another_platform(project: Project) -> None:
+    project.index.add_sdist("source", "2.0")
+    project.index.add_sdist("source", "1.0")
+    project.index.add_wheel("source", "1.0", tag="cp312-cp312-win_amd64")
+    project.index.add_wheel("beta", "1.0", requires=["deep"])
+    project.index.add_wheel("deep", "1.0")
+    project.spec("[beta, source]")
+    outcome = project.run("solve")
+    assert (outcome.code, outcome.err) == (
+        1,
+        "error: source cannot be had  [no-stack]\n"
+        "  you require source  (provision.yaml:8)\n"
+        "  source 2.0: only a source distribution; policy `allow: [sdist]` would take it; source 1.0: no wheel for linux/amd64 "
+        "(has windows); policy `allow: [sdist]` would take its source distribution  (the package index)\n"
+        "  so no source is left\n"
+        "\n"
+        "hint: not tried: `allow: [sdist]` in policy would read the source distributions too\n"
+        "hint: `source @ https://…` in packages would name a wheel from elsewhere; without one, leave `source` out\n" + REST,
+    )
+    assert "/simple/deep/" not in project.index.requests
+
+
 def test_a_python_that_has_files_is_offered(project: Project) -> None:
     project.index.add_wheel("earlier", "1.0", tag="cp311-cp311-manylinux_2_17_x86_64")
     project.spec("[earlier, alpha]", "image: {base: auto}")
@@ -122,3 +144,24 @@ def test_a_hint_on_packages_alone_needs_no_spec(project: Project) -> None:
     outcome = project.run("solve", "needs.txt")
     assert outcome.code == 1
     assert "next:" not in outcome.err
+
+
+def test_what_one_python_has_no_file_for_is_not_told_where_another_has_one_that_fails_alike(project: Project) -> None:
+    project.index.add_wheel("app", "1.0", requires=["shared==1"], tag="cp311-cp311-manylinux_2_17_x86_64")
+    project.index.add_wheel("app", "2.0", requires=["shared==1"], tag="cp312-cp312-manylinux_2_17_x86_64")
+    project.index.add_wheel("other", "1.0", requires=["shared==2"])
+    for number in (1, 2):
+        project.index.add_wheel("shared", f"{number}.0")
+    project.spec("[app, other]", 'requires: {python: ">=3.11,<3.13"}')
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[:6] == [
+        "error: app and other exclude each other  [no-stack]",
+        "  you require app  (provision.yaml:6)",
+        "  you require other  (provision.yaml:6)",
+        "  app 1.0 and 2.0 need shared==1  (metadata of app 2.0 and 1 more)",
+        "  other 1.0 needs shared==2  (metadata of other 1.0)",
+        "  so no app is left that goes with other",
+    ]
+    project.spec("[app, other]", 'requires: {python: "==3.12"}')
+    assert "app 1.0: no wheel for cp312 on linux/amd64 (has cp311)" in project.run("solve").err

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, get_args
+
 import pytest
 from msgspec import convert
+from msgspec.structs import fields
 
 from provisioner.document import parse_document, parse_model
 from provisioner.errors import InvalidDocumentError
 from provisioner.host.model import Driver, Host, HostGpu, Libraries
-from provisioner.spec.model import Spec, canonical_text
-from provisioner.strict_model import plain_data, without_defaults
+from provisioner.spec.model import Spec, SpecFile, canonical_text
+from provisioner.strict_model import StrictModel, plain_data, without_defaults
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 HOST = Host(
     platform="linux/amd64",
@@ -71,3 +77,26 @@ def test_half_a_character_is_refused_where_it_stands(text: str, place: tuple[int
     (mistake,) = caught.value.mistakes
     assert (mistake.line, mistake.column, mistake.path) == place
     assert mistake.text == "holds half of a character, which nothing can be written with; write the whole one"
+
+
+MAPPINGS = [model for model in StrictModel.__subclasses__() if model.example]
+"""The models of keys that people write as plain text where a mapping belongs."""
+
+
+@pytest.mark.parametrize("model", MAPPINGS, ids=lambda model: model.__name__)
+def test_the_example_of_a_mapping_is_one(model: type[StrictModel]) -> None:
+    document = parse_document(model.example, file="example.yaml", kind="example")
+    assert plain_data(parse_model(document, model, kind="example"))
+
+
+def test_every_mapping_of_a_spec_and_a_profile_has_an_example() -> None:
+    named = {kind for model in (Host, SpecFile) for field in fields(model) for kind in structs_in(field.type)}
+    assert {Driver, HostGpu} < named
+    assert named <= set(MAPPINGS)
+
+
+def structs_in(kind: object) -> Iterator[type[StrictModel]]:
+    if isinstance(kind, type) and issubclass(kind, StrictModel):
+        yield kind
+    for part in get_args(kind):
+        yield from structs_in(part)

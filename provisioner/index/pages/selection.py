@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
     from packaging.version import Version
 
+SELECTION_RULES = 2
+"""The number of the rules by which releases get their file, or the reason for none.
+
+It is raised when these rules change: what another version of the program selected from a page is kept under another key.
+"""
+
 ONLY_SDIST = Incompatibility("only a source distribution; policy `allow: [sdist]` would take it", allowance="sdist")
 OR_SDIST = "; policy `allow: [sdist]` would take its source distribution"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.index.pages.filename import is_variant
+from provisioner.platforms import PLATFORMS
 from provisioner.versions import dotted
 
 if TYPE_CHECKING:
@@ -217,7 +218,9 @@ def _platform_incompatibility(singles: list[list[str]], environment: Environment
         oldest, macos = min(targets), environment.macos
         return Incompatibility(f"no wheel for macOS {dotted(macos)} (needs macOS {dotted(oldest)})", "platform")
     platforms = sorted({platform_of(parts[2]) for parts in singles})
-    return Incompatibility(f"no wheel for {environment.platform} (has {', '.join(platforms)})", "platform")
+    is_target = any(re.fullmatch(row.wheel_tags, parts[2]) for row in PLATFORMS.values() for parts in singles)
+    text = f"no wheel for {environment.platform} (has {', '.join(platforms)})"
+    return Incompatibility(text, "platform" if is_target else "")
 
 
 @lru_cache(maxsize=1024)

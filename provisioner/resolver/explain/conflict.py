@@ -435,20 +435,21 @@ def _subjects(
         whole = list(_runs(_by(domain, without_local), wanted, is_alike, is_each_named=False))
         covered = {candidate for run in whole for _, some in run for candidate in some}
         if wanted <= covered and len(whole) == 1:
-            labels = [name for name, _ in whole[0]]
-            spans = tuple(Span(label, label) for label in labels) if len(labels) <= 2 else (Span(labels[0], labels[-1]),)
+            spans = spans_of_run([name for name, _ in whole[0]])
             return Subjects(spans=spans, every_build_for=instance.problem.request.accelerator)
     spans_found: list[Span] = []
     builds = dict.fromkeys(candidate.label.partition("+")[2] for candidate in domain if candidate in wanted)
     for build in builds:
         items = _by([one for one in domain if one.label.partition("+")[2] == build], lambda label: label)
         for run in _runs(items, wanted, is_alike):
-            if len(run) <= 2:
-                spans_found.extend(Span(label, label) for label, _ in run)
-            else:
-                spans_found.append(Span(run[0][0], run[-1][0]))
+            spans_found.extend(spans_of_run([label for label, _ in run]))
     has_others = len(spans_found) > MOST_SPANS
     return Subjects(spans=tuple(spans_found[: MOST_SPANS - 1] if has_others else spans_found), has_others=has_others)
+
+
+def spans_of_run(labels: Sequence[str]) -> tuple[Span, ...]:
+    """Return neighbouring releases as one span, or as one each where there are no more than two."""
+    return tuple(Span(label, label) for label in labels) if len(labels) <= 2 else (Span(labels[0], labels[-1]),)
 
 
 def _by(domain: Sequence[Candidate], name: Callable[[str], str]) -> list[tuple[str, list[Candidate]]]:

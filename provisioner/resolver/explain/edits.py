@@ -84,8 +84,8 @@ and `NO_GPU` computes on the CPU."""
 
 _NUMBER = re.compile(r"\d+")
 
-_OF_CUDA = re.compile(r"(.+-cu(?:da-?)?)(\d+)x?")
-"""The name of a distribution for one release of CUDA, and the digits of that release: `cupy-cuda12x`, `spconv-cu118`."""
+_OF_CUDA = re.compile(r"(.+-cu(?:da-?)?)(\d{1,2})(\d?)x?")
+"""The name of a distribution for some releases of CUDA, and the digits of these: `cupy-cuda12x`, `spconv-cu118`."""
 
 MOST_TWINS = 4
 """The number of distributions for other releases of CUDA that are tried in place of a requested one."""
@@ -386,8 +386,8 @@ def _extras(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
     """Yield edits that replace a requested distribution in the conflict by one of the same modules.
 
-    Its twins are the distributions for other releases of CUDA, newest first, such as `cupy-cuda12x` of `cupy-cuda110`, the one
-    for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
+    Its twins are the distributions for other releases of CUDA, such as `cupy-cuda12x` of `cupy-cuda110`, newest first (see
+    `_series_of`), the one for GPUs (`gpu_twin` of the matrix), and for a distribution that is such a one, that for the CPU.
     """
     matrix = instance.problem.matrix
     requested = (root.ground for root in instance.roots if root.ground.group in groups)
@@ -403,10 +403,13 @@ def _twins(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tup
         yield from ((SetTwin(name=name, twin=twin, is_for_cpu=True),) for twin in of_cpu if twin not in names)
 
 
-def _series_of(distribution: str) -> int:
-    """Return the major release of CUDA in the name of a distribution: 11 for `cupy-cuda110` and `spconv-cu118`."""
+def _series_of(distribution: str) -> tuple[int, float]:
+    """Return the major and minor release of CUDA in the name of a distribution: (11, 8) for `spconv-cu118`.
+
+    One for a whole major release (`cupy-cuda11x`) comes after those for its minor releases: it replaced them.
+    """
     match = _OF_CUDA.fullmatch(distribution)
-    return int(match[2][:2]) if match else 0
+    return (int(match[2]), float(match[3] or "inf")) if match else (0, 0)
 
 
 def _extras_of(instance: ProblemInstance, root: Requirement) -> tuple[str, ...]:

@@ -139,9 +139,11 @@ class Working(Struct, frozen=True, kw_only=True):
 
     @property
     def rank(self) -> tuple[object, ...]:
-        """The rank among fixes, lowest first: fixes with measured choices, those with unmeasured ones, then last resorts."""
-        told = [(edit.change, str(edit.identity)) for edit in self.edits]
-        return self.is_last_resort, not self.outcome.is_measured, rank(list(self.costs)), told
+        """The rank among fixes, lowest first: fixes with measured choices, those with unmeasured ones, then last resorts.
+
+        Of fixes with the same rank the one that was tried first is the nearest: the twin for the newest CUDA, for example.
+        """
+        return self.is_last_resort, not self.outcome.is_measured, rank(list(self.costs))
 
 
 def never() -> bool:

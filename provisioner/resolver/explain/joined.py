@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
-from provisioner.grounds.conflict import Conflict, Statement
+from provisioner.grounds.conflict import Conflict, Statement, Subjects
 from provisioner.grounds.predicate import NoFile, Requires
 from provisioner.grounds.requirement import FILES, Entails, Relation
 from provisioner.resolver.attempts import (
@@ -25,14 +26,21 @@ from provisioner.resolver.attempts import (
     refuted,
     refuted_unread,
 )
-from provisioner.resolver.explain.conflict import KINDS, conclusion_of, member_of_group, needed_members, ordered_groups
+from provisioner.resolver.explain.conflict import (
+    KINDS,
+    conclusion_of,
+    member_of_group,
+    needed_members,
+    ordered_groups,
+    spans_of_run,
+)
 from provisioner.resolver.explain.fixes import SHOWN, fixes, never
 from provisioner.resolver.requirement import PACKAGE, Key
 from provisioner.resolver.search.complete import every_key
 from provisioner.resolver.search.proof import Member as Required
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provisioner.grounds.conflict import Fix, Member
     from provisioner.grounds.requirement import Ground, Group
@@ -183,7 +191,7 @@ def _described(told: Failure, failures: Sequence[Failure], groups: Sequence[Grou
         for group in ordered_groups(failure.instance, needed):
             by_group.setdefault(group, needed[group])
             member = member_of_group(failure.instance, needed, group)
-            members[group] = _with_clauses(members[group], member) if group in members else member
+            members[group] = _with_clauses(members[group], member, failure) if group in members else member
     # Among the requests those on Python come last: they are told for what excludes each other with the Pythons that they allow.
     ordered = sorted(members, key=lambda group: (KINDS.index(members[group].kind), group in of_pythons))
     assumed = GLIBC_WHEN_UNKNOWN if known_glibc(told.attempt) is None else None
@@ -194,12 +202,46 @@ def _described(told: Failure, failures: Sequence[Failure], groups: Sequence[Grou
     )
 
 
-def _with_clauses(member: Member, other: Member) -> Member:
-    """Return a member of a conflict with the clauses that the same member has with another Python, each predicate once."""
-    known = {_claim(clause) for clause in member.clauses}
-    more = tuple(clause for clause in other.clauses if _claim(clause) not in known)
-    sources = dict.fromkeys((*member.sources, *other.sources)) if more else member.sources
-    return replace(member, clauses=(*member.clauses, *more), sources=tuple(sources))
+def _with_clauses(member: Member, other: Member, failure: Failure) -> Member:
+    """Return a member of a conflict with the clauses that the same member has with another Python, that of `failure`.
+
+    A predicate that both have is told once, of the versions of both.
+    """
+    clauses = {_claim(clause): clause for clause in member.clauses}
+    for clause in other.clauses:
+        known = clauses.setdefault(_claim(clause), clause)
+        if isinstance(known, Statement) and isinstance(clause, Statement) and known.predicate == clause.predicate:
+            clauses[_claim(clause)] = _of_both(known, clause, failure)
+    if tuple(clauses.values()) == member.clauses:
+        return member
+    sources = tuple(dict.fromkeys((*member.sources, *other.sources)))
+    return replace(member, clauses=tuple(clauses.values()), sources=sources)
+
+
+def _of_both(first: Statement, second: Statement, failure: Failure) -> Statement:
+    """Return a statement about versions of a distribution that has the subjects of two, of which the second is of `failure`."""
+    labels = _labels(first.name, failure)
+    subjects = (*first.subjects, *second.subjects)
+    if any(one.every_build_for or one.has_others for one in subjects) or not labels.keys() >= set(_ends(subjects)):
+        return first
+    runs = [list(run) for is_told, run in groupby(labels, lambda label: _is_subject(label, subjects, labels)) if is_told]
+    return replace(first, subjects=(Subjects(spans=tuple(chain.from_iterable(map(spans_of_run, runs)))),))
+
+
+def _labels(name: str, failure: Failure) -> dict[str, int]:
+    """Return the place of each version of a distribution, oldest first."""
+    listed = sorted(failure.instance.candidates(Key(name, PACKAGE)), key=lambda one: (one.age, one.label))
+    return {one.label: place for place, one in enumerate(listed)}
+
+
+def _ends(subjects: Sequence[Subjects]) -> Iterator[str]:
+    return (label for one in subjects for span in one.spans for label in (span.first, span.last))
+
+
+def _is_subject(label: str, subjects: Sequence[Subjects], labels: Mapping[str, int]) -> bool:
+    """Return whether a version is in one of the spans of subjects; `labels` are the places of all versions."""
+    spans = (span for one in subjects for span in one.spans)
+    return any(labels[span.first] <= labels[label] <= labels[span.last] for span in spans)
 
 
 def _claim(clause: Ground | Statement) -> object:
@@ -212,8 +254,23 @@ def _claim(clause: Ground | Statement) -> object:
 
 def _for_pythons(member: Member, failed: Sequence[Failure]) -> Member:
     """Return a member of a conflict, each clause with the Pythons that it is true of, if it is not true of all that failed."""
-    clauses = tuple(_with_pythons(one, failed) if isinstance(one, Statement) else one for one in member.clauses)
+    clauses = tuple(
+        _without_file(_with_pythons(one, failed), failed) if isinstance(one, Statement) else one for one in member.clauses
+    )
     return member if clauses == member.clauses else replace(member, clauses=clauses)
+
+
+def _without_file(statement: Statement, failed: Sequence[Failure]) -> Statement:
+    """Return a statement that versions have no file for one Python with whether each has one for another that failed, too."""
+    if not isinstance(statement.predicate, NoFile) or statement.predicate.component != PYTHON.name:
+        return statement
+    listed = [failure.instance.candidates(Key(statement.name, PACKAGE)) for failure in failed]
+    usable = {one.label for some in listed for one in some if not one.has_no_file}
+    labels = _labels(statement.name, failed[0])
+    if not labels.keys() >= set(_ends(statement.subjects)):
+        return statement
+    lacking = {one for one in labels if _is_subject(one, statement.subjects, labels)}
+    return replace(statement, is_of_other_python=True) if lacking <= usable else statement
 
 
 def _with_pythons(statement: Statement, failed: Sequence[Failure]) -> Statement:

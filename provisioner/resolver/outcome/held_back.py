@@ -9,6 +9,8 @@ from provisioner.accelerators import RUNTIMES
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import UnavailableError
 from provisioner.grounds.choice import HeldBack
+from provisioner.grounds.predicate import NoWheel
+from provisioner.grounds.requirement import Entails
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, TORCH, FileCandidate, Key, ReleaseCandidate
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
                 )
                 return
         yield from _by_hosts(instance, pins, chosen, newest)
+        yield from _by_indexes(instance, pins, chosen, newest)
 
 
 def _by_hosts(
@@ -90,12 +93,46 @@ def _by_hosts(
         yield HeldBack(component=name, chosen=chosen.label, newest=newest.label, by=by.ground, because=because)
 
 
+def _by_indexes(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate, newest: Candidate
+) -> Iterator[HeldBack]:
+    """Yield that a package is held back if its newest version needs a PyTorch that only an index out of reach may have.
+
+    The builds that the hosts refuse are left aside.
+    """
+    wanted = [one for one in instance.requirements(newest) if one.key == PYTORCH]
+    if not wanted or (PYTORCH in pins and all(instance.accepts(one, pins[PYTORCH]) for one in wanted)):
+        return
+    builds = [one for one in instance.candidates(PYTORCH) if all(instance.accepts(need, one) for need in wanted)]
+    missed = [one for one in builds if _is_out_of_reach(instance, one)]
+    because = next(filter(None, (_not_found(instance, one) for one in missed)), None)
+    if because is not None and all(_unmet_by_hosts(instance, pins, one) for one in builds if one not in missed):
+        name, by = chosen.key.name, wanted[0].ground
+        yield HeldBack(component=name, chosen=chosen.label, newest=newest.label, by=by, because=because)
+
+
+def _is_out_of_reach(instance: ProblemInstance, one: Candidate) -> bool:
+    index = one.build.index if isinstance(one, ReleaseCandidate) and one.build is not None else ""
+    return instance.finder is not None and instance.finder.variant_indexes.is_out_of_reach(index)
+
+
+def _not_found(instance: ProblemInstance, build: Candidate) -> Ground | None:
+    """Return that no wheel of a build was found on its index; None if one was."""
+    grounds = (one.ground for wheel in _wheels(instance, build) for one in instance.requirements(wheel))
+    return next((one for one in grounds if isinstance(one, Entails) and isinstance(one.predicate, NoWheel)), None)
+
+
 def _has_wheel(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: Candidate) -> bool:
     """Return whether a build is installed from a wheel that was found for the Python of the answer, or from none."""
+    needs = ([one for one in instance.requirements(wheel) if one.key == _PYTHON] for wheel in _wheels(instance, build))
+    is_from_wheel = any(one.key == TORCH for one in instance.requirements(build))
+    return not is_from_wheel or any(all(instance.accepts(one, pins[_PYTHON]) for one in some) for some in needs)
+
+
+def _wheels(instance: ProblemInstance, build: Candidate) -> list[Candidate]:
+    """Return the wheels that a build may be installed from."""
     wanted = [one for one in instance.requirements(build) if one.key == TORCH]
-    wheels = [one for one in instance.candidates(TORCH) if all(instance.accepts(need, one) for need in wanted)]
-    needs = ([one for one in instance.requirements(wheel) if one.key == _PYTHON] for wheel in wheels)
-    return not wanted or any(all(instance.accepts(one, pins[_PYTHON]) for one in some) for some in needs)
+    return [one for one in instance.candidates(TORCH) if wanted and all(instance.accepts(need, one) for need in wanted)]
 
 
 def _unmet_by_hosts(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: Candidate) -> Requirement | None:
@@ -212,8 +249,7 @@ def _may_be_chosen(
     """
     if not all(instance.accepts(requirement, one) for requirement in others):
         return False
-    build = one.build
-    if instance.finder is not None and build is not None and build.index in instance.finder.variant_indexes.unreached:
+    if _is_out_of_reach(instance, one):
         return False
     return _runs(instance, pins, one) and all(
         any(instance.accepts(need, runtime) and _runs(instance, pins, runtime) for runtime in instance.candidates(need.key))

@@ -217,8 +217,10 @@ class DistributionFacts:
         is_variant = self._is_of_variant(release)
         wanted = self._variant_index if is_variant else "pypi"
         is_of_cuda = not is_variant and known.served_by == DEFAULT and bool(self._without_cuda)
-        predicate: Predicate = CompiledAgainst(wanted, or_with_cuda=is_of_cuda)
         labels = self._of_cuda if is_of_cuda else self._builds_of(wanted)
+        predicate: Predicate = CompiledAgainst(wanted, or_with_cuda=is_of_cuda)
+        if not labels and (accelerator := self._other_accelerator(wanted)):
+            predicate = CompiledAgainst(wanted, accelerator=accelerator, wanted=self._problem.request.accelerator)
         local = release.version.local
         if release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL} and local:
             # The local version of a file by URL or path names its build, as in PyTorch's own wheels.
@@ -232,6 +234,13 @@ class DistributionFacts:
         if index not in self._of_index:
             self._of_index[index] = self._builds(lambda build: build.index == index)
         return self._of_index[index]
+
+    def _other_accelerator(self, index: str) -> str:
+        """Return what all PyTorch builds of an index compute with on the target's platform; "" if some fit the environment."""
+        request, releases = self._problem.request, self._problem.matrix.components[PYTORCH.name].releases
+        builds = (one for release in releases for one in release.builds if one.index == index)
+        found = {one.accelerator for one in builds if request.platform in one.platforms}
+        return found.pop() if len(found) == 1 and request.accelerator not in found else ""
 
     def _builds(self, is_wanted: Callable[[Build], bool]) -> frozenset[str]:
         domain = self._problem.domains[PYTORCH]

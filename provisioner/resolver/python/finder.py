@@ -92,18 +92,25 @@ class VariantIndexes:
         Raises `UnavailableError` instead if the spec names the index. After one failure, indexes of the same kind are not
         tried.
         """
-        family = index.partition("-")[0]
-        other = next((error for one, error in self.unreached.items() if one.partition("-")[0] == family), None)
+        other = self._error_of(index)
         if other is not None:
             self.unreached.setdefault(index, other)
             return ()
         try:
             return tuple(self._source.releases(name, index=index))
         except UnavailableError as error:
-            if self._named & {index, family}:
+            if self._named & {index, index.partition("-")[0]}:
                 raise
             self.unreached[index] = error
             return ()
+
+    def is_out_of_reach(self, index: str) -> bool:
+        """Return whether an index cannot be reached, or would not be tried because another one of its kind cannot."""
+        return self._error_of(index) is not None
+
+    def _error_of(self, index: str) -> UnavailableError | None:
+        family = index.partition("-")[0]
+        return next((error for one, error in self.unreached.items() if one.partition("-")[0] == family), None)
 
     @property
     def left_out(self) -> tuple[IndexLeftOut, ...]:

@@ -65,6 +65,8 @@ def test_a_version_is_never_a_number() -> None:
         ("gpu,compute_capability", "8x NVIDIA B200,10.0", (HostGpu(name="NVIDIA B200", compute_capability="10.0", count=8),)),
         ("compute_capability", "9.0", (HostGpu(compute_capability="9.0"),)),
         ("gfx", "gfx942;gfx90a", (HostGpu(gfx="gfx942"), HostGpu(gfx="gfx90a"))),
+        ("gpus", "8 NVIDIA B200", (HostGpu(name="NVIDIA B200", count=8),)),
+        ("gpus", "2 \u00d7 NVIDIA B200", (HostGpu(name="NVIDIA B200", count=2),)),
         ("gpu", "8x AMD Instinct MI300X (gfx942)", (HostGpu(name="AMD Instinct MI300X", gfx="gfx942", count=8),)),
         ("gpu,kernel", "none,6.8.0", ()),
         ("gpu,kernel", ",6.8.0", None),
@@ -92,7 +94,7 @@ def test_every_mistake_is_found_at_once() -> None:
         "c,1,open,next,nine",
         "d,1,open",
     ) == (
-        "fleet.csv:2:2: count: `0` must be a whole number from 1",
+        "fleet.csv:2:2: count: `0` must be the number of hosts of the row, a whole number from 1",
         "fleet.csv:3:3: driver.module: `opne` must be open or proprietary",
         "fleet.csv:4:4: kernel: `next` is not a version: it must start with a number such as 12.6",
         r"fleet.csv:4:5: gpus[0].compute_capability: `nine` is not spelled right; it must match ^\d+\.\d+$",

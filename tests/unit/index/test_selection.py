@@ -102,6 +102,10 @@ def test_a_wheel_for_other_platforms_names_them() -> None:
     )
 
 
+def test_no_target_can_be_windows_so_that_another_one_is_no_help() -> None:
+    assert refused("demo-1.0-cp312-cp312-win_amd64.whl") == ("no wheel for linux/amd64 (has windows)", "")
+
+
 def test_a_wheel_for_a_newer_macos_says_which() -> None:
     environment = Environment(platform="macos/x86_64", python="3.11", macos=(10, 13))
     assert refused("demo-1.0-cp311-cp311-macosx_11_0_x86_64.whl", environment=environment) == (

@@ -12,7 +12,7 @@ from provisioner.errors import UnavailableError
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import VariantIndexes
-from provisioner.words.choice import caution_words
+from provisioner.words.choice import caution_words, held_back_words
 from tests import small
 from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
@@ -73,6 +73,17 @@ def test_an_answer_without_the_index_says_that_it_was_left_out() -> None:
     stack = solve_joint(problem("tool"), lambda _: shelf)
     assert {package.name: package.version for package in stack.packages} == {"tool": "1"}
     assert [caution_words(one) for one in stack.warnings] == [LEFT_OUT]
+
+
+def test_a_package_that_is_old_for_want_of_the_index_is_told_as_held_back() -> None:
+    """The newest tool is for one build, which is on the other index; an older tool needs no PyTorch at all."""
+    shelf = Cut({"torch": {"2.4.0": [], "2.1.0": []}, "tool": {"2": ["torch==2.1.0+cu118"], "1": []}})
+    stack = solve_joint(problem("tool"), lambda _: shelf)
+    (held,) = map(held_back_words, stack.held_back)
+    assert held == (
+        "tool 1 rather than 2: tool 2 needs torch==2.1.0+cu118; "
+        "torch 2.1.0+cu118 cannot be installed: index pytorch-cu118 is out of reach"
+    )
 
 
 def test_nothing_is_proved_impossible_without_the_index() -> None:
