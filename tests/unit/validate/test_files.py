@@ -59,7 +59,9 @@ def test_bytecode_that_a_wheel_records_may_be_compiled_again(environment: Path) 
     site = next(environment.glob("lib/python*/site-packages"))
     source = site / "demo/tool.py"
     source.write_text("x = 1\n")
-    bytecode = Path(py_compile.compile(str(source), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH))
+    compiled = py_compile.compile(str(source), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert compiled is not None
+    bytecode = Path(compiled)
     lines = [f"{source.relative_to(site)},,\n", f"{bytecode.relative_to(site)},sha256={'A' * 43},9\n"]
     with (site / "demo-1.dist-info/RECORD").open("a") as stream:
         stream.writelines(lines)
