@@ -289,7 +289,9 @@ def spec_in(path: Path) -> Path:
     """Return the spec that a folder has, or `path` if it is no folder; raises `UsageError` unless the folder has just one."""
     found = specs_in((path,))
     if len(found) > 1:
-        raise UsageError(f"`{path}` has {len(found)} specs, and one is asked about", hints=tuple(f"`{one}` is one" for one in found))
+        raise UsageError(
+            f"`{path}` has {len(found)} specs, and one is asked about", hints=tuple(f"`{one}` is one" for one in found)
+        )
     return found[0]
 
 
