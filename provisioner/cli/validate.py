@@ -286,6 +286,8 @@ def _together(jobs: Sequence[Callable[[], Validation]], stop: Event) -> list[Val
             try:
                 wait_for(started)
             except KeyboardInterrupt:
+                # Who ends a process often does so twice; the second signal must not keep the first from being obeyed.
+                signal.signal(signal.SIGTERM, signal.SIG_IGN)
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise

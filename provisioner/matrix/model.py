@@ -49,7 +49,7 @@ DeviceId = Annotated[str, like("2330", r"[0-9A-F]{4}")]
 LinuxDistribution = Annotated[str, like("debian:13", r"[a-z]+:\d+(\.\d+)?")]
 ModuleFlavour = Literal["open", "proprietary"]
 Compiler = Literal["c-compiler", "c++-compiler", "python-headers", "cuda-compiler"]
-Tool = Literal[Compiler, "ffmpeg", "graphviz", "poppler", "tesseract"]
+Tool = Literal[Compiler, "ffmpeg", "graphviz", "poppler", "tesseract", "tkinter"]
 Cited = tuple[str, ...]
 """The keys of the sources that a row cites."""
 
@@ -727,8 +727,9 @@ class SystemTool(Row, frozen=True, kw_only=True):
     """Programs that Python code starts, or headers with which it compiles, and the packages of Debian and Ubuntu with them.
 
     In a name of `packages`, `{python}` stands for the series of a Python that the distribution packages; another Python brings
-    its headers itself; `pythons` has that series by distribution, spelled as those of images (`debian:13`). `packages` is ()
-    when no distribution has them. `kinds` are the kinds of base images that contain them. `title` is the name for messages.
+    its headers and tkinter itself; `pythons` has that series by distribution, spelled as those of images (`debian:13`).
+    `packages` is () when no distribution has them. `kinds` are the kinds of base images that contain them. `title` is the name
+    for messages.
     """
 
     name: Tool

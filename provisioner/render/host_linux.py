@@ -55,7 +55,10 @@ wrong() {
     say "WRONG: $*"
 }
 
-driver() { nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1; }
+# The driver that runs; of one that is not loaded nvidia-smi says so on stdout.
+driver() {
+    if found=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null); then echo "$found" | head -n 1; fi
+}
 
 # Say a command, and run it unless this is a dry run.
 run() {
@@ -108,6 +111,15 @@ install() {
 }
 """
 
+_FOR_KERNEL = """\
+# End where a package for the kernel that runs is to be installed, and only those for newer kernels are published.
+need_for_kernel() {
+    if [ -n "$dry_run" ] || has "$1" || is_published "$1"; then return 0; fi
+    todo "no repository has $1, for the kernel that runs: update the kernel, reboot, and run this script again"
+    exit 3
+}
+"""
+
 _APT = """\
 use_apt() {
     fresh=''
@@ -124,9 +136,16 @@ use_apt() {
         esac
     }
     version_of() { dpkg-query --show --showformat '${Version}' "${1%%=*}" | sed 's/^[0-9]*://'; }
-    install_now() {
+    refresh() {
         [ -n "$fresh" ] || run apt-get update
         fresh=yes
+    }
+    is_published() {
+        refresh
+        apt-cache show "$1" >/dev/null 2>&1
+    }
+    install_now() {
+        refresh
         run env DEBIAN_FRONTEND=noninteractive apt-get install --yes "$@"
     }
     # Whether a list of apt has a word, such as an address, outside of comments.
@@ -179,6 +198,7 @@ use_dnf() {
         esac
     }
     version_of() { rpm --query --queryformat '%{VERSION}' "$1"; }
+    is_published() { dnf --quiet list "$1" >/dev/null 2>&1; }
     install_now() { run dnf install --assumeyes "$@"; }
     # A repository that a file registers: its name and address.
     register_file() {
@@ -304,6 +324,7 @@ lock={quoted(name)}
 {NUMBER}
 
 {managers}
+{f"{_FOR_KERNEL}{chr(10)}" if "need_for_kernel" in steps else ""}\
 {steps}\
 system=$([ ! -r /etc/os-release ] || (. /etc/os-release && echo "${{ID-}} ${{VERSION_ID-}}"))
 [ -n "$system" ] || refuse_host 'this host has no /etc/os-release, which says what it runs'
@@ -362,7 +383,7 @@ class _Function:
                 "driver=$(driver)",
                 "[ -n \"$driver\" ] || refuse 'nvidia-smi lists no GPU'",
                 'driver=$(number "$driver")',
-                f"{in_ranges(ranges_of(wanted))} || refuse 'it needs driver {wanted}'",
+                *([f"{in_ranges(ranges_of(wanted))} || refuse 'it needs driver {wanted}'"] if wanted else []),
             ]
         body = "".join(f"    {line}\n" for line in lines)
         return f"""\
@@ -391,6 +412,7 @@ check_{self._index}() (
             raise UnrenderableError(f"it is not known how {step.component} is installed on {self._setup.os}")
         yield from self._why(step)
         yield from self._repositories(step)
+        yield from (f"need_for_kernel {_words((name,))}" for name in step.packages if KERNEL in name)
         yield from (f"install {_words(names)}" for names in (step.first, step.packages) if names)
         if step.component == "container_toolkit":
             yield from _DOCKER.splitlines()
@@ -425,6 +447,7 @@ check_{self._index}() (
             yield "    esac"
         if (headers := self._setup.step("kernel_headers")) is not None:
             yield from (f"    {line}" for line in self._why(headers))
+            yield from (f"    need_for_kernel {_words((name,))}" for name in headers.packages if KERNEL in name)
             yield f"    install {_words(headers.packages)}"
         yield from (f"    {line}" for line in self._repositories(step))
         if step.stream:

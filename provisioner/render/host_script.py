@@ -75,18 +75,26 @@ def _require_known(stack: LockedStack, setup: HostSetup) -> None:
             f"the stack takes nothing from a host with {where}: there is nothing to set up",
             hints=("leave `host-script` out of `outputs`",),
         )
-    unlike = setup.os.partition(" ")[0] not in _FAMILIES
+    by_hand = "install what the stack needs by the guides of its vendors and leave `host-script` out of `outputs`"
+    if setup.os.partition(" ")[0] not in _FAMILIES:
+        raise UnrenderableError(
+            f"there is no host script for {where}, only for {', '.join(_FAMILIES[:-1])} and {_FAMILIES[-1]}", hints=(by_hand,)
+        )
     unknown = next((step for step in setup.steps if not step.is_known and step.component != "xcode"), None)
-    if unlike or unknown is not None:
-        what = " ".join(filter(None, (unknown.component, unknown.version))) if unknown is not None else "anything"
-        flavour = " without knowing its GPUs" if unknown and unknown.component == "driver" and not setup.driver_module else ""
+    if unknown is not None:
+        what = " ".join(filter(None, (unknown.component, unknown.version)))
+        other = "another version of it"
+        if unknown.component == "driver" and setup.driver_module:
+            what += f" with {setup.driver_module} kernel modules"
+            other += f", or `driver_module: {'proprietary' if setup.driver_module == 'open' else 'open'}`,"
+        flavour = " without knowing its GPUs" if unknown.component == "driver" and not setup.driver_module else ""
         raise UnrenderableError(
             f"the matrix does not say how {what} is installed on {where}{flavour}",
             hints=(
                 "state `gpus` under `target.host`"
                 if flavour
-                else "ask for another version of it under `requires`, or for another system (docs/outputs.md has them)",
-                "install it by the guide of its vendor and leave `host-script` out of `outputs`",
+                else f"ask for {other} under `requires`, or for another system (docs/outputs.md has them)",
+                by_hand,
             ),
         )
     missing = next((one.name for one in setup.repositories if not (one.url or one.line or one.package)), None)

@@ -26,6 +26,7 @@ def render(lock: Lock, lock_file_name: str) -> str:
     use = "Beside .venv (uv venv && uv pip install -r LOCK), or with PROVISION_PREFIX=/path/of/the/virtual/environment"
     branches = "".join(_branch(stack) for stack in lock.stacks)
     platforms = _quoted(f"{lock_file_name} is for {', '.join(lock.platforms)}; this is ")
+    absent = _quoted(f"{lock_file_name} is not installed: there is no bin/python in ")
     return f"""\
 #%Module1.0
 {header(lock, lock_file_name, use)}
@@ -35,6 +36,11 @@ if {{[info exists ::env(PROVISION_PREFIX)]}} {{
     set prefix $::env(PROVISION_PREFIX)
 }} else {{
     set prefix [file join [file dirname [file normalize $ModulesCurrentModulefile]] .venv]
+}}
+# Without its environment `python` would be another one on PATH.
+if {{[module-info mode load] && ![file executable [file join $prefix bin python]]}} {{
+    puts stderr [string cat {absent} $prefix]
+    break
 }}
 switch -- "$::tcl_platform(os) $::tcl_platform(machine)" {{
 {branches}    default {{

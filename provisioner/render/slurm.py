@@ -50,18 +50,33 @@ def _body(lock: Lock, lock_file_name: str, stack: LockedStack) -> str:
     if capabilities:
         features = "|".join(f"sm_{major}{minor}" for major, minor in capabilities)
         options += ["# Remove one # if your site calls the features of its nodes so:", f"##SBATCH --constraint={features}"]
-    lines = [*options, "", "set -eu", *(_check(lock_file_name, served) if capabilities else ())]
-    return "\n".join([*lines, '[ "$#" -gt 0 ] || set -- python --version', *_start(lock, stack), ""])
+    checks = [*(_check(served) if capabilities else ()), *(_environment(stack) if stack.runs == "host" else ())]
+    named = [f"lock={quoted(''.join(filter(str.isprintable, lock_file_name)))}"] if checks else []
+    program = '[ "$#" -gt 0 ] || set -- python --version'
+    return "\n".join([*options, "", "set -eu", *named, *checks, program, *_start(lock, stack), ""])
 
 
-def _check(lock_file_name: str, served: Served) -> Iterator[str]:
+def _check(served: Served) -> Iterator[str]:
     """Yield the lines that end the job with exit code `REFUSED` on a node whose GPUs or driver the lock excludes."""
     yield from (
         "# Refuse a node that the stack does not run on.",
-        f"lock={quoted(''.join(filter(str.isprintable, lock_file_name)))}",
         f'refuse() {{ echo "$lock does not run on $(hostname): $1" >&2; exit {REFUSED}; }}',
     )
     yield from gpu_check(served)
+
+
+def _environment(stack: LockedStack) -> Iterator[str]:
+    """Yield the lines that end the job where `.venv` has no interpreter of the lock's Python: `PATH` would find another one."""
+    python = stack.components.get("python")
+    if python is None:
+        return
+    show = quoted('import sys; print("%d.%d" % sys.version_info[:2])')
+    yield from (
+        "# Without its environment the program would run with the Python of the node.",
+        f'absent() {{ echo "$lock: $PWD/.venv $1: uv venv --python {python} && uv pip install -r $lock" >&2; exit 1; }}',
+        f'python=$(.venv/bin/python -I -S -c {show} 2>/dev/null) || absent "has no Python that runs on $(hostname)"',
+        f'[ "$python" = {python} ] || absent "has Python $python, not {python}"',
+    )
 
 
 def _start(lock: Lock, stack: LockedStack) -> Iterator[str]:

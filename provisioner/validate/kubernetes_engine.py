@@ -82,11 +82,16 @@ _LOST: dict[str, Kind] = {
 _NO_PROGRAM = (126, 127)
 """Exit codes for a program that cannot be run, or is not in the image."""
 
+_CANCELLED = NotRun(kind="cancelled", reason="somebody deleted it")
+
 _STARTED_NOTHING = frozenset({"ContainerCannotRun", "StartError", "CreateContainerError"})
 
 
 class _Pod(Struct, frozen=True, kw_only=True):
-    """The status of the pod of a Job, as far as it is read; `name` is "" while there is none, `word` its reason."""
+    """The status of the pod of a Job, as far as it is read; `name` is "" while there is none, `word` its reason.
+
+    `is_deleted` says that somebody deleted it, or its Job, and that it is about to go.
+    """
 
     name: str = ""
     phase: str = ""
@@ -96,6 +101,7 @@ class _Pod(Struct, frozen=True, kw_only=True):
     waiting: Mapping[str, Any] | None = None
     terminated: Mapping[str, Any] | None = None
     conditions: tuple[Mapping[str, Any], ...] = ()
+    is_deleted: bool = False
 
     def condition(self, kind: str, status: str) -> str:
         """Return reason and message of a condition that has a status, "" if it has not."""
@@ -259,6 +265,7 @@ def _pod_of(name: str) -> _Pod:
         waiting=state.get("waiting"),
         terminated=state.get("terminated"),
         conditions=tuple(status.get("conditions") or ()),
+        is_deleted=bool(pods[-1]["metadata"].get("deletionTimestamp")),
     )
 
 
@@ -287,12 +294,14 @@ def _told(pod: _Pod) -> str:
 def _require_alive(name: str, pod: _Pod, *, had_pod: bool) -> None:
     """Raise `NotRunError` for a pod that failed without its container, and for a Job that was ended or deleted."""
     disrupted = pod.condition("DisruptionTarget", "True")
+    if pod.is_deleted and pod.phase == "Failed" and not (pod.word or disrupted):
+        raise NotRunError(_CANCELLED)
     if pod.phase == "Failed" or disrupted:
         reason = _said(pod.word, pod.message) or disrupted
         raise NotRunError(NotRun(kind=_LOST.get(pod.word, "preempted" if disrupted else "no-output"), reason=reason))
     jobs = None if pod.name else _get("jobs", "--field-selector", f"metadata.name={name}")
     if had_pod and jobs == []:
-        raise NotRunError(NotRun(kind="cancelled", reason="somebody deleted it"))
+        raise NotRunError(_CANCELLED)
     for one in jobs[0].get("status", {}).get("conditions") or () if jobs else ():
         if (one.get("type"), one.get("status")) == ("Failed", "True"):
             reason = _said(one.get("reason"), one.get("message"))
@@ -321,7 +330,11 @@ def _result(pod: _Pod, log: Log) -> Finished:
         raise NotRunError(NotRun(kind="not-started", reason=told))
     if ended.get("exitCode") != 0 and (pod.word in _LOST or disrupted):
         raise NotRunError(NotRun(kind=_LOST.get(pod.word, "preempted"), reason=_said(pod.word, pod.message) or disrupted))
+    if ended.get("exitCode") != 0 and pod.is_deleted:
+        raise NotRunError(_CANCELLED)
     printed, errors = _logs(pod.name)
+    if pod.is_deleted and not printed.strip():  # kubelets before 1.22 say exit code 0 of a container that they ended
+        raise NotRunError(_CANCELLED)
     for line in errors.splitlines():
         log(line)
     code = int(ended.get("exitCode", 1))

@@ -69,7 +69,8 @@ class Cluster:
     """What the server has, and what it does: `moments` are the states that the pod is seen in, one after the other.
 
     A moment is `RUN`, the status of a pod, or None for no pod; the last one stays. `forbids` are verbs and resources, such as
-    `create jobs`, that the user may not use; `environment` is that of the image.
+    `create jobs`, that the user may not use; `environment` is that of the image. `deleted` is when somebody deleted the
+    pod, "" for one that stays.
     """
 
     moments: Sequence[Document | str | None] = (RUN,)
@@ -81,6 +82,7 @@ class Cluster:
     created: list[Document] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     log: bytes = b""
+    deleted: str = ""
     last_pod: Document = field(default_factory=dict)
     _seen: int = 0
     _ended: Document | None = None
@@ -96,6 +98,7 @@ class Cluster:
             return None
         name = self.job["metadata"]["name"]
         metadata = {"name": f"{name}-x7k2p", "namespace": "lab", "labels": {"job-name": name}}
+        metadata |= {"deletionTimestamp": self.deleted} if self.deleted else {}
         spec = self.job["spec"]["template"]["spec"]
         self.last_pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec, "status": status}
         return self.last_pod

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from msgspec.structs import replace
@@ -202,10 +202,37 @@ def test_a_refusal_of_the_entry_point_is_a_no_about_the_host(lock: Path) -> None
     assert field.note == "this image cannot run on this host: driver>=550"
 
 
+@pytest.mark.parametrize(
+    "seen",
+    [ended(143, "Error"), ended(0, "Completed"), status("Failed")],
+    ids=["ended by SIGTERM", "ended by a kubelet of 1.20, which says exit code 0", "without the container's state"],
+)
+def test_a_job_that_somebody_deletes_while_it_runs_is_no_verdict(seen: dict[str, Any], lock: Path) -> None:
+    """A kubelet ends the container first, and the pod is still listed while it goes; all three were seen of real ones."""
+    cluster = Cluster(moments=(status("Running"), seen), log=b"smoke: files\n", deleted="2026-11-27T22:00:00Z")
+    assert cause(cluster, lock) == ("cancelled", "the job was cancelled: somebody deleted it")
+
+
 def test_checks_that_hang_are_stopped_after_the_time_given(lock: Path) -> None:
     code, report = validated(Cluster(moments=(status("Running"),), log=b"smoke: files\n"), lock, "--timeout", "1")
     (field,) = report.fields
     assert (code, field.measured, field.note) == (3, "time ran out", "stopped after 1 s; the last line was: smoke: files")
+
+
+def test_a_second_sigterm_does_not_keep_the_job_from_being_deleted(lock: Path) -> None:
+    """`timeout` sends the signal to its program and to the group of processes, CI systems to each process of a job."""
+    cluster = Cluster(moments=(unscheduled(NO_NODES),))
+    words = [sys.executable, "-m", "provisioner", "validate", str(lock), "--engine", "kubernetes", "--image", IMAGE]
+    with served(cluster, lock), subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as process:
+        limit = time.monotonic() + 30
+        while "list pods" not in cluster.requests and time.monotonic() < limit:
+            time.sleep(0.05)
+        for _ in range(2):
+            process.send_signal(signal.SIGTERM)
+            time.sleep(0.05)
+        process.communicate(timeout=30)
+        assert cluster.job is None
+        assert process.returncode == 130
 
 
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])

@@ -185,6 +185,14 @@ def test_what_a_distribution_installed_is_kept_from_the_drivers_of_the_toolkits_
     assert "Pin-Priority: -1\n" in debian.run("cat", pin).stdout
 
 
+def test_a_driver_that_is_not_loaded_yet_is_none_that_runs(debian: Host) -> None:
+    """nvidia-smi says so on stdout; here the stack would take any driver, so no number of it is compared."""
+    debian.write("/usr/bin/nvidia-smi", "#!/bin/sh\necho NVIDIA-SMI has failed because it could not communicate\nexit 9\n")
+    lock = LOCKS["debian-12"]
+    done = debian.set_up(replace(lock, stacks=(replace(lock.stack, host_requirements={}, require_cuda=""),)), "--dry-run")
+    assert done.stdout.startswith("a driver is needed: nvidia-smi lists no GPU\n"), done.stdout + done.stderr
+
+
 def test_a_driver_of_another_branch_is_not_taken_for_the_one_of_the_lock(debian: Host) -> None:
     assert debian.run("apt-get", "update").returncode == 0
     assert debian.run("apt-get", "install", "--yes", "nvidia-driver-cuda", "nvidia-kernel-open-dkms").returncode == 0
@@ -237,6 +245,17 @@ def test_a_kernel_without_prebuilt_modules_is_refused(debian: Host) -> None:
     assert done.stderr.startswith(
         "pylock.trainer.toml: the modules of the driver are for kernels 6.8.*-generic, and 6.1.0-28-amd64"
     )
+
+
+def test_a_kernel_whose_headers_are_not_published_any_more_is_for_a_person(debian: Host) -> None:
+    """Debian and Ubuntu remove the headers of a kernel once a newer one is out, and the host still runs it."""
+    debian.write("/usr/local/bin/uname", UNAME.replace(KERNEL, "6.1.0-9-amd64"))
+    before = debian.state()
+    done = debian.set_up(LOCKS["debian-12"])
+    assert (done.returncode, commands(done.stdout)) == (3, ["+ apt-get update"]), done.stdout + done.stderr
+    message = "no repository has linux-headers-6.1.0-9-amd64, for the kernel that runs: update the kernel, reboot, and run this"
+    assert done.stdout.endswith(f"TO DO: {message} script again\n")
+    assert debian.state() == before
 
 
 def test_a_person_without_rights_may_only_look(debian: Host) -> None:

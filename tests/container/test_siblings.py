@@ -170,7 +170,7 @@ def test_apptainer_ships_another_image_than_the_one_that_builds(
         tools.run(f"docker image rm {' '.join(bases)}")
 
 
-@pytest.mark.parametrize(
+MODULES = pytest.mark.parametrize(
     "load",
     [
         "source /etc/profile.d/modules.sh; module use $PWD; module load modulefile",
@@ -178,9 +178,14 @@ def test_apptainer_ships_another_image_than_the_one_that_builds(
     ],
     ids=["environment-modules", "lmod"],
 )
+
+
+@MODULES
 def test_a_module_sets_what_the_stack_needs(tools: Tools, load: str) -> None:
     stack = replace(CUDA.stacks[0], environment={"HOSTILE": HOSTILE}, runs="host")
     written(replace(CUDA, stacks=(stack,)), tools.folder, "module")
+    (tools.folder / ".venv/bin").mkdir(parents=True)
+    (tools.folder / ".venv/bin/python").symlink_to("/usr/bin/python3")
     show = "python3 -c 'import json, os; print(json.dumps(dict(os.environ)))'"
     found = json.loads(tools.output(f"{load}; {show}").splitlines()[-1])
     assert found["HOSTILE"] == HOSTILE
@@ -189,3 +194,13 @@ def test_a_module_sets_what_the_stack_needs(tools: Tools, load: str) -> None:
     after = json.loads(tools.output(f"{load}; module unload modulefile; {show}").splitlines()[-1])
     assert {"HOSTILE", "VIRTUAL_ENV"}.isdisjoint(after)
     assert not (tools.folder / "made").exists()
+
+
+@MODULES
+def test_a_module_without_its_environment_is_not_loaded(tools: Tools, load: str) -> None:
+    stack = replace(CUDA.stacks[0], runs="host")
+    written(replace(CUDA, stacks=(stack,)), tools.folder, "module")
+    found = tools.output(f'{load} 2>&1; python3 -c \'import os; print(os.environ.get("VIRTUAL_ENV"), os.environ["PATH"])\'')
+    assert f"pylock.trial.toml is not installed: there is no bin/python in {tools.folder}/.venv\n" in found
+    assert found.splitlines()[-1].startswith("None ")
+    assert ".venv" not in found.splitlines()[-1]

@@ -104,7 +104,10 @@ def compare_with_records(stated):
                     found["missing"].append(path)
             elif hashes:
                 found["compared"] += 1
-                if all(digest_of(path, algorithm) != digest for algorithm, digest in hashes):
+                # An installer that compiles writes also bytecode anew that a wheel has; it is compared with its source.
+                source = source_of_bytecode(path)
+                is_compiled = source in stated and os.path.exists(source)
+                if not is_compiled and all(digest_of(path, algorithm) != digest for algorithm, digest in hashes):
                     found["changed"].append(path)
         except OSError:
             found["unreadable"].append(path)

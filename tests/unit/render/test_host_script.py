@@ -67,15 +67,18 @@ def test_a_lock_without_setups_says_what_to_write_into_the_spec() -> None:
     [
         (
             HostSetup(os="debian 12", driver_module="open", steps=(SetupStep(component="driver", version="550.163.01"),)),
-            "the matrix does not say how driver 550.163.01 is installed on debian 12 on linux/amd64",
+            "the matrix does not say how driver 550.163.01 with open kernel modules is installed on debian 12 on linux/amd64",
         ),
         (
             HostSetup(os="debian 12", steps=(SetupStep(component="driver", version="580.95.05"),)),
             "the matrix does not say how driver 580.95.05 is installed on debian 12 on linux/amd64 without knowing its GPUs",
         ),
         (
-            HostSetup(os="arch 1", steps=(SetupStep(component="container_toolkit", packages=("nvidia-container-toolkit",)),)),
-            "the matrix does not say how anything is installed on arch 1 on linux/amd64",
+            HostSetup(os="sles 15.6", steps=(SetupStep(component="driver", version="580.95.05"),)),
+            (
+                "there is no host script for sles 15.6 on linux/amd64, "
+                "only for ubuntu, debian, rhel, rocky, almalinux, ol, fedora and macos"
+            ),
         ),
         (
             HostSetup(os="debian 12"),
@@ -89,6 +92,18 @@ def test_a_lock_without_setups_says_what_to_write_into_the_spec() -> None:
 )
 def test_what_nobody_knows_how_to_install_is_refused(setup: HostSetup, message: str) -> None:
     assert refusal(with_setups(ON_HOST, setup)).message == message
+
+
+def test_a_driver_that_a_distribution_has_with_other_modules_is_a_hint() -> None:
+    """Debian 12 has 535 with proprietary modules, and a stack without a wish has the open ones."""
+    setup = HostSetup(os="debian 12", driver_module="open", steps=(SetupStep(component="driver", version="535.261.03"),))
+    assert refusal(with_setups(ON_HOST, setup)).hints == (
+        (
+            "ask for another version of it, or `driver_module: proprietary`, under `requires`, "
+            "or for another system (docs/outputs.md has them)"
+        ),
+        "install what the stack needs by the guides of its vendors and leave `host-script` out of `outputs`",
+    )
 
 
 def test_hosts_that_a_script_cannot_tell_apart_are_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import re
 import subprocess
 import sys
@@ -160,6 +161,43 @@ def test_a_node_without_gpus_is_refused(tmp_path: Path) -> None:
     finished = subprocess.run(["sh", "job.slurm"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert finished.returncode == 78
     assert finished.stderr.rstrip("\n").endswith("nvidia-smi lists no GPU")
+
+
+def on_a_node(folder: Path, script: str, python: str) -> subprocess.CompletedProcess[str]:
+    """Run a batch script with `python` on a node that has this Python for everybody, and GPUs as the lock wants them."""
+    (folder / "bin").mkdir()
+    for name, text in {"nvidia-smi": "echo 9.0, 550.54.14", "python": python}.items():
+        (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / "bin" / name).chmod(0o755)
+    (folder / "job.slurm").write_text(script, encoding="utf-8")
+    environment = {**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}"}
+    command = ["sh", "job.slurm", "python", "train.py"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    ("environment", "code", "written", "told"),
+    [
+        ("echo 3.12", 0, "3.12\n", ""),
+        ("echo 3.11", 1, "", "{folder}/.venv has Python 3.11, not 3.12"),
+        ("exit 127", 1, "", "{folder}/.venv has no Python that runs on {node}"),
+        (None, 1, "", "{folder}/.venv has no Python that runs on {node}"),
+    ],
+    ids=["as locked", "another Python", "a Python that does not run", "no environment"],
+)
+def test_a_batch_script_does_not_take_the_python_of_its_node(
+    environment: str | None, code: int, written: str, told: str, tmp_path: Path
+) -> None:
+    """Without the environment, `python` is the node's own, with whatever packages that has."""
+    if environment is not None:
+        (tmp_path / ".venv/bin").mkdir(parents=True)
+        (tmp_path / ".venv/bin/python").write_text(f"#!/bin/sh\n{environment}\n")
+        (tmp_path / ".venv/bin/python").chmod(0o755)
+    finished = on_a_node(tmp_path, render(HOST, "slurm"), "echo the Python of the node")
+    assert (finished.returncode, finished.stdout) == (code, written)
+    said = told.format(folder=tmp_path, node=platform.node())
+    advice = "uv venv --python 3.12 && uv pip install -r pylock.trainer.toml"
+    assert finished.stderr == (f"pylock.trainer.toml: {said}: {advice}\n" if told else "")
 
 
 @pytest.mark.parametrize("name", ["snapshot", "snapshot-wheels"])

@@ -7,18 +7,17 @@ import ctypes
 import hashlib
 import json
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
 import venv
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from provisioner.validate.measurement import check_source
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SYSTEMS = "libacl.so.1"
 """A library that Linux systems have, because tar needs it, and the environment of these tests has; Python does not load it."""
@@ -53,6 +52,32 @@ def record(site: Path) -> None:
         digest = base64.urlsafe_b64encode(hashlib.sha256(path.read_bytes()).digest()).rstrip(b"=").decode()
         lines.append(f"{path.relative_to(site)},sha256={digest},{path.stat().st_size}\n")
     (site / "demo-1.dist-info" / "RECORD").write_text("".join([*lines, "demo-1.dist-info/RECORD,,\n"]))
+
+
+def test_bytecode_that_a_wheel_records_may_be_compiled_again(environment: Path) -> None:
+    """Numpy 1.26.4 brings one file of bytecode, with a hash, and an installer that compiles writes it anew."""
+    site = next(environment.glob("lib/python*/site-packages"))
+    source = site / "demo/tool.py"
+    source.write_text("x = 1\n")
+    compiled = py_compile.compile(str(source), invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
+    assert compiled is not None
+    bytecode = Path(compiled)
+    lines = [f"{source.relative_to(site)},,\n", f"{bytecode.relative_to(site)},sha256={'A' * 43},9\n"]
+    with (site / "demo-1.dist-info/RECORD").open("a") as stream:
+        stream.writelines(lines)
+    assert files(environment)["changed"] == []
+    source.write_text("x = 2\n")
+    assert files(environment)["stale"] == [str(bytecode.relative_to(environment))]
+    source.unlink()
+    assert str(bytecode.relative_to(environment)) in files(environment)["changed"]
+
+
+def files(environment: Path) -> dict[str, Any]:
+    command = [str(environment / "bin/python"), "-c", check_source("files")]
+    finished = subprocess.run(command, capture_output=True, text=True, check=True)
+    found = json.loads(finished.stdout)
+    assert isinstance(found, dict)
+    return found
 
 
 def libraries(environment: Path, **variables: str) -> dict[str, Any]:

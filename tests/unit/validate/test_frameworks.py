@@ -231,3 +231,11 @@ def test_a_plug_in_of_jax_for_rocm_is_its_modules(tmp_path: Path, compiled: Comp
         assert finished.stderr.splitlines()[-1].startswith("ImportError: libamdhip64.so.99: cannot open shared object file")
     else:
         assert finished.stdout == "True\n", finished.stderr
+
+
+@pytest.mark.parametrize(("version", "compiles"), [("2.0.0", None), ("3.5.1", "no")])
+def test_a_triton_before_its_backends_is_not_asked_to_compile(version: str, compiles: str | None, tmp_path: Path) -> None:
+    """Triton 2 compiles through an interface that wants libcuda; from 3 on, backends that are missing are a fault."""
+    found = verdicts(tmp_path, "triton", version, {"triton/__init__.py": f'__version__ = "{version}"\n'})
+    assert found["import"] == ("yes", "")
+    assert found.get("compile", (None,))[0] == compiles

@@ -36,7 +36,10 @@ wrong() {
     say "WRONG: $*"
 }
 
-driver() { nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1; }
+# The driver that runs; of one that is not loaded nvidia-smi says so on stdout.
+driver() {
+    if found=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null); then echo "$found" | head -n 1; fi
+}
 
 # Say a command, and run it unless this is a dry run.
 run() {
@@ -98,6 +101,7 @@ use_dnf() {
         esac
     }
     version_of() { rpm --query --queryformat '%{VERSION}' "$1"; }
+    is_published() { dnf --quiet list "$1" >/dev/null 2>&1; }
     install_now() { run dnf install --assumeyes "$@"; }
     # A repository that a file registers: its name and address.
     register_file() {

@@ -36,7 +36,10 @@ wrong() {
     say "WRONG: $*"
 }
 
-driver() { nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1; }
+# The driver that runs; of one that is not loaded nvidia-smi says so on stdout.
+driver() {
+    if found=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null); then echo "$found" | head -n 1; fi
+}
 
 # Say a command, and run it unless this is a dry run.
 run() {
@@ -105,9 +108,16 @@ use_apt() {
         esac
     }
     version_of() { dpkg-query --show --showformat '${Version}' "${1%%=*}" | sed 's/^[0-9]*://'; }
-    install_now() {
+    refresh() {
         [ -n "$fresh" ] || run apt-get update
         fresh=yes
+    }
+    is_published() {
+        refresh
+        apt-cache show "$1" >/dev/null 2>&1
+    }
+    install_now() {
+        refresh
         run env DEBIAN_FRONTEND=noninteractive apt-get install --yes "$@"
     }
     # Whether a list of apt has a word, such as an address, outside of comments.
@@ -158,6 +168,7 @@ use_dnf() {
         esac
     }
     version_of() { rpm --query --queryformat '%{VERSION}' "$1"; }
+    is_published() { dnf --quiet list "$1" >/dev/null 2>&1; }
     install_now() { run dnf install --assumeyes "$@"; }
     # A repository that a file registers: its name and address.
     register_file() {
@@ -198,6 +209,13 @@ use_dnf() {
     }
 }
 
+# End where a package for the kernel that runs is to be installed, and only those for newer kernels are published.
+need_for_kernel() {
+    if [ -n "$dry_run" ] || has "$1" || is_published "$1"; then return 0; fi
+    todo "no repository has $1, for the kernel that runs: update the kernel, reboot, and run this script again"
+    exit 3
+}
+
 # Succeed if the stack runs with the driver and the GPUs of this host, else say why it does not.
 check_1() (
     refuse() {
@@ -236,6 +254,7 @@ set_up_1() {
         say "a driver is needed: $reason"
         # The modules of the driver are built here, with the headers of the very kernel that runs.
         #   Driver Installation Guide
+        need_for_kernel 'linux-headers-'"$kernel"
         install 'linux-headers-'"$kernel"
         branch=580
         install 'nvidia-headless-580' 'nvidia-utils-580'

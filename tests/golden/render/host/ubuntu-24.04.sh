@@ -36,7 +36,10 @@ wrong() {
     say "WRONG: $*"
 }
 
-driver() { nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null | head -n 1; }
+# The driver that runs; of one that is not loaded nvidia-smi says so on stdout.
+driver() {
+    if found=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2>/dev/null); then echo "$found" | head -n 1; fi
+}
 
 # Say a command, and run it unless this is a dry run.
 run() {
@@ -105,9 +108,16 @@ use_apt() {
         esac
     }
     version_of() { dpkg-query --show --showformat '${Version}' "${1%%=*}" | sed 's/^[0-9]*://'; }
-    install_now() {
+    refresh() {
         [ -n "$fresh" ] || run apt-get update
         fresh=yes
+    }
+    is_published() {
+        refresh
+        apt-cache show "$1" >/dev/null 2>&1
+    }
+    install_now() {
+        refresh
         run env DEBIAN_FRONTEND=noninteractive apt-get install --yes "$@"
     }
     # Whether a list of apt has a word, such as an address, outside of comments.
