@@ -182,9 +182,9 @@ class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
 class MissingLibraries(Doubt, frozen=True, kw_only=True):
     """A wheel that needs shared libraries of CUDA or ROCm (`sonames`), which nothing chosen is known to provide.
 
-    `providers` are distributions that provide these libraries. With `is_reached`, the wheel finds them in these distributions
-    without LD_LIBRARY_PATH. `runtime` is the ROCm that contains them, such as `ROCm 7`; "" for libraries of CUDA.
-    `in_container`: the stack runs in a container, where libraries of the host are not used.
+    `providers` are distributions that provide these libraries, () when none is known to. With `is_reached`, the wheel finds
+    them in these distributions without LD_LIBRARY_PATH. `runtime` is the ROCm that contains them, such as `ROCm 7`; "" for
+    libraries of CUDA. `in_container`: the stack runs in a container, where libraries of the host are not used.
     """
 
     is_of_choice: ClassVar[bool] = True

@@ -206,8 +206,11 @@ def _missing_libraries(doubt: of.MissingLibraries) -> str:
     if doubt.runtime:
         there = f"install {doubt.runtime}, or state it as `libraries.rocm` if it is there"
         way = f"take an `image` that has {doubt.runtime}" if doubt.in_container else there
-    else:
+    elif doubt.providers:
         image = ", or take `image: {base: cuda-runtime}`" if doubt.in_container else ""
         found = "" if doubt.is_reached else f" and {'its' if len(doubt.providers) == 1 else 'their'} folders to LD_LIBRARY_PATH"
         way = f"add {listed(doubt.providers)} to `packages`{found}{image}"
+    else:
+        where = "nor the image is known to have" if doubt.in_container else where
+        way = "take an `image` that has them" if doubt.in_container else "install them there"
     return f"{doubt.subject.label} needs {listed(doubt.sonames)}, which {lead} {where}; {way}"

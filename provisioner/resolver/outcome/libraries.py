@@ -53,6 +53,14 @@ def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) 
             runtime=_runtime_of(libraries, groups),
             in_container=problem.request.runs == "container",
         )
+    for candidate, sonames in libraries.unknown(pins):
+        yield MissingLibraries(
+            subject=Subject(candidate.key.project, candidate.label),
+            sonames=sonames,
+            providers=(),
+            is_reached=True,
+            in_container=problem.request.runs == "container",
+        )
 
 
 def _runtime_of(libraries: Libraries, groups: Iterable[Group]) -> str:

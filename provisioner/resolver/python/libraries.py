@@ -130,6 +130,35 @@ class Libraries:
         found = ((one, tuple(group for group in groups if not provided.intersection(group))) for one, groups in needed)
         return [(one, groups) for one, groups in found if groups]
 
+    def unknown(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[str, ...]]]:
+        """Return the chosen wheels that need libraries of CUDA of which the matrix does not say what contains them.
+
+        They are those of CUDA 10 and older, of which no distribution of NVIDIA was read. Their sonames are those of the release
+        (libcudart.so.10.2, libcublas.so.9.0), so that a CUDA of that release is taken to contain them.
+        """
+        found = []
+        for key, one in pins.items():
+            row = self._wheels.row_of(one) if key.is_package else None
+            groups = self._of_cuda(row) if row is not None and self._problem.request.accelerator == CUDA else ()
+            groups = tuple(
+                group
+                for group in groups
+                if library_of(group[0]) in NEEDED and not all(soname in self._providers for soname in group)
+            )
+            sonames = tuple(max(group) for group in groups if not self._is_provided(group, pins))
+            found.extend([(one, sonames)] if sonames else [])
+        return found
+
+    def _is_provided(self, group: Group, pins: Mapping[Key, Candidate]) -> bool:
+        """Return whether a chosen part contains a library, or is a CUDA of the release in its soname."""
+        image, cuda = pins.get(IMAGE), pins.get(Key(CUDA))
+        releases = [image.image.cuda] if isinstance(image, ImageCandidate) else []
+        releases += [str(cuda.version)] if cuda is not None and any(Key(name) in pins for name in FRAMEWORKS) else []
+        if any(f"{one}.".startswith(f"{soname.partition('.so.')[2]}.") for one in releases for soname in group):
+            return True
+        provided = {soname for key, one in pins.items() if key.is_package for soname in self.provided_by(one)}
+        return not {*provided, *self._of_framework(pins), *self._outside(pins)}.isdisjoint(group)
+
     def unreached(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Unreached, ...]]]:
         """Return the chosen wheels that need libraries which other wheels contain in folders where the loader does not look.
 
@@ -216,17 +245,14 @@ class Libraries:
     def _needed_by(self, row: GpuWheel) -> tuple[Group, ...]:
         accelerator = self._problem.request.accelerator
         if accelerator == ROCM:
-            used = [one for one in row.links if one in self._runtimes]
-        elif accelerator == CUDA:
-            uses_gpus = row.sass is None or row.sass or row.ptx
-            used = [*row.links, *(one for one in row.opens if uses_gpus and library_of(one) in NEEDED)]
-        else:
-            return ()
-        by_name: dict[str, list[str]] = {}
-        for soname in used:
-            by_name.setdefault(library_of(soname), []).append(soname)
-        known = self._runtimes if accelerator == ROCM else self._providers
-        return tuple(tuple(some) for some in by_name.values() if all(one in known for one in some))
+            return _by_library(one for one in row.links if one in self._runtimes)
+        groups = self._of_cuda(row) if accelerator == CUDA else ()
+        return tuple(group for group in groups if all(one in self._providers for one in group))
+
+    def _of_cuda(self, row: GpuWheel) -> tuple[Group, ...]:
+        """Return the libraries that a wheel links, and those of CUDA that it opens whenever its GPU code runs."""
+        uses_gpus = row.sass is None or row.sass or row.ptx
+        return _by_library([*row.links, *(one for one in row.opens if uses_gpus and library_of(one) in NEEDED)])
 
     def is_provider(self, key: Key) -> bool:
         """Return whether some measured wheel of a distribution contains libraries for other wheels."""
@@ -485,6 +511,13 @@ def brings_rocm(pins: Mapping[Key, Candidate]) -> bool:
     """Return whether the wheels of a chosen framework contain ROCm, as PyTorch's do."""
     build = build_of(pins.get(PYTORCH))
     return build is not None and build.accelerator == ROCM
+
+
+def _by_library(sonames: Iterable[str]) -> tuple[Group, ...]:
+    found: dict[str, list[str]] = {}
+    for soname in sonames:
+        found.setdefault(library_of(soname), []).append(soname)
+    return tuple(map(tuple, found.values()))
 
 
 def library_of(soname: str) -> str:
