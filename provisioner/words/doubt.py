@@ -212,5 +212,6 @@ def _missing_libraries(doubt: of.MissingLibraries) -> str:
         way = f"add {listed(doubt.providers)} to `packages`{found}{image}"
     else:
         where = "nor the image is known to have" if doubt.in_container else where
-        way = "take an `image` that has them" if doubt.in_container else "install them there"
+        they = "it" if len(doubt.sonames) == 1 else "them"
+        way = f"take an `image` that has {they}" if doubt.in_container else f"install {they} there"
     return f"{doubt.subject.label} needs {listed(doubt.sonames)}, which {lead} {where}; {way}"

@@ -133,8 +133,9 @@ class Libraries:
     def unknown(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[str, ...]]]:
         """Return the chosen wheels that need libraries of CUDA of which the matrix does not say what contains them.
 
-        They are those of CUDA 10 and older, of which no distribution of NVIDIA was read. Their sonames are those of the release
-        (libcudart.so.10.2, libcublas.so.9.0), so that a CUDA of that release is taken to contain them.
+        They are those of CUDA 10 and older, and NVRTC of CUDA 11.0 and 11.1, of which no distribution of NVIDIA was read. Their
+        sonames are those of the release (libcudart.so.10.2, libcublas.so.9.0, libnvrtc.so.11.1), so that a CUDA of that release
+        is taken to contain them.
         """
         found = []
         for key, one in pins.items():
@@ -143,7 +144,7 @@ class Libraries:
             groups = tuple(
                 group
                 for group in groups
-                if library_of(group[0]) in NEEDED and not all(soname in self._providers for soname in group)
+                if library_of(group[0]) in {*NEEDED, "libnvrtc"} and not all(soname in self._providers for soname in group)
             )
             sonames = tuple(max(group) for group in groups if not self._is_provided(group, pins))
             found.extend([(one, sonames)] if sonames else [])
