@@ -71,7 +71,7 @@ class Move(Struct, frozen=True, kw_only=True):
 class HeldBack(Struct, frozen=True, kw_only=True):
     """A framework in an older release than the spec, the hosts and the matrix allow, because packages require it.
 
-    Or a package of the spec, because its newest version requires something of which no file can be used. `newest` is the newest
+    Or a package of the spec, because the hosts refuse its newest version, or something that it requires. `newest` is the newest
     release that is allowed otherwise, `by` the requirement that excludes it, and `more` the number of further such
     requirements. `because` is why nothing meets the requirement of a package.
     """

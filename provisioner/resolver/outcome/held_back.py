@@ -42,7 +42,7 @@ def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
 
 
 def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
-    """Yield a package of the spec if its newest version requires something of which no allowed file can be used on the hosts.
+    """Yield a package of the spec if the hosts refuse its newest version, or something of which it needs an allowed file.
 
     That is a distribution without such a file, of others that it needs, too, or a PyTorch whose builds the hosts refuse.
     """
@@ -59,6 +59,10 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
     if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
         return
     with suppress(UnavailableError):
+        refused = next(_host_needs(instance, pins, newest), None)
+        if refused is not None:
+            yield HeldBack(component=key.name, chosen=chosen.label, newest=newest.label, by=refused.ground)
+            return
         for need in instance.requirements(newest):
             lacking = _without_file(instance, need)
             if lacking is not None:

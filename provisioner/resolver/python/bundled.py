@@ -106,6 +106,8 @@ def mixed_cuda(matrix: Matrix, pins: Mapping[Key, Candidate]) -> Iterator[MixedC
             framework = key.slot or "the framework"
             majors.setdefault(str(one.version.release[0]), {})[framework] = Place(f"matrices/{CUDA}.yaml")
     for one, need in _bundling_cuda(matrix, pins):
+        if len({release.version.release[0] for release in _cuda_releases(matrix) if need.allows(release.version)}) > 1:
+            continue  # it goes with whichever the others bring
         place = matrix.place_of(f"distribution:{one.key.name}")
         majors.setdefault(_major(need), {})[str(one)] = place
     if len(majors) < 2:
