@@ -202,12 +202,18 @@ def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, 
     return best
 
 
-Standing = tuple[bool, int, tuple[int, ...], list[int], int]
-"""How an answer ranks among those of all attempts, lowest first, or how it ranks at best.
+class Standing(NamedTuple):
+    """How an answer ranks among those of all attempts, lowest first, or how it ranks at best.
 
-Whether no components are left, the place of the framework's release, that of each other named component's, the place of each
-named distribution's version, and that of the Python.
-"""
+    Whether no components are left, the place of the framework's release, that of each other named component's, the place of
+    each named distribution's version, and that of the Python.
+    """
+
+    has_no_components: bool
+    framework: int
+    components: tuple[int, ...]
+    distributions: list[int]
+    python: int
 
 
 def _standing(chosen: Chosen, attempt: Attempt, number: int) -> Standing:
@@ -219,7 +225,7 @@ def _standing(chosen: Chosen, attempt: Attempt, number: int) -> Standing:
         places.append(allowed.index(pins[key]) if pins.get(key) in allowed else len(allowed))
     of_components = {key: pins[key] for key in attempt.system if key in pins}
     rank, named = _framework_rank(attempt.problem, of_components), _named_places(attempt.problem, of_components)
-    return False, rank, named, places, number
+    return Standing(has_no_components=False, framework=rank, components=named, distributions=places, python=number)
 
 
 def _best_first(problem: Problem, attempts: list[Attempt], indexes: Indexes, answers: Sequence[_Answer]) -> Iterator[Attempt]:
@@ -302,7 +308,7 @@ class _Answer:
         search = CompleteSearch(self._instance)
         try:
             with self._instance.budget.steps.at_most(STEPS_OF_PROOF):
-                for key, place in zip(self._instance.named, self.standing[2], strict=True):
+                for key, place in zip(self._instance.named, self.standing.distributions, strict=True):
                     allowed = _allowed(self._instance, key)
                     if place == len(allowed):
                         return None
@@ -320,7 +326,7 @@ class _Answer:
     def is_better_than_all_of(self, prospect: _Prospect) -> bool:
         """Return whether it is proved that the attempt of a prospect has no better answer; False when that is unknown."""
         bound, instance = prospect.bound, prospect.instance
-        is_alike = bound[:2] == self.standing[:2] and bound[-1] > self.standing[-1]
+        is_alike = bound[:3] == self.standing[:3] and bound.python > self.standing.python
         if not is_alike or prospect.attempt.problem.in_image_with_libraries() is not None or self._steps_down is None:
             return False
         given: list[Candidate] = []
@@ -386,7 +392,13 @@ class _Prospect:
         """How an answer of the attempt ranks at best."""
         is_first = self._rank == self.attempt.rank  # with an older framework the components may be any
         named = self.attempt.named if is_first else (0,) * len(self.attempt.named)
-        return not self._is_possible, self._rank, named, list(self._places), self._number
+        return Standing(
+            has_no_components=not self._is_possible,
+            framework=self._rank,
+            components=named,
+            distributions=list(self._places),
+            python=self._number,
+        )
 
     def look_up_to(self, other: Standing | None) -> None:
         """Read versions until all are looked at that `bound` is about, or `bound` exceeds `other`, if that is given."""
