@@ -255,12 +255,12 @@ def _claim(clause: Ground | Statement) -> object:
 def _for_pythons(member: Member, failed: Sequence[Failure]) -> Member:
     """Return a member of a conflict, each clause with the Pythons that it is true of, if it is not true of all that failed."""
     clauses = tuple(
-        _without_file(_with_pythons(one, failed), failed) if isinstance(one, Statement) else one for one in member.clauses
+        _of_other_python(_with_pythons(one, failed), failed) if isinstance(one, Statement) else one for one in member.clauses
     )
     return member if clauses == member.clauses else replace(member, clauses=clauses)
 
 
-def _without_file(statement: Statement, failed: Sequence[Failure]) -> Statement:
+def _of_other_python(statement: Statement, failed: Sequence[Failure]) -> Statement:
     """Return a statement that versions have no file for one Python with whether each has one for another that failed, too."""
     if not isinstance(statement.predicate, NoFile) or statement.predicate.component != PYTHON.name:
         return statement

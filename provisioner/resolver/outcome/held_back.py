@@ -1,4 +1,7 @@
-"""What is held back: frameworks by the requirements of packages, and packages of the spec by what has no usable file."""
+"""What is held back: frameworks by the requirements of packages, and packages of the spec.
+
+These are held back by the hosts, by what has no usable file, or by an index out of reach.
+"""
 
 from __future__ import annotations
 

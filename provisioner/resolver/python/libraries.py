@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -53,6 +54,9 @@ NEEDED = frozenset({"libcudart", "libcublas", "libcublasLt", "libcudnn", "libcuf
 
 Others that wheels open, such as NCCL or cuTENSOR, are for uses that a program may never make.
 """
+
+OF_A_RELEASE = NEEDED | {"libnvrtc"}
+"""Libraries of a CUDA toolkit whose sonames are known for some releases of CUDA only."""
 
 NOT_OF_FRAMEWORKS = ("libcutensor", "libnpp", "libnvjpeg")
 """The beginnings of the names of libraries for CUDA that no framework brings.
@@ -124,11 +128,14 @@ class Libraries:
         needed = [(one, groups) for key, one in pins.items() if key.is_package and (groups := self.needed(one))]
         if not needed:
             return []
-        provided = {soname for key, one in pins.items() if key.is_package for soname in self.provided_by(one)}
-        provided.update(self._of_framework(pins))
-        provided.update(self._outside(pins))
+        provided = self._provided(pins)
         found = ((one, tuple(group for group in groups if not provided.intersection(group))) for one, groups in needed)
         return [(one, groups) for one, groups in found if groups]
+
+    def _provided(self, pins: Mapping[Key, Candidate]) -> set[str]:
+        """Return the libraries that the chosen distributions, the framework, and the base image or the hosts contain."""
+        of_packages = (self.provided_by(one) for key, one in pins.items() if key.is_package)
+        return {*chain.from_iterable(of_packages), *self._of_framework(pins), *self._outside(pins)}
 
     def unknown(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[str, ...]]]:
         """Return the chosen wheels that need libraries of CUDA of which the matrix does not say what contains them.
@@ -137,28 +144,23 @@ class Libraries:
         sonames are those of the release (libcudart.so.10.2, libcublas.so.9.0, libnvrtc.so.11.1), so that a CUDA of that release
         is taken to contain them.
         """
-        found = []
-        for key, one in pins.items():
-            row = self._wheels.row_of(one) if key.is_package else None
-            groups = self._of_cuda(row) if row is not None and self._problem.request.accelerator == CUDA else ()
-            groups = tuple(
-                group
-                for group in groups
-                if library_of(group[0]) in {*NEEDED, "libnvrtc"} and not all(soname in self._providers for soname in group)
-            )
-            sonames = tuple(max(group) for group in groups if not self._is_provided(group, pins))
-            found.extend([(one, sonames)] if sonames else [])
-        return found
+        if self._problem.request.accelerator != CUDA:
+            return []
+        rows = {one: row for key, one in pins.items() if key.is_package and (row := self._wheels.row_of(one)) is not None}
+        needed = {one: groups for one, row in rows.items() if (groups := self._unknown_to(row))}
+        if not needed:
+            return []
+        provided, releases = self._provided(pins), _cuda_releases(pins)
+        found = (
+            (one, tuple(max(group) for group in groups if provided.isdisjoint(group) and not _names_any(group, releases)))
+            for one, groups in needed.items()
+        )
+        return [(one, sonames) for one, sonames in found if sonames]
 
-    def _is_provided(self, group: Group, pins: Mapping[Key, Candidate]) -> bool:
-        """Return whether a chosen part contains a library, or is a CUDA of the release in its soname."""
-        image, cuda = pins.get(IMAGE), pins.get(Key(CUDA))
-        releases = [image.image.cuda] if isinstance(image, ImageCandidate) else []
-        releases += [str(cuda.version)] if cuda is not None and any(Key(name) in pins for name in FRAMEWORKS) else []
-        if any(f"{one}.".startswith(f"{soname.partition('.so.')[2]}.") for one in releases for soname in group):
-            return True
-        provided = {soname for key, one in pins.items() if key.is_package for soname in self.provided_by(one)}
-        return not {*provided, *self._of_framework(pins), *self._outside(pins)}.isdisjoint(group)
+    def _unknown_to(self, row: GpuWheel) -> tuple[Group, ...]:
+        """Return the libraries of CUDA that a wheel needs, and of which no measured wheel contains all versions it may load."""
+        groups = (group for group in self._of_cuda(row) if library_of(group[0]) in OF_A_RELEASE)
+        return tuple(group for group in groups if not all(soname in self._providers for soname in group))
 
     def unreached(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Unreached, ...]]]:
         """Return the chosen wheels that need libraries which other wheels contain in folders where the loader does not look.
@@ -512,6 +514,20 @@ def brings_rocm(pins: Mapping[Key, Candidate]) -> bool:
     """Return whether the wheels of a chosen framework contain ROCm, as PyTorch's do."""
     build = build_of(pins.get(PYTORCH))
     return build is not None and build.accelerator == ROCM
+
+
+def _cuda_releases(pins: Mapping[Key, Candidate]) -> list[str]:
+    """Return the releases of CUDA in the base image, and in what a chosen framework brings."""
+    image, cuda = pins.get(IMAGE), pins.get(Key(CUDA))
+    of_image = [image.image.cuda] if isinstance(image, ImageCandidate) else []
+    has_framework = any(Key(name) in pins for name in FRAMEWORKS)
+    return [*of_image, *([str(cuda.version)] if cuda is not None and has_framework else [])]
+
+
+def _names_any(group: Group, releases: Iterable[str]) -> bool:
+    """Return whether a soname of a library names a release of CUDA: libcudart.so.10.2 names 10.2.89, libcublas.so.10 too."""
+    named = [f"{soname.partition('.so.')[2]}." for soname in group]
+    return any(f"{release}.".startswith(one) for release in releases for one in named)
 
 
 def _by_library(sonames: Iterable[str]) -> tuple[Group, ...]:
