@@ -15,6 +15,9 @@ LIBRARY = "libnvidia-ml.so.1"
 _NOT_FOUND = 6
 """NVML_ERROR_NOT_FOUND of nvml.h."""
 
+_MOST_INSTANCES = 8
+"""The most MIG devices of one GPU, as libnvidia-container counts them (MAX_MIG_DEVICES); NVIDIA's GPUs have seven at most."""
+
 _TEXT_BYTES = 96
 """NVML_DEVICE_NAME_V2_BUFFER_SIZE, the size of the longest text that is queried."""
 
@@ -86,7 +89,7 @@ class _Nvml:
         code = self.call("nvmlDeviceGetCount_v2", ctypes.byref(count))
         problems: list[NvmlProblem] = [] if code == 0 else [NvmlFailed("count", code)]
         gpus: list[SeenGpu] = []
-        for index in range(count.value):
+        for index in range(0 if code else count.value):
             handle = ctypes.c_void_p()
             failed = self.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(handle))
             if failed:
@@ -126,9 +129,9 @@ class _Nvml:
         )
 
     def _has_slices(self, handle: ctypes.c_void_p) -> bool | None:
-        """Return whether a GPU in MIG mode has an instance; None if the library does not say."""
+        """Return whether a GPU in MIG mode has an instance; None if the library does not say, or names an impossible number."""
         most = ctypes.c_uint()
-        if self.call("nvmlDeviceGetMaxMigDeviceCount", handle, ctypes.byref(most)):
+        if self.call("nvmlDeviceGetMaxMigDeviceCount", handle, ctypes.byref(most)) or most.value > _MOST_INSTANCES:
             return None
         codes = {
             self.call("nvmlDeviceGetMigDeviceHandleByIndex", handle, ctypes.c_uint(at), ctypes.byref(ctypes.c_void_p()))
