@@ -14,6 +14,7 @@ from provisioner.errors import UnavailableError
 from provisioner.grounds.choice import HeldBack
 from provisioner.grounds.predicate import NoWheel
 from provisioner.grounds.requirement import Entails
+from provisioner.grounds.source import Metadata
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, TORCH, FileCandidate, Key, ReleaseCandidate
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
     """
     if instance.finder is None:
         return
+    named = instance.named if instance.problem.request.spec.policy.strategy != "oldest" else ()
+    packages = [held for key in named for held in _of_package(instance, pins, key)]
     for name in FRAMEWORKS:
         chosen = pins.get(Key(name))
         if isinstance(chosen, ReleaseCandidate):
-            yield from _of(instance, pins, chosen)
-    for key in instance.named if instance.problem.request.spec.policy.strategy != "oldest" else ():
-        yield from _of_package(instance, pins, key)
+            yield from _of(instance, pins, chosen, {held.component for held in packages})
+    yield from packages
 
 
 def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
@@ -174,7 +176,10 @@ def _unmet_by_hosts(instance: ProblemInstance, pins: Mapping[Key, Candidate], bu
     return None
 
 
-def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: ReleaseCandidate) -> Iterator[HeldBack]:
+def _of(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: ReleaseCandidate, held: set[str]
+) -> Iterator[HeldBack]:
+    """Yield a framework that is older than it would be without the packages; `held` are those held back themselves."""
     key = chosen.key
     others = [one for one in instance.roots if one.key == key]
     by_packages: list[Requirement] = []
@@ -182,8 +187,8 @@ def _of(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Releas
         wanted = [one for one in instance.requirements(candidate) if one.key == key]
         if not candidate.key.is_package:
             others.extend(wanted)
-        elif wanted and not _may_be_newer(instance, pins, candidate):
-            by_packages.extend(wanted)
+        elif wanted and (candidate.key.name in held or not _may_be_newer(instance, pins, candidate)):
+            by_packages.extend(sorted(wanted, key=lambda one: not isinstance(one.ground.source, Metadata)))
     by_release: dict[Version, list[ReleaseCandidate]] = {}
     for one in instance.candidates(key):
         is_newer = isinstance(one, ReleaseCandidate) and one.release.version > chosen.release.version
