@@ -159,6 +159,7 @@ def conflict_data(conflict: Conflict) -> dict[str, object]:
         "hints": hints,
         **({"published": published} if published else {}),
         **{name: True for name in flags if getattr(conflict, name)},
+        **({"unreached": conflict.unreached} if conflict.unreached else {}),
     }
 
 

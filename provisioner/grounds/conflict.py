@@ -229,7 +229,8 @@ class Conflict(Struct, frozen=True, kw_only=True):
 
     `is_beyond_help`: it is about a distribution that cannot be had at all, so that no fix was tried; `is_rest_unsolved`: nor
     was anything else that the spec asks for solved. `published` are wheels of that distribution outside package indexes.
-    `is_cut_short`: there may be more fixes, for the search for them ended after a fixed amount of work.
+    `is_cut_short`: there may be more fixes, for the search for them ended after a fixed amount of work; `unreached`: or with an
+    index of framework builds that is out of reach, "" where none is.
     """
 
     members: tuple[Member, ...]
@@ -238,4 +239,5 @@ class Conflict(Struct, frozen=True, kw_only=True):
     is_beyond_help: bool = False
     is_rest_unsolved: bool = False
     is_cut_short: bool = False
+    unreached: str = ""
     published: tuple[Published, ...] = ()

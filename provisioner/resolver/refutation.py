@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 from packaging.utils import canonicalize_name
@@ -36,13 +36,13 @@ from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.words.conflict import conflict_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict, Fix, Newest, Published, Unlisted
     from provisioner.grounds.requirement import Group
     from provisioner.request import Request
     from provisioner.resolver.attempts import Attempt, Chosen, SourceFor
-    from provisioner.resolver.explain.fixes import Outcome, SolveAgain
+    from provisioner.resolver.explain.fixes import Outcome
     from provisioner.resolver.explain.joined import JointConflict
     from provisioner.resolver.problem import Problem
 
@@ -90,6 +90,11 @@ class Refutation:
         """Return the fixes of the conflict, the cheapest first; `unless` ends the search for them (see `explain.fixes`)."""
         raise NotImplementedError
 
+    @property
+    def unreached(self) -> str:
+        """The index out of reach without which changes could not be solved; "" when there was none."""
+        return ""
+
     def explained(self, unless: Callable[[], bool] = _never) -> Conflict:
         """Return the conflict with its fixes, which are looked for within `MOST_STEPS`."""
         self.limit_fixes()
@@ -103,8 +108,9 @@ class Refutation:
         self.steps.limit(MOST_STEPS)
 
     def cut_short(self, conflict: Conflict) -> Conflict:
-        """Return a conflict of the problem, with its fixes, with whether others were not looked for because the steps ended."""
-        return replace(conflict, is_cut_short=self.steps.was_short and not conflict.is_beyond_help)
+        """Return a conflict of the problem, with its fixes, with why more is unknown: no steps left, no index in reach."""
+        is_cut_short = self.steps.was_short and not conflict.is_beyond_help
+        return replace(conflict, is_cut_short=is_cut_short, unreached=self.unreached)
 
     def untried(self) -> Conflict:
         """Return the conflict without fixes, as one beside which nothing else of the spec was solved, if there is anything."""
@@ -164,15 +170,16 @@ class _OfAttempts(Refutation):
     def __init__(
         self,
         joint: JointConflict,
-        solve_again: SolveAgain,
+        known: KnownFailures,
         problem: Problem,
         unlisted: Mapping[str, Unlisted | Newest],
         searches: ExitStack,
         *,
-        steps: StepBudget,
+        indexes: Indexes,
     ) -> None:
-        super().__init__(problem, unlisted, steps)
-        self._joint, self._solve_again, self._searches = joint, solve_again, searches
+        super().__init__(problem, unlisted, indexes.budget.steps)
+        self._joint, self._known, self._searches = joint, known, searches
+        self._solve_again = partial(_outcome_or_none, problem, indexes, known)
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -180,6 +187,10 @@ class _OfAttempts(Refutation):
 
     def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         return self._joint.fixes(self._solve_again, unless)
+
+    @property
+    def unreached(self) -> str:
+        return self._known.unreached
 
     def close(self) -> None:
         self._searches.close()
@@ -224,10 +235,9 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             searches.callback(_close, failed)
             joint = JointConflict(problem, failed, indexes)
             searches.callback(joint.close)
-            again = partial(_outcome_or_none, problem, indexes, KnownFailures(failed))
             has_twin = any(for_other_cuda(problem.matrix, one.key.project) for one in requests_of(failed[0]))
             lost = is_beyond_help(failed, joint.groups) and not has_twin
-            whole = _OfAttempts(joint, again, problem, {}, searches.pop_all(), steps=indexes.budget.steps)
+            whole = _OfAttempts(joint, KnownFailures(failed), problem, {}, searches.pop_all(), indexes=indexes)
             whole.is_beyond_help = lost
             whole.published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
             refutations.append(whole)
@@ -261,20 +271,19 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
             return decided(problem.lenient(), indexes.open, indexes.budget.steps)
         from provisioner.resolver.explain.joined import JointConflict, most_telling  # loaded only when there is no answer
 
-        error = _unreached(whole)
-        if error is not None:
+        unreached = _unreached(whole)
+        if unreached is not None:
             # The index out of reach might have the answer, unless the same environments are impossible without its packages.
             names, failed = of_variant_indexes(problem.matrix), []
             searches.callback(_close, failed)
             attempts = [replace(one, problem=one.problem.without(names)) for one in attempts]
             if first_answer(attempts, indexes, failed) is not None or _unreached(failed) is not None:
-                raise _with_conflict(error, JointConflict(problem, whole).conflict)
+                raise _with_conflict(unreached.error, JointConflict(problem, whole).conflict)
         told = most_telling(failed)
         unlisted = _unlisted(told.instance, told.search, told.groups, indexes.open)
         joint = JointConflict(problem, failed, indexes)
         searches.callback(joint.close)
-        again = partial(_outcome_or_none, problem, indexes, KnownFailures(failed))
-        return _OfAttempts(joint, again, problem, unlisted, searches.pop_all(), steps=indexes.budget.steps)
+        return _OfAttempts(joint, KnownFailures(failed), problem, unlisted, searches.pop_all(), indexes=indexes)
 
 
 def _close(failed: Sequence[Failure]) -> None:
@@ -464,15 +473,26 @@ def _unlisted(
     return found | {one.name: one for one in unlisted_releases(problem.matrix, source_for(environment), unmet)}
 
 
-def _unreached(failed: Sequence[Failure]) -> UnavailableError | None:
-    """Return the error of the first index of framework builds without which an attempt in `failed` failed; None if none.
+class UndecidedError(UnavailableError):
+    """Raised when there might be an answer with an index of framework builds, the one that is named, that cannot be reached."""
+
+
+class Unreached(NamedTuple):
+    """An index of framework builds that cannot be reached, and the error of it."""
+
+    name: str
+    error: UnavailableError
+
+
+def _unreached(failed: Sequence[Failure]) -> Unreached | None:
+    """Return the first index without which an attempt in `failed` failed; None if none.
 
     An index that was asked in vain, but of which the proof uses nothing, would not help.
     """
     for one in failed:
         errors = one.instance.finder.variant_indexes.unreached if one.instance.finder else {}
         if errors and _rests_on_builds(one):
-            return next(iter(errors.values()))
+            return Unreached(*next(iter(errors.items())))
     return None
 
 
@@ -485,23 +505,29 @@ def _rests_on_builds(failure: Failure) -> bool:
 
 
 class KnownFailures:
-    """What attempts failed by: a changed request that leaves all of it as it was fails again, and is not solved for it."""
+    """What attempts failed by: a changed request that leaves all of it as it was fails again, and is not solved for it.
 
-    def __init__(self, failed: Iterable[Failure]) -> None:
-        self._failures: list[tuple[object, frozenset[object]]] = []
+    `unreached` is the first index out of reach that might have an answer to one of them, "" when there is none.
+    """
+
+    def __init__(self, failed: Sequence[Failure]) -> None:
+        self.unreached = ""
+        self._failures: list[tuple[object, frozenset[object], Unreached | None]] = []
         self.add(failed)
 
-    def add(self, failed: Iterable[Failure]) -> None:
+    def add(self, failed: Sequence[Failure]) -> None:
         """Add failures, apart from those that only hold beside what an earlier answer lacked or bundles."""
         for one in failed:
             if one.lacking is None and not one.pairs:
-                self._failures.append((_frame(one.attempt), frozenset(_lines(one.attempt, one.core))))
+                unreached = _unreached([one])
+                self._failures.append((_frame(one.attempt), frozenset(_lines(one.attempt, one.core)), unreached))
+                self.unreached = self.unreached or (unreached.name if unreached is not None else "")
 
-    def holds(self, attempt: Attempt) -> bool:
-        """Return whether an attempt is known to fail."""
+    def failures(self, attempt: Attempt) -> list[Unreached | None]:
+        """Return the ways in which an attempt is known to fail, each with the index without which it does; [] for none."""
         frame = _frame(attempt)
         lines = frozenset(_lines(attempt))
-        return any(frame == known and needed <= lines for known, needed in self._failures)
+        return [unreached for known, needed, unreached in self._failures if frame == known and needed <= lines]
 
 
 def _lines(attempt: Attempt, groups: Collection[Group] | None = None) -> Iterator[object]:
@@ -527,29 +553,43 @@ def _frame(attempt: Attempt) -> object:
 def choose_or_none(problem: Problem, indexes: Indexes | None, known: KnownFailures | None = None) -> Chosen | None:
     """Return what `choose` returns, or None when there is no answer; no conflict is explained.
 
-    Attempts that are known to fail are not solved, and those that fail are added to `known`. Raises `UnavailableError` when an
-    index cannot be reached or the budget of metadata reads is exhausted.
+    Attempts that are known to fail are not solved, and those that fail are added to `known`, unless they might have an answer
+    with an index that cannot be reached. Raises `UnavailableError` then, and when the budget of metadata reads is exhausted.
     """
     if indexes is None:
         instance = ProblemInstance(system_half(problem))
         pins = decide(instance)
         return None if pins is None else (instance, pins)
     failed: list[Failure] = []
-    attempts = [one for one in attempts_of(problem) if known is None or not known.holds(one)]
+    attempts = attempts_of(problem)
+    known_failures = [known.failures(one) if known is not None else [] for one in attempts]
+    untried = [one for one, failures in zip(attempts, known_failures, strict=True) if not failures]
     try:
-        return best_answer(problem, attempts, indexes, failed=failed)
-    finally:
+        chosen = best_answer(problem, untried, indexes, failed=failed)
         if known is not None:
             known.add(failed)
-        for one in failed:
-            one.search.close()
+        without = (failures[0] for failures in known_failures if failures and None not in failures)
+        unreached = next(without, None) or _unreached(failed)
+        if chosen is None and unreached is not None:
+            raise UndecidedError(unreached.name) from unreached.error
+        return chosen
+    finally:
+        _close(failed)
 
 
 def _outcome_or_none(problem: Problem, indexes: Indexes, known: KnownFailures, request: Request) -> Outcome | None:
-    """Return the outcome of a changed request, with the extra requirements of `problem`; None when there is no answer."""
+    """Return the outcome of a changed request, with the extra requirements of `problem`; None when there is no answer.
+
+    Where only an index out of reach can tell, the outcome is that of the rest.
+    """
     from provisioner.resolver.explain.fixes import outcome, rejoined
 
-    found = choose_or_none(rejoined(problem, request), indexes, known)
+    changed = rejoined(problem, request)
+    try:
+        found = choose_or_none(changed, indexes, known)
+    except UndecidedError:
+        rest = choose_or_none(changed.without(of_variant_indexes(problem.matrix)), indexes, known)
+        return None if rest is None else outcome(*rest)._replace(is_whole=False)
     return None if found is None else outcome(*found)
 
 

@@ -447,9 +447,11 @@ def _allowances(clause: Ground | Statement) -> Iterator[str]:
 
 
 def cut_short(conflict: Conflict) -> Iterator[str]:
-    """Yield that not all fixes were looked for; nothing is yielded where they were."""
+    """Yield that not all fixes were looked for, or could be solved; nothing is yielded where they were."""
     if conflict.is_cut_short:
         yield f"more fixes were not looked for: {CUT_SHORT}" if conflict.fixes else f"there may be a fix: {CUT_SHORT}"
+    if conflict.unreached:
+        yield f"not solved: what needs index `{conflict.unreached}` or another like it, which are out of reach"
 
 
 def needs_spec(conflicts: Sequence[Conflict]) -> bool:
@@ -508,7 +510,8 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
             of_hint.setdefault(hint, []).append(str(number))
     found = [f"{listed(numbers)}. {hint}" for hint, numbers in of_hint.items()]
     is_tried = not any(
-        conflict.is_beyond_help or conflict.fixes or conflict.is_cut_short or any(untried(conflict)) for conflict in conflicts
+        conflict.is_beyond_help or conflict.fixes or any(cut_short(conflict)) or any(untried(conflict))
+        for conflict in conflicts
     )
     return (*found, *((NO_WAY,) if is_tried else ()), *rest)
 

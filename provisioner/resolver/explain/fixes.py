@@ -60,11 +60,15 @@ if TYPE_CHECKING:
 
 
 class Outcome(NamedTuple):
-    """The answer to a changed request: the versions in it, by name, its doubts, and the requested extras that it lacks."""
+    """The answer to a changed request: the versions in it, by name, its doubts, and the requested extras that it lacks.
+
+    `is_whole` is False for an answer that leaves out the frameworks whose builds are on an index out of reach.
+    """
 
     gives: Mapping[str, str]
     doubts: tuple[Doubt, ...]
     unknown_extras: tuple[UnknownExtra, ...] = ()
+    is_whole: bool = True
 
     @property
     def is_measured(self) -> bool:
@@ -201,7 +205,7 @@ def fixes(
     return tuple(
         replace(
             fix_of(one.edits, one.outcome.gives, hosts, requested=requested),
-            is_unverified=bool(one.outcome.doubts),
+            is_unverified=bool(one.outcome.doubts) or not one.outcome.is_whole,
             is_least=one.is_least,
         )
         for one in reversed(distinct.values())

@@ -13,6 +13,7 @@ from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import VariantIndexes
 from provisioner.words.choice import caution_words, held_back_words
+from provisioner.words.conflict import fix_words, refusal_hints
 from tests import small
 from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
@@ -122,6 +123,19 @@ def test_what_is_impossible_whatever_the_index_has_is_proved_without_it() -> Non
         "app 1 needs tool  (metadata of app 1)",
         "tool 1 needs six==8: the index has 1  (metadata of tool 1)",
         "so no app is left",
+    )
+
+
+def test_a_fix_is_told_for_what_can_be_solved_and_the_framework_is_not_given_up_for_want_of_the_index() -> None:
+    """The builds of the default index need what is not there, and the app can be had in another release."""
+    shelf = Cut({**TORCH_OF_NO_USE, "app": {"2": ["six==8"], "1": []}})
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(problem("torch", "app==2"), lambda _: shelf)
+    (conflict,) = caught.value.conflicts
+    assert [(fix_words(fix), fix.is_unverified) for fix in conflict.fixes] == [("app 1 instead of `app==2` would do", True)]
+    assert conflict.unreached == "pytorch-cu118"
+    assert "not solved: what needs index `pytorch-cu118` or another like it, which are out of reach" in refusal_hints(
+        [conflict]
     )
 
 
