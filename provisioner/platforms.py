@@ -63,6 +63,9 @@ PLATFORM_NAMES = tuple(row.name for row in PLATFORMS.values())
 LINUX_PLATFORMS = tuple(row.name for row in PLATFORMS.values() if row.system == "linux")
 MACOS_PLATFORMS = tuple(row.name for row in PLATFORMS.values() if row.system == "macos")
 
+JETSON: PlatformName = "linux/arm64"
+"""The platform of every Jetson that Jetson Linux 28 or newer runs on."""
+
 DEFAULT_PLATFORM: PlatformName = "linux/amd64"
 """The platform of a spec that does not name one."""
 

@@ -8,12 +8,14 @@ from msgspec.structs import replace
 
 from provisioner.host.gpu_names import GpuNames
 from provisioner.host.model import HostGpu
+from provisioner.platforms import JETSON
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from provisioner.host.model import Host
+    from provisioner.platforms import PlatformName
 
 
 class Catalogue:
@@ -21,7 +23,8 @@ class Catalogue:
 
     `boards` are releases of Jetson Linux that run on boards of one compute capability alone, each with that capability.
     `modules` are versions that AMD's kernel module calls itself (`6.16.6`), each with the series of the driver (`30.20`);
-    `releases` are those of the driver, of which one, 6.2.4, is the number of an older module, too.
+    `releases` are those of the driver, of which one, 6.2.4, is the number of an older module, too. `platforms` are those of
+    every machine with a GPU, by its name or target, for GPUs that are on one module with a CPU.
     """
 
     def __init__(
@@ -32,24 +35,29 @@ class Catalogue:
         boards: Sequence[tuple[Range, str]] = (),
         modules: Mapping[str, str] | None = None,
         releases: Collection[str] = (),
+        platforms: Mapping[str, PlatformName] | None = None,
     ) -> None:
         self.gpus = gpus or GpuNames()
         self.modules = modules or {}
         self._stated_modules = {module: series for module, series in self.modules.items() if module not in releases}
         self._systems = frozenset(systems)
         self._boards = boards
+        self._platforms = platforms or {}
 
     def identify(self, host: Host) -> Host:
         """Return a host with the GPU names and targets of the matrix; unknown names are left as they are.
 
         A Jetson that states its release and no GPUs has the one GPU that the release runs on. If the matrix has the host's own
         operating system, `os.like`, the system that it is derived from, is dropped. For AMD's driver the number of its module,
-        which is not that of a release, becomes the series of its releases.
+        which is not that of a release, becomes the series of its releases. A GPU on one module with a CPU has the platform of
+        that, if the host states none.
         """
         if host.gpus is None:
             host = replace(host, gpus=self._of_board(host))
         elif host.gpus:
             host = replace(host, gpus=tuple(map(self.gpus.identify, host.gpus)))
+        if host.platform is None:
+            host = replace(host, platform=self._platform(host))
         driver = host.driver
         if driver is not None and driver.kind == "amdgpu" and driver.version in self._stated_modules:
             host = replace(host, driver=replace(driver, version=self._stated_modules[driver.version]))
@@ -57,6 +65,13 @@ class Catalogue:
         if system is None or system.like is None or not self._knows(system.id, system.version):
             return host
         return replace(host, os=replace(system, like=None))
+
+    def _platform(self, host: Host) -> PlatformName | None:
+        """Return the platform of every machine with the GPUs of a host; None if there are others of them, or no GPUs."""
+        shown = [self._platforms.get(gpu.name or "") or self._platforms.get(gpu.target or "") for gpu in host.gpus or ()]
+        if host.jetson is not None:
+            shown.append(JETSON)
+        return shown[0] if shown and len(set(shown)) == 1 else None
 
     def _of_board(self, host: Host) -> tuple[HostGpu, ...] | None:
         """Return the GPU that the Jetson Linux of a host shows; None if it shows none, or several are possible."""

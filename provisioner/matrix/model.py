@@ -229,7 +229,7 @@ class Gpu(Row, frozen=True, kw_only=True):
 
     `kind` decides whether CUDA forward compatibility is supported. `first_driver` is the oldest driver that supports the GPU,
     and `modules` are the flavours of kernel module that support it, empty if all do. `aliases` are other names under which the
-    product is sold or reported.
+    product is sold or reported. `platform` is that of every machine with the GPU, where it is on one module with a CPU.
     """
 
     name: str
@@ -238,6 +238,7 @@ class Gpu(Row, frozen=True, kw_only=True):
     gfx: MaybeGfx = ""
     architecture: str
     kind: GpuKind | Literal[""] = ""
+    platform: PlatformName | Literal[""] = ""
     pci_device_ids: tuple[DeviceId, ...] = ()
     first_driver: WrittenVersion | None = None
     modules: tuple[ModuleFlavour, ...] = ()

@@ -18,13 +18,14 @@ from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.host.catalogue import Catalogue
 from provisioner.host.gpu_names import GpuNames, NamedGpu
 from provisioner.host.model import Host, HostGpu
-from provisioner.host.profile import Profile, host_from_document, load_profile, profile_names
+from provisioner.host.profile import Profile, host_from_document, load_profile
 from provisioner.lock.requested import EXCLUDE_NEWER, PACKAGES, recorded_requirements
 from provisioner.matrix.cache import cached_matrix
 from provisioner.matrix.model import Matrix
 from provisioner.matrix.once import once_per_matrix
 from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
+from provisioner.platforms import DEFAULT_PLATFORM, JETSON
 from provisioner.request import Request, TargetHost, listed_target, merge_equal_hosts
 from provisioner.resolver.rules.images import images_named
 from provisioner.spec.check import component_mistakes
@@ -167,8 +168,27 @@ def catalogue_of(matrix: Matrix) -> Catalogue:
     ]
     driver = matrix.components.get("amdgpu")
     releases = [str(release.version) for release in driver.releases] if driver is not None else []
-    names = GpuNames(matrix.gpus, matrix.chips)
-    return Catalogue(names, systems=systems, boards=boards, modules=modules_of(matrix), releases=releases)
+    return Catalogue(
+        GpuNames(matrix.gpus, matrix.chips),
+        systems=systems,
+        boards=boards,
+        modules=modules_of(matrix),
+        releases=releases,
+        platforms=_platforms_of_gpus(matrix),
+    )
+
+
+def _platforms_of_gpus(matrix: Matrix) -> dict[str, PlatformName]:
+    """Return the platform of every machine with a GPU, for those on one module with a CPU: by its name, and by its target.
+
+    A target is left out if another GPU with it is not on such a module.
+    """
+    of_product = {gpu.name: JETSON if gpu.kind == "jetson" else gpu.platform for gpu in matrix.gpus}
+    of_target: dict[str, set[PlatformName | Literal[""]]] = {}
+    for gpu in matrix.gpus:
+        of_target.setdefault(gpu.compute_capability or gpu.gfx, set()).add(of_product[gpu.name])
+    of_targets = {target: platforms.pop() for target, platforms in of_target.items() if len(platforms) == 1}
+    return {name: platform for name, platform in (of_product | of_targets).items() if platform}
 
 
 def modules_of(matrix: Matrix) -> dict[str, str]:
@@ -194,16 +214,9 @@ def machine_called(name: str, matrix: Matrix) -> Profile:
         if product is None:
             raise
     gpu = HostGpu(name=product.name, compute_capability=product.compute_capability or None, gfx=product.gfx or None)
-    alike = (load_profile(one).host for one in profile_names())
-    platforms = [one.platform for one in alike if one.gpus and _is_variant(product.name, one.gpus[0].name or "")]
-    own: PlatformName = "linux/arm64" if product.kind == "jetson" else "linux/amd64"
-    host = Host(platform=next((one for one in platforms if one is not None), own), gpus=(gpu,))
+    host = catalogue_of(matrix).identify(Host(gpus=(gpu,)))
+    host = replace(host, platform=host.platform or DEFAULT_PLATFORM)
     return Profile(name=name, description=f"one {product.name}; driver and kernel are left for the solver to choose", host=host)
-
-
-def _is_variant(product: str, of: str) -> bool:
-    """Return whether a product is another one of the same name with more words: `NVIDIA GH200 480GB` of `NVIDIA GH200`."""
-    return bool(of) and f"{product} ".startswith(f"{of} ")
 
 
 def gpu_names_of(matrix: Matrix) -> dict[str, tuple[str, str]]:
@@ -316,10 +329,7 @@ def read_without_hosts(
 
 def hosts_of(inputs: Inputs, given: Sequence[Path] | None = None) -> tuple[TargetHost, ...]:
     """Return the hosts that the spec names, or those of the profiles `given`; one host without facts when both are missing."""
-    found = _with_hosts(inputs, given).hosts
-    for target in found:
-        _require_platform(target, inputs)
-    return found
+    return _with_hosts(inputs, given).hosts
 
 
 def relative_to_spec(file: str, spec_path: Path) -> str:
@@ -481,11 +491,11 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: boo
         hosts = (_target(inputs.document.below(("target", "host")), label, inputs.path),)
     else:
         hosts = tuple(_profile(path, inputs) for path in host_paths(inputs.spec, inputs.path))
-    inputs = replace(inputs, spec=_completed(inputs, hosts))
-    for host in hosts:
-        _require_platform(host, inputs)
     catalogue = catalogue_of(inputs.matrix)
     identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in hosts)
+    inputs = replace(inputs, spec=_completed(inputs, identified))
+    for target, as_stated in zip(identified, hosts, strict=True):
+        _require_platform(target, inputs, is_stated=as_stated.host.platform is not None)
     return replace(inputs, hosts=identified, remarks=remarks)
 
 
@@ -522,15 +532,23 @@ def _places(document: Document, spec_path: Path) -> dict[str, Place]:
     return {key: Place(files[place.file], place.line) for key, place in places.items()}
 
 
-def _require_platform(target: TargetHost, inputs: Inputs) -> None:
+def _require_platform(target: TargetHost, inputs: Inputs, *, is_stated: bool) -> None:
+    """Raise `UsageError` if a host has a platform that the spec does not lock, which it states or which its GPUs show."""
     wanted = inputs.platforms
     if target.host.platform is None or target.host.platform in wanted:
         return
+    shown_by = (
+        "jetson"
+        if target.host.jetson is not None
+        else ", ".join(gpu.name or gpu.target or "" for gpu in target.host.gpus or ())
+    )
     raise UsageError(
         f"host `{target.label}` is {target.host.platform}, but the spec locks {', '.join(wanted)}",
         causes=(
             f"target.platform: {', '.join(wanted)}  ({inputs.document.where(('target', 'platform'))})",
-            f"platform: {target.host.platform}  ({target.label})",
+            f"platform: {target.host.platform}  ({target.label})"
+            if is_stated
+            else f"{shown_by} is on one module with a CPU of {target.host.platform}  ({target.label})",
         ),
         hints=(f"set target.platform to {target.host.platform}, or leave this host out",),
     )
