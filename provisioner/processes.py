@@ -12,6 +12,7 @@ from provisioner.errors import UnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import ProcessPoolExecutor
 
 _SHARES = 4
 """In how many shares a process gets its part of the items: in one, the last process would be waited for the longest."""
@@ -31,22 +32,18 @@ def forked(
 ) -> Iterator[Callable[[Sequence[Item]], Iterator[Result]]]:
     """Yield a function that returns the results for some items, in their order, from `workers` forked processes.
 
-    The processes begin when that function is called, so that the caller can work beside them. Without workers the results are
-    computed here, each when it is asked for. Results are pickled. The function raises what `function` raises, and
-    `UnavailableError` when a process is killed: a `multiprocessing.Pool` would wait for its result for ever. `doing` is what
-    the processes do, for that error: `checked locks`; `advice` is what to try then.
+    The processes begin when that function is called, so that the caller can work beside them. Without workers, and on a system
+    without semaphores, the results are computed here, each when it is asked for. Results are pickled. The function raises what
+    `function` raises, and `UnavailableError` when a process is killed: a `multiprocessing.Pool` would wait for its result for
+    ever. `doing` is what the processes do, for that error: `checked locks`; `advice` is what to try then.
     """
-    if workers < 1:
+    pool = _pool(function, workers) if workers >= 1 else None
+    if pool is None:
         yield lambda items: map(function, items)
         return
-    import multiprocessing  # loaded only for processes
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
+    from concurrent.futures.process import BrokenProcessPool  # loaded only for processes
 
-    # A fork is given the function without a copy.
-    with ProcessPoolExecutor(
-        workers, mp_context=multiprocessing.get_context("fork"), initializer=_begin, initargs=(function,)
-    ) as pool:
+    with pool:
 
         def results(items: Sequence[Item]) -> Iterator[Result]:
             # Neighbours are often alike, and a process keeps what it has read of one for the next.
@@ -57,6 +54,21 @@ def forked(
         except BrokenProcessPool:
             hint = " ".join(filter(None, ("was there enough memory?", advice)))
             raise UnavailableError(f"a process that {doing} was killed", hints=(hint,)) from None
+
+
+def _pool(function: Callable[[Item], Result], workers: int) -> ProcessPoolExecutor | None:
+    """Return a pool of processes that are forked when they get work; None where the system lets nobody make a semaphore.
+
+    A root without `/dev/shm` has none, such as a chroot of a cluster, nor have some sandboxes.
+    """
+    import multiprocessing  # loaded only for processes
+    from concurrent.futures import ProcessPoolExecutor
+
+    fork = multiprocessing.get_context("fork")  # a fork is given the function without a copy
+    try:
+        return ProcessPoolExecutor(workers, mp_context=fork, initializer=_begin, initargs=(function,))
+    except (OSError, NotImplementedError):
+        return None
 
 
 _function: Callable[[Any], Any]

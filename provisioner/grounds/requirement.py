@@ -258,6 +258,12 @@ class CallsForAccelerator(AsksAccelerator, frozen=True, kw_only=True):
     kind: ClassVar[str] = "fact"
 
 
+class LockIsFor(AsksAccelerator, frozen=True, kw_only=True):
+    """The accelerator of a lock whose stack is compared with hosts."""
+
+    group: ClassVar[Group] = Fixed("locked", "accelerator")
+
+
 class AsksImage(Ground, frozen=True, kw_only=True):
     """The base image that the spec requests; "" when provision chooses one.
 

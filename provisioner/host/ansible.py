@@ -44,7 +44,8 @@ _NAME = re.compile(r"([^:\]\s]+)\s*(?:#.*)?")
 _PORT = re.compile(r"^(?P<host>[^:\s]+(?:\[[^\]]*\][^:\s]*)*):(?P<port>\d+)$")
 _RANGE = re.compile(r"\[(?P<begin>\w*):(?P<end>\w+)(?::(?P<step>[1-9]\d*))?\]")
 _MOST_HOSTS = 200_000
-"""The most hosts that the ranges of one pattern may stand for."""
+"""The most hosts that one inventory may list, and that the ranges of one pattern may stand for."""
+_TOO_MANY = f"the inventory lists more than {_MOST_HOSTS:,} hosts, the most that are read: give a part of it"
 
 _OURS = "provision_"
 _SYSTEMS = {"Linux": "linux", "Darwin": "macos"}
@@ -116,6 +117,7 @@ class _Ini:
         self._data: dict[str, dict[str, dict[str, Any]]] = {}
         self._keys: dict[KeyPath, Position] = {}
         self._mistakes: list[Mistake] = []
+        self._names: set[str] = set()
 
     def document(self) -> Document:
         group, part = "ungrouped", "hosts"
@@ -157,6 +159,9 @@ class _Ini:
         except ValueError as error:
             self._wrong(place, f"`{line}` cannot be read: {error}")
             return
+        self._names.add(name)
+        if len(self._names) > _MOST_HOSTS:  # at once: what comes after it may take gigabytes
+            raise InvalidDocumentError(KIND, (Mistake(self._file, place.line, place.column, "", _TOO_MANY),))
         self._put((group, "hosts", name), place)
         for setting in settings:
             key, equals, value = setting.partition("=")
@@ -200,7 +205,10 @@ class AnsibleReader:
         self._known: dict[tuple[tuple[str, str], ...], Host] = {}
 
     def read(self, data: Mapping[str, Any]) -> Iterator[tuple[KeyPath, AnsibleHost]]:
-        """Yield the hosts of an inventory, each with its key path; raises `InvalidDocumentError` for facts that are wrong."""
+        """Yield the hosts of an inventory, each with its key path.
+
+        Raises `InvalidDocumentError` for facts that are wrong, and for more hosts than are read.
+        """
         for name, one in data.items():
             if name == "_meta":
                 path = ("_meta", "hostvars")
@@ -251,6 +259,9 @@ class AnsibleReader:
                 own = self._own.setdefault(name, {})
                 own |= {key: (item, (*at, key)) for key, item in self._mapping(value, at).items()}
                 self._groups[group].hosts[name] = None
+            if len(self._own) > _MOST_HOSTS:
+                place = self._position(at)
+                raise InvalidDocumentError(KIND, (Mistake(self._file, place.line, place.column, "", _TOO_MANY),))
 
     def _mapping(self, value: object, path: KeyPath) -> Mapping[str, Any]:
         """Return a mapping; a list of names (as in JSON) or a single name is one without values, and so is None."""

@@ -365,10 +365,15 @@ def _form_and_text(path: Path) -> tuple[str, str]:
 
 
 def _instead_of(name: str) -> str:
-    """Return what to do about a profile that is not there: the name of a kind of machine is no file."""
-    if name.lower() in profile_names():
-        return f"`provision init --profile {name.lower()}` writes a spec for machines of this kind"
+    """Return what to do about a profile that is not there: the name of a kind of machine, however it is spelled, is no file."""
+    known = {_plain(one): one for one in profile_names()}.get(_plain(name))
+    if known is not None:
+        return f"`provision init --profile {known}` writes a spec for machines of this kind"
     return "`provision inspect` prints the profile of the machine that it runs on"
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def _form(path: Path, text: str) -> str:

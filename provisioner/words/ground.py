@@ -138,6 +138,8 @@ def _request(ground: Ground) -> str:
             return "packages need a Python"
         case of.TargetPlatform(platform=platform):
             return f"the target is {platform}"
+        case of.LockIsFor(accelerator=accelerator):
+            return f"the lock is for accelerator {accelerator}"
         case of.AsksAccelerator(accelerator=accelerator):
             return f"you ask for accelerator {accelerator}"
         case of.AsksImage(base=base, has_libraries=has_libraries):

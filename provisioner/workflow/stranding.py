@@ -9,9 +9,11 @@ from msgspec.structs import replace
 from provisioner.document import read_text
 from provisioner.errors import ProvisionError, UsageError
 from provisioner.grounds.finding import StaleStack, StrandedHosts
+from provisioner.grounds.requirement import AsksAccelerator, LockIsFor
 from provisioner.host.inventory import read_inventory
 from provisioner.lock.check.stack import stack_findings
 from provisioner.lock.format.file import KIND, parse_lock
+from provisioner.places import Place
 from provisioner.request import listed_target, merge_equal_hosts
 from provisioner.resolver.problem import join
 from provisioner.workflow.git import committed
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock
     from provisioner.matrix.model import Matrix
     from provisioner.request import TargetHost
+    from provisioner.resolver.requirement import Requirement
     from provisioner.workflow.inputs import Inputs
 
 
@@ -81,5 +84,15 @@ def _conflict(lock: Lock, platform: str, inputs: Inputs, host: TargetHost) -> Co
     one = lock.on(platform)
     spec = replace(inputs.spec, requires={}, packages=(), constraints=(), overrides=(), accelerator=one.stack.accelerator)
     problem = join(inputs.matrix, replace(inputs, spec=spec, hosts=(host,)).request(platform))
-    found = stack_findings(one, problem, file=f"pylock.{lock.name}.toml", has_other_hosts=True)
+    file = f"pylock.{lock.name}.toml"
+    if inputs.spec.accelerator is None:
+        problem = replace(problem, roots=tuple(_of_lock(root, file) for root in problem.roots))
+    found = stack_findings(one, problem, file=file, has_other_hosts=True)
     return next((finding.conflict for finding in found if isinstance(finding, StaleStack)), None)
+
+
+def _of_lock(root: Requirement, file: str) -> Requirement:
+    """Return a requirement of a problem, that of its accelerator as one of the lock in `file`: nobody asks for it."""
+    if not isinstance(root.ground, AsksAccelerator):
+        return root
+    return replace(root, ground=LockIsFor(accelerator=root.ground.accelerator, place=Place(file)))

@@ -134,13 +134,14 @@ def test_a_profile_named_by_the_spec_is_named_relative_to_it(project: Project) -
     )
 
 
-def test_the_name_of_a_kind_of_machine_is_no_file_and_is_told_as_such(project: Project) -> None:
-    project.write(changed("target: {host: l40s}"))
+@pytest.mark.parametrize("spelled", ["l40s", "L40S", "l-40s"])
+def test_the_name_of_a_kind_of_machine_is_no_file_and_is_told_as_such(project: Project, spelled: str) -> None:
+    project.write(changed(f"target: {{host: {spelled}}}"))
     outcome = project.run("solve", "--stack-only")
     assert (outcome.code, outcome.err) == (
         2,
         (
-            "error: host profile `l40s` does not exist  [file]\n"
+            f"error: host profile `{spelled}` does not exist  [file]\n"
             "\nhint: `provision init --profile l40s` writes a spec for machines of this kind\n"
         ),
     )

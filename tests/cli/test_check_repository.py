@@ -431,6 +431,16 @@ class TestHosts:
         again = repository.run("check", "--hosts", "hosts")
         assert "  no: the stack does not run on old (linux/amd64)  [stranded-hosts]\n" in again.out
 
+    def test_an_accelerator_that_no_spec_names_is_the_locks(self, repository: Project) -> None:
+        """The stack is for CUDA because its own hosts call for it; a host without a GPU is asked about."""
+        spec = repository.folder / "envs/a/provision.yaml"
+        stated = spec.read_text(encoding="utf-8")
+        spec.write_text(stated.replace("accelerator: cuda\n", ""), encoding="utf-8")
+        repository.write("platform: linux/amd64\ngpus: []\n", name="hosts/none.yaml")
+        found = repository.run("check", "--hosts", "hosts/none.yaml", "envs/a").out
+        assert "    the lock is for accelerator cuda  (pylock.a.toml)\n" in found
+        assert "you ask for accelerator" not in found
+
 
 def test_git_that_is_missing_is_no_error(repository: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(repository.folder))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 
@@ -36,3 +37,12 @@ def test_a_process_that_is_killed_is_an_error() -> None:
     ):
         list(run([signal.SIGKILL]))
     assert raised.value.hints == ("was there enough memory? count less",)
+
+
+def test_without_semaphores_everything_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))  # what a root without /dev/shm says
+
+    monkeypatch.setattr("_multiprocessing.SemLock", refuse)
+    with forked(lambda _: os.getpid(), 2, doing="counted") as run:
+        assert list(run(range(5))) == [os.getpid()] * 5

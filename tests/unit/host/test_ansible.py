@@ -147,3 +147,15 @@ def test_a_group_below_itself_is_a_mistake(tmp_path: Path) -> None:
 def test_variables_that_stand_elsewhere_are_told(tmp_path: Path) -> None:
     (tmp_path / "group_vars").mkdir()
     assert written(tmp_path, "[g]\na\n")["a"].remarks == (VariablesElsewhere("group_vars"),)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param("\n".join(["[gpu]", *map("n{}".format, range(300_000))]), 200_002, id="lines", marks=pytest.mark.slow),
+        pytest.param("[gpu]\na[1:150000]\nb[1:50001]\nc[1:9]\n", 3, id="ranges"),
+    ],
+)
+def test_more_hosts_than_are_read_are_a_mistake_where_they_become_too_many(tmp_path: Path, text: str, line: int) -> None:
+    wanted = f":{line}:1: the inventory lists more than 200,000 hosts, the most that are read: give a part of it"
+    assert mistakes(tmp_path, text) == (wanted,)
