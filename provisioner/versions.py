@@ -186,6 +186,18 @@ class Clause(Struct, frozen=True, eq=False, array_like=True, gc=False):
             return version.text == wanted.text
         return version <= wanted if self.operator == "<=" else version > wanted
 
+    def edges(self, length: int) -> tuple[Version, Version]:
+        """Return the two versions at which alone the answer changes, among versions of up to `length` numbers.
+
+        They are the version that is compared with, and the first after all those that count as equal to it.
+        """
+        release = self.version.release
+        if self.operator == "~=":
+            compared = release[:-1]
+        else:
+            compared = release if self.is_prefix else (*release, *(0,) * (length - len(release)))
+        return self.version, Version.parse(dotted((*compared[:-1], compared[-1] + 1)))
+
     def _matches(self, version: Version) -> bool:
         wanted = self.version
         if wanted.local and version.local != wanted.local:

@@ -52,10 +52,11 @@ def in_ranges(ranges: Iterable[Range]) -> str:
 
 def _test(low: tuple[int, ...], high: tuple[int, ...] | None) -> str:
     """Return a test of the number of a driver."""
-    tests = [f'[ "$driver" -ge {_number(low)} ]', *([f'[ "$driver" -lt {_number(high)} ]'] if high else [])]
+    tests = [f'[ "$driver" -ge {as_number(low)} ]', *([f'[ "$driver" -lt {as_number(high)} ]'] if high else [])]
     return tests[0] if len(tests) == 1 else f"{{ {' && '.join(tests)}; }}"
 
 
-def _number(version: tuple[int, ...]) -> str:
+def as_number(version: tuple[int, ...]) -> str:
+    """Return the number that `NUMBER` makes of a version."""
     major, *rest = version
     return f"{major}{''.join(f'{part:04}' for part in rest)}"

@@ -62,7 +62,7 @@ def unlabelled(stacks: Iterable[LockedStack]) -> tuple[str, ...]:
 
 
 def _terms(stack: LockedStack) -> Iterator[Term]:
-    ranges = _ranges(stack.host_requirements.get("kernel", ""))
+    ranges = ranges_of_lock(stack.host_requirements.get("kernel", ""))
     kernels = [tuple(box) for one in ranges for box in _boxes_of(one, KERNEL)]
     served_by = drivers_of(stack)
     if not served_by:
@@ -82,7 +82,7 @@ def drivers_of(stack: LockedStack) -> Served:
         return ()
     wanted = stack.host_requirements
     capabilities = frozenset(_capabilities(wanted.get("gpu", "")))
-    stated = tuple((one, capabilities) for one in _ranges(wanted.get("driver", "")))
+    stated = tuple((one, capabilities) for one in ranges_of_lock(wanted.get("driver", "")))
     return drivers_by_capability(stack.require_cuda, capabilities) or stated
 
 
@@ -106,7 +106,7 @@ def _gpus(capabilities: frozenset[tuple[int, int]]) -> Iterator[Term]:
         )
 
 
-def _ranges(text: str) -> tuple[Range, ...]:
+def ranges_of_lock(text: str) -> tuple[Range, ...]:
     """Return the ranges in a requirement of a lock, of which a version must be in one; raises `UnrenderableError` for none."""
     try:
         return ranges_of(text)
@@ -142,12 +142,9 @@ def _allowed(clause: Clause) -> tuple[Interval, ...]:
     release = clause.version.release
     if len(release) > _LENGTH:
         raise UnrenderableError(f"node labels show {_LENGTH} numbers of a version, and the lock requires {clause}")
-    first = _padded(release)
-    # The first version after those that begin with the numbers compared.
-    compared = release if clause.is_prefix else first
-    after = _padded((*compared[:-1], compared[-1] + 1))
+    first, after = (_padded(one.release) for one in clause.edges(_LENGTH))
     if clause.operator == "~=":
-        return ((first, _padded((*release[:-2], release[-2] + 1))),)
+        return ((first, after),)
     return {
         ">=": ((first, None),),
         ">": ((after, None),),

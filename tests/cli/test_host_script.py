@@ -75,7 +75,8 @@ def test_a_rule_on_one_branch_leaves_the_range_of_drivers_a_range(project: Proje
     k80 = 'os: {id: ubuntu, version: "22.04"}, gpus: [{name: Tesla K80, compute_capability: "3.7"}]'
     setup(project, k80, 'pytorch: "1.12.*", python: "3.9", driver: "470.*"')
     stack = read_lock(project.folder / "pylock.trainer.toml").stack
-    assert stack.host_requirements["driver"] == ">=440.33"
+    assert stack.host_requirements["driver"] == ">=440.33,==470.*"
+    assert '-ge 47000000000 ] && [ "$driver" -lt 47100000000 ]' in (project.folder / "host.sh").read_text()
 
 
 def test_containers_need_the_toolkit_that_hands_them_gpus(project: Project) -> None:

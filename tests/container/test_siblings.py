@@ -18,6 +18,7 @@ from provisioner.outputs import OUTPUTS
 from provisioner.render import render
 from provisioner.render.container import tag
 from provisioner.render.helper import helper_files
+from provisioner.render.module import DRIVER_FILE
 from provisioner.resolver.stack import RuntimeImage
 from tests.container.conftest import push, unavailable
 from tests.container.image_locks import source_distribution
@@ -204,3 +205,29 @@ def test_a_module_without_its_environment_is_not_loaded(tools: Tools, load: str)
     assert f"pylock.trial.toml is not installed: there is no bin/python in {tools.folder}/.venv\n" in found
     assert found.splitlines()[-1].startswith("None ")
     assert ".venv" not in found.splitlines()[-1]
+
+
+@MODULES
+def test_a_module_is_not_loaded_beside_a_driver_that_the_lock_excludes(tools: Tools, load: str) -> None:
+    required = {**CUDA.stacks[0].host_requirements, "driver": ">=525.60.13,==580.*"}
+    written(replace(CUDA, stacks=(replace(CUDA.stacks[0], host_requirements=required, runs="host"),)), tools.folder, "module")
+    (tools.folder / ".venv/bin").mkdir(parents=True)
+    (tools.folder / ".venv/bin/python").symlink_to("/usr/bin/python3")
+    path = tools.folder / "modulefile"
+    assert DRIVER_FILE in path.read_text()
+    path.write_text(path.read_text().replace(DRIVER_FILE, f"{tools.folder}/driver"))
+    loaded = {}
+    for driver in ("580.65.06", "581.08", "575.57.08"):
+        kind = "x86_64 Kernel Module" if driver < "580" else "Open Kernel Module for x86_64"
+        lines = (
+            f"NVRM version: NVIDIA UNIX {kind}  {driver}  Thu May  2 14:37:44 UTC 2024",
+            "GCC version:  gcc version 12.2.0 ",
+        )
+        (tools.folder / "driver").write_text("\n".join(lines))
+        *said, prefix = tools.output(
+            f"{load} 2>&1; python3 -c 'import os; print(os.environ.get(\"VIRTUAL_ENV\"))'"
+        ).splitlines()
+        loaded[driver] = prefix != "None"
+        line = f"pylock.trial.toml needs driver >=525.60.13,==580.*; this node has {driver}"
+        assert (line in said) != loaded[driver]
+    assert loaded == {"580.65.06": True, "581.08": False, "575.57.08": False}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,3 +133,16 @@ def test_series_of_different_lengths_are_different_ranges() -> None:
     assert Range.parse("==13.*") != Range.parse("==13.0.*")
     assert Range.parse("==13.0.*") == Range.parse("==13.0.*")
     assert len({Range.parse("==13.*"), Range.parse("==13.0.*"), Range.parse("13.0")}) == 2
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", ">=", ">", "<", "<=", "~="])
+@pytest.mark.parametrize("text", ["2", "2.1", "2.1.1", "2.*", "2.1.*"])
+def test_the_answer_of_a_clause_changes_at_its_edges_alone(operator: str, text: str) -> None:
+    if (text.endswith("*") and operator not in {"==", "!="}) or (text == "2" and operator == "~="):
+        return
+    (clause,) = Range.parse(operator + text).clauses
+    edges = {str(one) for one in clause.edges(3)}
+    versions = [Version.parse(".".join(map(str, numbers))) for numbers in itertools.product(range(4), range(4), range(4))]
+    changes = [after for before, after in itertools.pairwise(versions) if clause.allows(before) != clause.allows(after)]
+    assert changes
+    assert set(changes) <= {Version.parse(one) for one in edges}

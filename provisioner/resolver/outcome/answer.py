@@ -104,7 +104,7 @@ def answer(
         components=_components(instance, system),
         pins=tuple(_pins(instance, system, rules)),
         basis=_basis(drivers, pins),
-        host_requirements=_host_requirements(rules, problem),
+        host_requirements=_host_requirements([*rules, *(root for root in problem.roots if root.ground.is_request)], problem),
         gpus={one.ground: _devices(one) for one in rules if one.key.component == "gpu" and isinstance(one.test, Labelled)},
         require_cuda=require_cuda(problem, {**pins, **beside}),
         arch_list=arch_list,
@@ -254,15 +254,16 @@ def _basis(drivers: list[Requirement], pins: Mapping[Key, Candidate]) -> str:
 def _host_requirements(rules: list[Requirement], problem: Problem) -> dict[str, str]:
     """Return the ranges that a host must meet to run the stack, by component, such as `driver`.
 
-    They are the requirements of the stack's components, not those of a host's own facts. A range that applies to only some of
-    the hosts, such as the newer driver that Blackwell needs, is left out: the stack's NVIDIA_REQUIRE_CUDA states it for each
-    GPU.
+    They are the requirements of the stack's components and of the spec, not those of a host's own facts. A range that applies
+    to only some of the hosts, such as the newer driver that Blackwell needs, is left out: the stack's NVIDIA_REQUIRE_CUDA
+    states it for each GPU.
     """
     components = problem.matrix.components
     found: dict[str, dict[str, set[str]]] = {}
     for requirement in rules:
         component, subject = requirement.key.component, requirement.ground.component
         is_of_host = subject == "image" or (subject in components and components[subject].virtual)
+        is_of_host = is_of_host and not requirement.ground.is_request
         if is_of_host or component not in components or not components[component].virtual:
             continue
         if component == "driver":

@@ -1,13 +1,13 @@
 """NVIDIA_REQUIRE_CUDA of a stack: the hosts that can run its image, by driver, compute capability and brand.
 
-It is computed from the components of the image alone, not from the hosts it was solved for, so that it admits every host that
-can run the image. There is one exception: an image with cuda-compat breaks older drivers of some GPUs, unless the host's
-container toolkit is of a release that ignores cuda-compat. The expression cannot name the toolkit; these drivers are admitted
-if a host that the image was solved for has such a release.
+It is computed from the components of the image and the driver that the spec requires, not from the hosts it was solved for: it
+admits every host that can run the image and that the spec allows. There is one exception: an image with cuda-compat breaks
+older drivers of some GPUs, unless the host's container toolkit is of a release that ignores cuda-compat. The expression cannot
+name the toolkit; these drivers are admitted if a host that the image was solved for has such a release.
 
-Every compute capability is evaluated. A driver is evaluated at each version where the result may change: the bounds of rules,
-minimums and driver branches. Matrix ranges of drivers are half-open (`>=470,<471`), so nothing changes between two bounds.
-Capabilities and drivers with the same result are joined to ranges.
+Every compute capability is evaluated. A driver is evaluated at each version where the result may change: the edges of what
+rules and spec require, minimums and driver branches. Nothing changes between two of them. Capabilities and drivers with the
+same result are joined to ranges.
 
 The expression names drivers and not the container toolkit's other property, `cuda`. The toolkit reads that from libcuda, so in
 an image with a forward-compatibility libcuda it is the version of this library, not of the host's driver.
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.host.model import Host
+from provisioner.matrix.need import Need
 from provisioner.matrix.once import once_per_matrix
 from provisioner.request import TargetHost
 from provisioner.resolver.python.bundled import bundled_libraries, bundled_runtimes
@@ -30,13 +31,12 @@ from provisioner.resolver.rules.cuda_compat import forward_branches, is_mounted,
 from provisioner.resolver.rules.drivers import NativeDriver, RunsCuda
 from provisioner.resolver.rules.guards import Guards
 from provisioner.resolver.rules.images import cuda_of_compat, has_cuda_compat
-from provisioner.versions import Version, dotted
+from provisioner.versions import Range, Version, dotted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from provisioner.matrix.model import DriverMinimum, Matrix, Rule
-    from provisioner.matrix.need import Need
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.rules.coverage import Capability
@@ -50,6 +50,8 @@ is NVIDIA, unknown; NVIDIA's own images list unknown for that reason.
 """
 
 _HIGHEST_MINOR = 9
+_LENGTH_OF_DRIVERS = 3
+"""How many numbers the version of a driver has at most."""
 _NO_HOST = TargetHost(label="", host=Host())
 
 Interval = tuple[Version | None, Version | None]
@@ -57,7 +59,7 @@ Interval = tuple[Version | None, Version | None]
 
 
 class _HostNeed(Struct, frozen=True):
-    """A requirement of the image's components on `gpu` or `driver`.
+    """A requirement of the image's components, or of the spec, on `gpu` or `driver`.
 
     It applies to hosts for which all `guards` (conditions on these two) hold.
     """
@@ -123,6 +125,9 @@ class _Gate:
         return "" if "" in terms else " ".join(terms)
 
     def _host_needs(self) -> Iterator[_HostNeed]:
+        asked = self._request.spec.requires.get("driver")
+        if asked is not None:
+            yield _HostNeed((), Need(component="driver", range=Range.parse(asked)))
         static = Guards(self._matrix, self._request)
         for part in self._parts:
             for need in (*part.release.requires, *(part.build.requires if part.build is not None else ())):
@@ -207,7 +212,8 @@ class _Gate:
         """Return every driver version at which the result may change, oldest first."""
         found = {"0": Version.parse("0")}
         for need in (part for one in needs for part in (one.need, *one.guards) if part.component == "driver"):
-            found.update((clause.version.text, clause.version) for clause in need.range.clauses)
+            edges = (edge for clause in need.range.clauses for edge in clause.edges(_LENGTH_OF_DRIVERS))
+            found.update((edge.text, edge) for edge in edges)
         for version, minimum in self._minimums:
             floor = minimum.minor_version
             found.update({floor.text: floor} if floor is not None else {})

@@ -236,6 +236,12 @@ def test_the_gate_says_driver_and_gpu_ranges() -> None:
     assert stack.host_requirements == {"driver": ">=525.60.13", "gpu": "8.0, 9.0, 10.0"}
 
 
+def test_what_the_spec_requires_of_hosts_is_required_of_them() -> None:
+    stack = solved(made(), {"pytorch": ">=2", "driver": "535.*", "kernel": ">=5"}, host("535.104.05", "9.0", kernel="6.1"))
+    assert stack.require_cuda == "driver>=535,driver<536,arch>=8.0,arch<11.0,arch!=8.7"
+    assert stack.host_requirements == {"driver": ">=525.60.13,==535.*", "gpu": "8.0, 9.0, 10.0", "kernel": ">=5"}
+
+
 def test_a_cpu_target_asks_nothing_of_driver_and_gpu() -> None:
     cpu = pytorch("2.8.0", small.build("cpu", {}, accelerator="cpu", sass=None))
     matrix = made(releases={"pytorch": (cpu,)})

@@ -117,6 +117,24 @@ def test_of_several_frameworks_every_one_must_run() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("asked", "drivers"),
+    [
+        ("580.*", ("driver>=580,driver<581",)),
+        ("580", ("driver>=580,driver<581",)),
+        (">=550", ("driver>=550",)),
+        (">=470", ("driver>=525.60.13",)),
+        ("==580.65.06", ("driver>=580.65.06,driver<580.65.7",)),
+        ("<=580.65.06", ("driver>=525.60.13,driver<580.65.7",)),
+        ("~=580.65.0", ("driver>=580.65.0,driver<580.66",)),
+        ("!=580.95.05", ("driver>=525.60.13,driver<580.95.05", "driver>=580.95.6")),
+    ],
+)
+def test_a_driver_that_the_spec_requires_narrows_it(asked: str, drivers: tuple[str, ...]) -> None:
+    requires = {"pytorch": "", "driver": asked}
+    assert emitted(sass=("sm_90",), requires=requires).split() == [f"{one},arch>=9.0,arch<10.0" for one in drivers]
+
+
 def test_it_is_the_same_for_every_host_the_image_runs_on_and_for_none() -> None:
     other = {"driver": {"version": "560.35.05"}, "gpus": [{"compute_capability": "7.0"}]}
     assert len({emitted(), emitted(hosts=()), emitted(hosts=(other,)), emitted(hosts=(HOST, other))}) == 1
