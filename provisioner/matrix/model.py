@@ -536,10 +536,12 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
 class LibraryLoading(Row, frozen=True, kw_only=True):
     """Versions of a distribution (a PEP 440 specifier, "" for all) whose Python code loads CUDA libraries before its own do.
 
-    The libraries are those of NVIDIA's wheels, or of PyTorch, which it imports. So it finds them without a run path.
+    The libraries are those of NVIDIA's wheels, or of PyTorch, which it imports. So it finds them without a run path. With
+    `call`, it does so only in a program that calls this function of it.
     """
 
     versions: str
+    call: str = ""
     because: str
     source: Cited = ()
 
