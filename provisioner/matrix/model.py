@@ -654,8 +654,9 @@ class WheelSurvey(Row, frozen=True, kw_only=True):
     """A distribution whose wheels `provision matrix refresh wheels --measure` measures: its newest release and older ones.
 
     `versions` is the PEP 440 specifier of the releases to choose from, "" for all. `most` is the largest number of wheels for
-    amd64 that one run measures; a third of it is measured for arm64. `also` are releases that are measured in any case. With
-    `of_any_platform`, a release whose only wheel is tagged for any platform is measured, too: its libraries are for amd64.
+    amd64 that one run measures; a third of it, at least one, is measured for arm64. `also` are releases that are measured in
+    any case. With `of_any_platform`, a release whose only wheel is tagged for any platform is measured, too: its libraries are
+    for amd64.
     """
 
     distribution: str
