@@ -109,7 +109,7 @@ def derive_wheels(old: WheelFile, index: WheelIndex, *, today: str, measure: boo
             wheels = one_wheel_a_release(
                 index, asked.distribution, platform, known=known, of_any_platform=asked.of_any_platform and is_first
             )
-            most = (asked.most if is_first else asked.most // 3) if measure else 0
+            most = (asked.most if is_first else max(asked.most // 3, 1)) if measure else 0
             found += survey(asked, platform, wheels, old=known, measure=measured, most=most)
         return found
 

@@ -240,7 +240,8 @@ class UnreachedLibraries(Doubt, frozen=True, kw_only=True):
     """A wheel that needs shared libraries of CUDA (`sonames`) from other wheels, in folders where the loader does not look.
 
     `folders` are those of the distributions `providers`. With `is_of_pytorch`, PyTorch loads libraries of these names when it
-    is imported: a program that imports it first works, and another one fails at once, naming the library.
+    is imported: a program that imports it first works, and another one fails at once, naming the library. `call` is a function
+    of the wheel that loads them, "" if it has none.
     """
 
     is_of_choice: ClassVar[bool] = True
@@ -249,6 +250,7 @@ class UnreachedLibraries(Doubt, frozen=True, kw_only=True):
     providers: tuple[str, ...]
     folders: tuple[str, ...]
     is_of_pytorch: bool
+    call: str = ""
 
     @property
     def component(self) -> str:

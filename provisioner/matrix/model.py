@@ -537,10 +537,12 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
 class LibraryLoading(Row, frozen=True, kw_only=True):
     """Versions of a distribution (a PEP 440 specifier, "" for all) whose Python code loads CUDA libraries before its own do.
 
-    The libraries are those of NVIDIA's wheels, or of PyTorch, which it imports. So it finds them without a run path.
+    The libraries are those of NVIDIA's wheels, or of PyTorch, which it imports. So it finds them without a run path. With
+    `call`, it does so only in a program that calls this function of it.
     """
 
     versions: str
+    call: str = ""
     because: str
     source: Cited = ()
 
@@ -653,8 +655,9 @@ class WheelSurvey(Row, frozen=True, kw_only=True):
     """A distribution whose wheels `provision matrix refresh wheels --measure` measures: its newest release and older ones.
 
     `versions` is the PEP 440 specifier of the releases to choose from, "" for all. `most` is the largest number of wheels for
-    amd64 that one run measures; a third of it is measured for arm64. `also` are releases that are measured in any case. With
-    `of_any_platform`, a release whose only wheel is tagged for any platform is measured, too: its libraries are for amd64.
+    amd64 that one run measures; a third of it, at least one, is measured for arm64. `also` are releases that are measured in
+    any case. With `of_any_platform`, a release whose only wheel is tagged for any platform is measured, too: its libraries are
+    for amd64.
     """
 
     distribution: str

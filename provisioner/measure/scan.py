@@ -146,6 +146,11 @@ class Scanner:
         return self._has_runtime
 
     @property
+    def uses_runtime(self) -> bool:
+        """Whether the library contains a CUDA runtime or links to the one in libcudart."""
+        return self._has_runtime or any(name.startswith("libcudart.") for name in self.linked)
+
+    @property
     def compiler(self) -> str:
         """The CUDA release of the compiler of GPU code in the library, "" when it contains none."""
         return max(self._tools, key=numbers_of, default="") if self._is_compiler else ""

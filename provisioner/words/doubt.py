@@ -97,9 +97,10 @@ def _words(doubt: Doubt) -> str:
             return f"{read}; where an import lacks one, `image: {{apt: […]}}` adds its package"
         case of.UnreachedLibraries(subject=subject, sonames=sonames, is_of_pytorch=True):
             return f"{subject.label} finds {listed(sonames)} only in a program that imports torch before it"
-        case of.UnreachedLibraries(subject=subject, sonames=sonames, providers=providers, folders=folders):
+        case of.UnreachedLibraries(subject=subject, sonames=sonames, providers=providers, folders=folders, call=call):
             where = f"{listed(providers)} {'has' if len(providers) == 1 else 'have'} in {listed(folders)}"
             way = f"start the program with {'that folder' if len(folders) == 1 else 'these folders'} on LD_LIBRARY_PATH"
+            way = f"have the program call `{call}` first, or {way}" if call else way
             return f"{subject.label} needs {listed(sonames)}, which {where}, and looks elsewhere; {way}"
         case of.ShadowedLibrary(host=host, library=library, stated=stated, chosen=chosen, variables=variables):
             where = f"{host} has {library} {stated} in a directory of {listed(variables)}, which the loader searches"

@@ -153,6 +153,15 @@ def test_each_platform_has_rows_of_its_own(world: Project, library: Callable[...
     assert [(row.versions, row.sass) for row in found if row.platforms == ("linux/arm64",)] == [("==1.3", ("sm_90",))]
 
 
+def test_the_newest_wheel_of_arm64_is_measured_however_few_a_survey_asks_for(
+    world: Project, library: Callable[..., bytes]
+) -> None:
+    serve(world.index, "loader", "2.0", tag=f"py3-none-{ARM}", members={"loader/core.so": library("sm_110")})
+
+    refreshed(world, "--measure")
+    assert ("loader", "==2.0", ("sm_110",)) in rows(world)
+
+
 def test_libraries_in_a_wheel_for_any_platform_are_measured_where_the_survey_says_so(
     world: Project, library: Callable[..., bytes]
 ) -> None:

@@ -75,7 +75,8 @@ def unreached_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]
 
     Libraries that PyTorch loads are a doubt of their own.
     """
-    for candidate, missed in _libraries(instance).unreached(pins):
+    libraries = _libraries(instance)
+    for candidate, missed in libraries.unreached(pins):
         for is_of_pytorch in (True, False):
             some = [one for one in missed if one.is_of_pytorch is is_of_pytorch]
             if some:
@@ -85,6 +86,7 @@ def unreached_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]
                     providers=tuple(sorted({one.provider for one in some} - {""})),
                     folders=tuple(sorted({one.folder for one in some} - {""})),
                     is_of_pytorch=is_of_pytorch,
+                    call=libraries.loading_call(candidate),
                 )
 
 

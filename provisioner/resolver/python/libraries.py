@@ -41,7 +41,7 @@ from provisioner.resolver.requirement import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import GpuWheel, ImageFacts, Matrix
+    from provisioner.matrix.model import GpuWheel, ImageFacts, LibraryLoading, Matrix
     from provisioner.places import Place
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.python.wheels import GpuWheels
@@ -208,8 +208,17 @@ class Libraries:
 
     def _is_loading(self, candidate: Candidate) -> bool:
         """Return whether a version loads the libraries of other wheels itself, before its own, as the matrix states."""
-        known = self._loading.get(candidate.key.project, ())
-        return any(SpecifierSet(one).contains(candidate.pep440, prereleases=True) for one in known)
+        return "" in self._calls(candidate)
+
+    def loading_call(self, candidate: Candidate) -> str:
+        """Return the call by which a program has a version load the libraries of other wheels, "" if the matrix states none."""
+        return next(filter(None, self._calls(candidate)), "")
+
+    def _calls(self, candidate: Candidate) -> Iterator[str]:
+        """Yield the calls by which a version loads the libraries of other wheels; "" if it does so when it is imported."""
+        for row in self._loading.get(candidate.key.project, ()):
+            if SpecifierSet(row.versions).contains(candidate.pep440, prereleases=True):
+                yield row.call
 
     def _folders_of(self, candidate: Candidate) -> frozenset[str]:
         """Return the folders with the libraries that a version's wheel contains, found like `provided_by`."""
@@ -494,9 +503,9 @@ def _runtimes(matrix: Matrix) -> dict[str, set[tuple[str, int]]]:
 
 
 @once_per_matrix
-def _loading(matrix: Matrix) -> dict[str, tuple[str, ...]]:
-    """Return the versions of distributions that load the libraries of other wheels themselves, as PEP 440 specifiers."""
-    return {one.name: tuple(row.versions for row in one.loads) for one in matrix.distributions if one.loads}
+def _loading(matrix: Matrix) -> dict[str, tuple[LibraryLoading, ...]]:
+    """Return the rows about versions of distributions that load the libraries of other wheels themselves."""
+    return {one.name: one.loads for one in matrix.distributions if one.loads}
 
 
 def _of_framework(pins: Mapping[Key, Candidate]) -> Iterator[Key]:

@@ -7,8 +7,8 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from provisioner.index.cache import Cache
-from provisioner.measure.artefact import QUIET, SMALL, Measurement, measure
-from tests.built_artefacts import fat_binary, shared_library, zipped
+from provisioner.measure.artefact import FIRST, QUIET, SMALL, Measurement, measure
+from tests.built_artefacts import SOURCE, fat_binary, shared_library, zipped
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,3 +54,16 @@ def test_a_sample_of_a_large_library_stops_when_nothing_new_comes(opened: OpenWh
     assert full.libraries[0].sass == {"sm_80": 1, "sm_90": 1}
     assert full.is_whole
     assert full.glibc == sample.glibc != ""
+
+
+def test_a_sample_of_a_library_with_a_cuda_runtime_does_not_end_before_its_first_target(
+    opened: OpenWheel, tmp_path: Path
+) -> None:
+    noise = random.Random(3).randbytes(FIRST + (8 << 20))
+    runtime = f'{SOURCE}\nconst char *runtime(void) {{ return "cudart.shm.%d"; }}\n'
+    late = noise + fat_binary("sm_80")
+    for source, targets in ((runtime, {"sm_80": 1}), (SOURCE, {})):
+        library = shared_library(tmp_path, source=source) + late
+        wheel = zipped({"demo/libcode.so": library}, stored=("demo/libcode.so",))
+        sample = measure(opened(wheel), is_full=False)
+        assert sample.libraries[0].sass == targets
