@@ -141,8 +141,8 @@ class GpuWheels:
     def rank(self, candidate: Candidate) -> int:
         """Return 0 for a version ordered by its number alone, and more the later one is to be tried.
 
-        1 is for one with unmeasured GPU code, 2 for one that is too old for more than PTX, 3 for a useless one: it has no code for
-        some GPU of a host, so that its metadata need not be read.
+        1 is for one with unmeasured GPU code, 2 for one that is too old for more than PTX, `USELESS` for one that has no code
+        for some GPU of a host, so that its metadata need not be read.
         """
         row = self.row_of(candidate) or self._of_others_around(candidate)
         if row is not None:
