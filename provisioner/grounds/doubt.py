@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from provisioner.components import COMPONENTS
 from provisioner.grounds.bound import Bound  # noqa: TC001 - part of types that are matched at run time
+from provisioner.grounds.predicate import OlderThanCompiler  # noqa: TC001 - as above
 from provisioner.grounds.requirement import Ground, Subject  # noqa: TC001 - as above
 from provisioner.versions import Range  # noqa: TC001 - as above
 
@@ -169,10 +170,16 @@ class SilentRows(Doubt, frozen=True, kw_only=True):
 
 
 class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
-    """A wheel whose GPU code was never read, while wheels of other versions of the distribution have some."""
+    """A wheel whose GPU code was never read, while wheels of other versions of the distribution have some.
+
+    `uploaded` is the day on which it was uploaded, and `older_than` what it is older than, if it cannot have machine code for a
+    GPU of the hosts; "" and None otherwise.
+    """
 
     is_of_choice: ClassVar[bool] = True
     subject: Subject
+    uploaded: str = ""
+    older_than: OlderThanCompiler | None = None
 
     @property
     def component(self) -> str:

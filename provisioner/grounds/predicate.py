@@ -118,6 +118,17 @@ class CompiledFor(Struct, frozen=True):
     targets: tuple[str, ...]
 
 
+class OlderThanCompiler(Struct, frozen=True):
+    """A wheel without measured code that is older than CUDA `cuda`, the first that compiles machine code for the GPU `gpu`.
+
+    That CUDA was published on the day, or in the month, `released`. For the GPU such a wheel can only have PTX.
+    """
+
+    gpu: str
+    cuda: str
+    released: str
+
+
 class LinksToRocm(Struct, frozen=True):
     """The libraries of ROCm (`sonames`) that a wheel without code for NVIDIA's GPUs links to, so that it is for AMD's alone."""
 
@@ -412,6 +423,7 @@ Predicate = (
     | BundlesCompiler
     | CompiledFor
     | CompiledForOthers
+    | OlderThanCompiler
     | LinksToRocm
     | Unmeasured
     | KnowsTarget

@@ -168,6 +168,21 @@ class RequiresDistribution(NamedGround, frozen=True, kw_only=True):
         return SpecLine("packages", self.distribution)
 
 
+class NeedsToBeUsed(NamedGround, frozen=True, kw_only=True):
+    """What a distribution that a line of the spec names, `requested`, needs of a host in order to be used (`predicate`).
+
+    Where another package brings the distribution, it may lie idle, and the need does not hold. `place` is the matrix's row.
+    """
+
+    requested: RequiresComponent | RequiresDistribution
+    predicate: Predicate
+    place: Place
+
+    @property
+    def group(self) -> Group:
+        return self.requested.group
+
+
 class Constrains(Ground, frozen=True, kw_only=True):
     """A line of `constraints:`, by its index in the list."""
 

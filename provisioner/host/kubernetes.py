@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,6 +27,8 @@ from provisioner.host.instance_types import instance_type
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.host.remark import (
     AmdgpuModule,
+    MigChanging,
+    MigNotOffered,
     MigSlices,
     MoreGpusThanLabelled,
     NodeRemark,
@@ -84,6 +86,7 @@ _CORE_OS = re.compile(r"Red Hat Enterprise Linux CoreOS (\d+\.(\d)(\d+)\.[\d-]+)
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 _GOOGLE = "cloud.google.com/gke-accelerator"
 _MIG_RESOURCE = f"{_NVIDIA}mig-"
+_MIG_COUNT = re.compile(rf"{re.escape(_MIG_RESOURCE)}.*\.count")
 
 
 def product_label(name: str) -> str:
@@ -168,6 +171,7 @@ class NodeReader:
         seen = tuple(_text(info, key) for key in ("architecture", "kernelVersion", "osImage"))
         amounts = (_text(capacity, f"{_NVIDIA}gpu"), _text(capacity, f"{_AMD}gpu"))
         has_slices = any(_count(_text(capacity, key)) for key in capacity if key.startswith(_MIG_RESOURCE))
+        has_slices = has_slices or any(_count(_text(given, key)) for key in given if _MIG_COUNT.fullmatch(key))
         signs = tuple(sorted(key for key in given if _is_sign(key)))
         identity = (id(labels), seen, amounts, has_slices, signs)
         if identity not in self._facts:
@@ -212,7 +216,7 @@ class _Facts:
         """Return the facts of the node.
 
         `signs` are the names of the labels about PCI devices and a hypervisor, `amounts` the numbers of NVIDIA and of AMD GPUs
-        that kubelet reports ("" for none), and `has_slices` is whether kubelet reports MIG slices.
+        that kubelet reports ("" for none), and `has_slices` is whether kubelet or labels report MIG slices.
         """
         nvidia, amd = (_count(amount) for amount in amounts)
         gpus = self._nvidia(nvidia, signs, has_slices=has_slices) or self._amd(amd, signs)
@@ -226,6 +230,7 @@ class _Facts:
             ),
             driver=self._driver() or self._driver_of_some_version(is_nvidia=bool(nvidia) or has_slices, is_amd=bool(amd)),
             gpus=gpus,
+            mig=self._mig(has_slices=has_slices),
             container_toolkit=PRESENT if nvidia or has_slices else None,
             virtualization="vm" if f"{_NFD}cpu-cpuid.HYPERVISOR" in signs or self._is_virtual_gpu() else None,
         )
@@ -292,22 +297,37 @@ class _Facts:
                 self.remarks.append(UnlabelledGpus("nvidia"))
                 return (HostGpu(count=amount or 1),)
             return None
-        slice_ = product.removesuffix("-SHARED").partition("-MIG-")[2]
+        whole, _, slice_ = product.removesuffix("-SHARED").partition("-MIG-")
         is_shared = product.endswith("-SHARED")
         count = _count(self._labels.get(f"{_NVIDIA}gpu.count"))
         if slice_:
-            self.remarks.append(MigSlices(slice_))
+            self.remarks.append(MigNotOffered() if slice_ == "INVALID" else MigSlices(slice_))
         if self._is_virtual_gpu():
             self.remarks.append(VirtualGpu(self._labels.get(f"{_NVIDIA}vgpu.host-driver-version", "")))
-        read = self._gpus.read(product) if product else None
+        read = self._gpus.read(whole) if whole else None
         # A name that the matrix does not list is useful only beside a compute capability: alone it would stop the solver.
-        name = read.product if isinstance(read, NamedGpu) else product.removesuffix("-SHARED").partition("-MIG-")[0]
+        name = read.product if isinstance(read, NamedGpu) else whole
         known = read.target if isinstance(read, NamedGpu) and "." in read.target else None
         target = capability or known
         gpu = HostGpu(
             name=(name or None) if target else None, compute_capability=target, count=count if count and not slice_ else 1
         )
         return (gpu, *self._others(amount, count, is_divided=bool(slice_) or is_shared))
+
+    def _mig(self, *, has_slices: bool) -> Literal["undivided"] | None:
+        """Return `undivided` if every GPU is in MIG mode and none has an instance, so that CUDA finds no device; else None.
+
+        Feature discovery counts no replicas of a GPU if all are in MIG mode, and with the strategy `mixed` every instance has
+        labels (NVIDIA/k8s-device-plugin, internal/lm/mig-strategy.go, resource.go). With `single` the same labels also mean
+        instances that it cannot offer, and with `none` nothing is told of instances.
+        """
+        state = self._labels.get(f"{_NVIDIA}mig.config.state")
+        if state in {"pending", "rebooting", "failed"}:
+            self.remarks.append(MigChanging(state))
+            return None
+        is_divided = self._labels.get(f"{_NVIDIA}gpu.replicas") == "0" and bool(_count(self._labels.get(f"{_NVIDIA}gpu.count")))
+        is_told = self._labels.get(f"{_NVIDIA}mig.strategy") == "mixed"
+        return "undivided" if is_divided and is_told and not has_slices else None
 
     def _of_google(self, label: str, amount: int | None) -> tuple[HostGpu, ...]:
         """Return the GPUs of a node without GPU feature discovery that GKE labels `gke-accelerator: nvidia-tesla-t4`.

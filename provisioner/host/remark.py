@@ -131,6 +131,16 @@ class MigSlices(Struct, frozen=True):
     profile: str
 
 
+class MigNotOffered(Struct, frozen=True):
+    """The remark that a node offers no pod its GPUs: the strategy `single` is for instances of one profile on every GPU."""
+
+
+class MigChanging(Struct, frozen=True):
+    """The remark that the MIG manager is changing a node's instances, or could not: the labels may tell what was before."""
+
+    state: Literal["pending", "rebooting", "failed"]
+
+
 class VirtualGpu(Struct, frozen=True):
     """The remark that a Kubernetes node has a virtual GPU; `host_driver` is its hypervisor's driver version, "" if unknown."""
 
@@ -194,6 +204,8 @@ NodeRemark = (
     UnlabelledGpus
     | AmdgpuModule
     | MigSlices
+    | MigNotOffered
+    | MigChanging
     | VirtualGpu
     | UnknownAcceleratorLabel
     | MoreGpusThanLabelled

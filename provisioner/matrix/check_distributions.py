@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         FileOwner,
         GpuWheel,
         ImpliedNeed,
+        NeededToUse,
         PublishedWheels,
         SharedFile,
     )
@@ -109,16 +110,24 @@ class _Checker:
             yield from self._framework(at.at("compiled_against"), row.compiled_against)
         if row.gpu_twin:
             yield from _normalized(at.at("gpu_twin"), row.gpu_twin)
-        if not (row.compiled_against or row.implies or row.loads or row.gpu_twin):
-            text = f"distribution `{row.name}` says nothing; give `compiled_against`, `implies`, `loads` or `gpu_twin`"
+        if not (row.compiled_against or row.implies or row.loads or row.gpu_twin or row.used):
+            text = f"distribution `{row.name}` says nothing; give `compiled_against`, `implies`, `loads`, `used` or `gpu_twin`"
             yield at.mistake(text)
         if row.compiled_against or row.source:
             yield from self._rows.cited(at, row.source, f"distribution `{row.name}`")
         for below, implied in at.each("implies", row.implies):
             yield from self._implied(below, row.name, implied)
+        if row.used is not None:
+            yield from self._used(at.at("used"), row.name, row.used)
         for below, loading in at.each("loads", row.loads):
             yield from _specifier(below.at("versions"), loading.versions)
             yield from self._rows.cited(below, loading.source, f"what `{row.name}` {loading.versions} loads")
+
+    def _used(self, at: KeyPosition, name: str, row: NeededToUse) -> Iterator[Mistake]:
+        if [need.component for need in row.require] != ["gpu"]:
+            yield at.at("require").mistake("what is needed to use a distribution is a `gpu`, and nothing else")
+        yield from self._rows.needs(at.at("require"), row.require)
+        yield from self._rows.cited(at, row.source, f"what `{name}` needs to be used")
 
     def _implied(self, at: KeyPosition, name: str, row: ImpliedNeed) -> Iterator[Mistake]:
         yield from _specifier(at.at("versions"), row.versions)

@@ -547,13 +547,25 @@ class LibraryLoading(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class NeededToUse(Row, frozen=True, kw_only=True):
+    """What a distribution needs of a host in order to be used, and not only installed: GPUs of NVIDIA's, by compute capability.
+
+    It is asked of a distribution that the spec names. What requires it, as PyTorch requires Triton, may run without using it.
+    """
+
+    require: WrittenNeeds
+    because: str
+    source: Cited = ()
+
+
 class Distribution(Row, frozen=True, kw_only=True):
     """Facts about a Python distribution that its metadata does not declare.
 
     `compiled_against` is a component such as `pytorch`: each wheel of the releases in `versions` (a PEP 440 specifier, "" for
     all) is compiled against one build of that component. `served_by` is `variant-index` when the framework's indexes have
     wheels of the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this
-    one never does. `implies` are its undeclared requirements; `loads` are the versions that load CUDA libraries themselves.
+    one never does. `implies` are its undeclared requirements; `loads` are the versions that load CUDA libraries themselves;
+    `used` is what it needs where the spec names it.
     """
 
     name: str
@@ -563,6 +575,7 @@ class Distribution(Row, frozen=True, kw_only=True):
     gpu_twin: str = ""
     implies: tuple[ImpliedNeed, ...] = ()
     loads: tuple[LibraryLoading, ...] = ()
+    used: NeededToUse | None = None
     source: Cited = ()
 
 

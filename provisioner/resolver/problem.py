@@ -17,10 +17,12 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import ACCELERATORS
+from provisioner.grounds.predicate import Needs as NeedsComponent
 from provisioner.grounds.requirement import (
     AsksAccelerator,
     AsksImage,
     CallsForAccelerator,
+    NeedsToBeUsed,
     NoGpu,
     PackagesNeedPython,
     RequiresComponent,
@@ -45,6 +47,7 @@ from provisioner.resolver.requirement import (
     Matching,
     OfBuild,
     OfSystem,
+    OneOf,
     ReleaseCandidate,
     Requirement,
     Test,
@@ -55,7 +58,7 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.facts import is_jetson, is_used
 from provisioner.resolver.rules.guards import Guards
 from provisioner.resolver.rules.images import image_candidates, images_with_libraries, own_pythons, realises_toolkit
-from provisioner.resolver.rules.needs import Needs
+from provisioner.resolver.rules.needs import Needs, bound_of
 from provisioner.resolver.rules.policy import arranged
 from provisioner.resolver.rules.shared_files import shared_file_domains
 from provisioner.resolver.rules.silence import Silence
@@ -363,6 +366,8 @@ class _Joiner:
     def _requests(self, keys: dict[str, tuple[Key, ...]]) -> tuple[tuple[Pep508, Ground], ...]:
         for name, text in self.request.spec.requires.items():
             self._require(name, text, keys)
+            place = self.request.place(f"requires.{name}")
+            self._to_use(RequiresComponent(name=name, range=text, place=place), name, keys)
         self.pythons = self._pythons()
         packages: list[tuple[Pep508, Ground]] = []
         for index, text in enumerate(self.request.spec.packages):
@@ -376,6 +381,9 @@ class _Joiner:
             for requirement, ground in self.overrides.applied(declared, requires):
                 if component in self.components:
                     self._framework(component, requirement, ground)
+                is_sure = requirement.marker is None or holds_for(requirement.marker, self.request.platform, self.pythons)
+                if is_sure and isinstance(ground, RequiresDistribution):
+                    self._to_use(ground, distribution, keys)
                 packages.append((requirement, ground))
         for index, text in enumerate(self.request.spec.requires_python):
             place = self.request.place(f"requires-python.{index}")
@@ -384,6 +392,18 @@ class _Joiner:
             needs_python = PackagesNeedPython(place=self.request.place("packages"))
             self.roots.append(Requirement(PYTHON, Within(Range()), needs_python))
         return tuple(packages)
+
+    def _to_use(self, requested: RequiresComponent | RequiresDistribution, name: str, keys: dict[str, tuple[Key, ...]]) -> None:
+        """Add the root requirements on NVIDIA's GPUs of what a line of the spec names, if it is no use without them."""
+        used = next((one.used for one in self.matrix.distributions if one.name == name), None)
+        if used is None or self.request.accelerator != "cuda":
+            return
+        place = self.matrix.place_of(f"distribution:{name}")
+        for need in used.require:
+            predicate = NeedsComponent(need.component, (bound_of(need),), used.because)
+            ground = NeedsToBeUsed(name=name, requested=requested, predicate=predicate, place=place)
+            test: Test = OneOf(need.one_of) if need.one_of else Within(need.range)
+            self.roots.extend(Requirement(key, test, ground) for key in keys.get(need.component, ()))
 
     def _pythons(self) -> tuple[str, ...]:
         """Return the Pythons that satisfy `requires` and `requires-python` of the spec, most preferred first."""

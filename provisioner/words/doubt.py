@@ -8,6 +8,7 @@ from provisioner.components import COMPONENTS
 from provisioner.grounds import doubt as of
 from provisioner.words.ground import LABELS, request_words
 from provisioner.words.notation import bounds_words, listed, undated
+from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
@@ -84,9 +85,10 @@ def _words(doubt: Doubt) -> str:
         case of.SilentRows(subject=subject, object=name):
             label = COMPONENTS[name].label if name in COMPONENTS else name
             return f"no row says which {label} {subject} goes with; `provision matrix check` lists such releases"
-        case of.UnmeasuredWheel(subject=subject):
+        case of.UnmeasuredWheel(subject=subject, uploaded=uploaded, older_than=older_than):
             settle = "`provision matrix refresh wheels --measure` reads it"
-            return f"nobody has measured for which GPUs {subject} has code; {settle}"
+            old = f", which was uploaded {uploaded} and{predicate_words(older_than)}" if older_than is not None else ""
+            return f"nobody has measured for which GPUs {subject} has code{old}; {settle}"
         case of.MissingLibraries():
             return _missing_libraries(doubt)
         case of.LacksOfSystem():

@@ -62,6 +62,8 @@ def noun_words(ground: Ground) -> str:
             return value_words(name, wanted)
         case of.RequiresComponent() | of.RequiresDistribution() | of.AsksWhyNot():
             return request_words(ground)
+        case of.NeedsToBeUsed(requested=requested):
+            return request_words(requested)
         case of.Constrains(requirement=requirement):
             return f"the constraint {requirement}"
         case of.Overrides(requirement=requirement):
@@ -126,6 +128,8 @@ def _request(ground: Ground) -> str:
             return f"you require {request_words(ground)}"
         case of.RequiresDistribution(requirement=requirement, is_unlisted=is_unlisted):
             return f"you require {requirement}{', a build the matrix does not list' if is_unlisted else ''}"
+        case of.NeedsToBeUsed(requested=requested, predicate=predicate):
+            return f"{say(requested)}, which{predicate_words(predicate)}"
         case of.Constrains(requirement=requirement):
             return f"you constrain {requirement}"
         case of.Overrides(distribution=distribution, requirement=requirement):

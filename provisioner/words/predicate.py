@@ -64,6 +64,9 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.CompiledForOthers(missing=missing, example=example, targets=targets, or_unmeasured=or_unmeasured):
             also = " or was measured by nobody" if or_unmeasured else ""
             return f"{be} compiled for other GPUs than {listed(missing)} ({example}: {' '.join(targets)}){also}"
+        case of.OlderThanCompiler(gpu=gpu, cuda=cuda, released=released):
+            older, has = ("are older", "they have") if plural else ("is older", "it has")
+            return f"{older} than CUDA {cuda} ({released}), the first that compiles for gpu {gpu}: {has} PTX for it at best"
         case of.LinksToRocm(sonames=sonames):
             they_link = "they link" if plural else "it links"
             return f"{be} for AMD's GPUs alone: {they_link} to {listed(sonames[:MOST_SONAMES])} of ROCm"

@@ -83,6 +83,13 @@ def remark_words(remark: Remark) -> str:
             return f"gpu: no label tells which GPU it is; {_UNLABELLED[vendor]}"
         case of.MigSlices(profile=profile):
             return f"gpu: MIG {profile}: nvidia.com/gpu.count counts its slices, not GPUs"
+        case of.MigNotOffered():
+            return (
+                "gpu: no pod gets one: MIG is on in a way that the strategy `single` cannot offer (a GPU without an instance, "
+                "without MIG, or instances of several profiles); `nvidia.com/mig.config` or the strategy `mixed` mends it"
+            )
+        case of.MigChanging(state=state):
+            return f"gpu: nvidia.com/mig.config.state is {state}: the labels may tell the instances that there were before"
         case of.VirtualGpu(host_driver=host_driver):
             return f"gpu: a virtual GPU; its host's driver is {host_driver or '?'}"
         case of.UnknownAcceleratorLabel(label=label, value=value):

@@ -68,10 +68,10 @@ def capability_of(name: str) -> tuple[int, int]:
 
 
 def is_of_cuda(profile: dict[str, Any]) -> bool:
-    """Return whether a profile is of a machine that the wheels are for: Linux on x86-64 with a driver of NVIDIA's."""
+    """Return whether a profile is of a machine that the wheels are for: Linux on x86-64 with a driver of NVIDIA's, and a device."""
     host = host_of(profile)
     has_gpus = bool(host.gpus) and all(gpu.compute_capability for gpu in host.gpus or ())
-    is_here = host.platform in {None, "linux/amd64"} and host.jetson is None
+    is_here = host.platform in {None, "linux/amd64"} and host.jetson is None and host.mig != "undivided"
     return has_gpus and is_here and host.driver is not None and host.driver.version is not None
 
 

@@ -28,6 +28,7 @@ from provisioner.grounds.edit import (
     DropDistribution,
     DropHashes,
     DropHost,
+    DropRequest,
     DropRequiresPython,
     LeaveWsl1,
     SetAccelerator,
@@ -54,6 +55,7 @@ from provisioner.grounds.requirement import (
     FixesPython,
     Forbids,
     GivesHashes,
+    NeedsToBeUsed,
     Overrides,
     Relation,
     RequiresComponent,
@@ -156,7 +158,7 @@ class Costs(Struct, frozen=True):
                 return self.of(BUILD)
             case SetAccelerator(accelerator="cpu"):
                 return self.of(NO_GPU)
-            case DropBound() | DropHashes() | DropRequiresPython():
+            case DropBound() | DropHashes() | DropRequiresPython() | DropRequest():
                 return self.of(BOUND)
         return self.of(edit.component)
 
@@ -295,6 +297,7 @@ def edits_of_inputs(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
     yield from _accelerators(request, groups)
     yield from _accelerators_of_builds(instance, roots)
     yield from _bounds(instance, groups)
+    yield from _unused(instance, roots)
     policies = list(_policies(instance, groups))
     for policy in policies:
         yield (policy,)
@@ -592,6 +595,18 @@ def _bounds(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
             yield (DropRequiresPython(ranges=tuple(problem.request.spec.requires_python)),)
         elif group in lines and (edit := bound_left_out(lines[group])) is not None:
             yield (edit,)
+
+
+def _unused(instance: ProblemInstance, roots: Iterable[Requirement]) -> Iterator[tuple[Edit, ...]]:
+    """Yield the edit that drops what the spec names beside a framework, which may bring it and not use it.
+
+    That is so of a compiler, such as Triton, that does not compile for a GPU of the conflict.
+    """
+    for ground in dict.fromkeys(root.ground for root in roots):
+        if isinstance(ground, NeedsToBeUsed) and instance.problem.request.names_framework:
+            edit = request_left_out(ground.requested)
+            if edit is not None:
+                yield (edit,)
 
 
 def _policies(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[Edit]:

@@ -20,6 +20,7 @@ from provisioner.grounds.requirement import (
     Constrains,
     FactOf,
     GivesHashes,
+    NeedsToBeUsed,
     Overrides,
     RequiresComponent,
     RequiresPython,
@@ -120,7 +121,8 @@ def relaxables(instance: ProblemInstance, search: CompleteSearch, groups: Sequen
     found = []
     extra = {root.ground.group for root in instance.problem.extra}
     for group in dict.fromkeys(_leading(instance, group) for group in groups):
-        for parent, requirement in search.members(group)[:1]:
+        members = [one for one in search.members(group) if not isinstance(one[1].ground, NeedsToBeUsed)]
+        for parent, requirement in members[:1]:
             one = Relaxable(group, requirement.key, requirement, _followers(instance, requirement))
             is_open = isinstance(requirement.test, Within) and not requirement.test.range.clauses
             # Architectures to compile for follow from the GPUs where there are some: their change changes them, and a list of

@@ -51,7 +51,7 @@ from provisioner.resolver.outcome.libraries import (
     unrealised,
 )
 from provisioner.resolver.outcome.system_packages import system_doubts
-from provisioner.resolver.python.wheels import GpuWheels
+from provisioner.resolver.python.wheels import GpuWheels, uploaded
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SLOTS, ImageCandidate, Key, Matching, build_of, release_of
 from provisioner.resolver.rules.bundled import unlisted_bundles
 from provisioner.resolver.rules.drivers import RunsCuda, WorksWithCompat, kernel_support
@@ -201,7 +201,9 @@ def _unmeasured_wheels(instance: ProblemInstance, pins: Mapping[Key, Candidate])
     wheels = GpuWheels(instance.problem, "")
     for key, candidate in pins.items():
         if key.is_package and wheels.is_unmeasured(candidate):
-            yield UnmeasuredWheel(subject=Subject(key.project, candidate.label))
+            day, subject = uploaded(candidate), Subject(key.project, candidate.label)
+            older_than = instance.problem.needs.devices.older_than(day)
+            yield UnmeasuredWheel(subject=subject, uploaded=day if older_than is not None else "", older_than=older_than)
 
 
 def _own_frameworks(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -35,7 +35,7 @@ from provisioner.resolver.python.bundled import (
     is_known_library,
 )
 from provisioner.resolver.python.named_builds import named_build, named_build_requirement
-from provisioner.resolver.python.wheels import GpuWheels
+from provisioner.resolver.python.wheels import USELESS, GpuWheels
 from provisioner.resolver.requirement import (
     NO_VERSION,
     PACKAGE,
@@ -145,14 +145,14 @@ class DistributionFacts:
         return self.wheels.distributions.union(limit.row.distribution for limit in self._certain)
 
     def rank(self, candidate: Candidate) -> int:
-        """Return the rank of a version by its GPU code (`GpuWheels.rank`), or 2 if a limit excludes it.
+        """Return the rank of a version by its GPU code (`GpuWheels.rank`), or that of a useless one if a limit excludes it.
 
-        Only limits count that hold for every release of PyTorch that the spec allows. Versions with rank 2 are listed last: a
+        Only limits count that hold for every release of PyTorch that the spec allows. Useless versions are listed last: a
         search reads the metadata of a version before it refuses the version, and NumPy 2 has dozens.
         """
         name = candidate.key.distribution
         is_excluded = any(limit.row.distribution == name and limit.excludes(candidate) for limit in self._certain)
-        return 2 if is_excluded else self.wheels.rank(candidate)
+        return USELESS if is_excluded else self.wheels.rank(candidate)
 
     def is_silent(self, name: str) -> bool:
         """Return whether the matrix has nothing about a distribution; a file's own name may still tell its PyTorch build."""

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from provisioner.resolver.requirement import Candidate
 
 DRIVER, ROCM = "driver", "rocm"
+USELESS = 3
+"""The rank of a version that a measurement or a limit of the matrix excludes on the hosts."""
 Measured = TypeVar("Measured", bound="GpuWheel | SystemWheel")
 _specifier = lru_cache(maxsize=1024)(SpecifierSet)
 
@@ -101,7 +103,10 @@ class GpuWheels:
 
     def of(self, candidate: Candidate) -> Iterator[Requirement]:
         """Yield the requirements of a version's wheel on GPUs, on drivers and on NumPy."""
-        row = self.row_of(candidate) or self._of_others_around(candidate)
+        measured = self.row_of(candidate)
+        if self._is_unmeasured(candidate, measured):
+            yield from self._problem.needs.devices.of_unmeasured(candidate, uploaded(candidate))
+        row = measured or self._of_others_around(candidate)
         if row is None:
             return
         place = self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
@@ -134,17 +139,22 @@ class GpuWheels:
         return found
 
     def rank(self, candidate: Candidate) -> int:
-        """Return 0 for a version ordered by its number alone, 1 for one with unmeasured GPU code, 2 for a useless one.
+        """Return 0 for a version ordered by its number alone, and more the later one is to be tried.
 
-        A useless version has no code for some GPU of a host, so that its metadata need not be read.
+        1 is for one with unmeasured GPU code, 2 for one that is too old for more than PTX, `USELESS` for one that has no code
+        for some GPU of a host, so that its metadata need not be read.
         """
         row = self.row_of(candidate) or self._of_others_around(candidate)
         if row is not None:
             if id(row) not in self._served:
                 self._served[id(row)] = self._problem.needs.devices.is_served_by(self._without_components(row))
             if not self._served[id(row)]:
-                return 2
-        return int(self._is_unmeasured(candidate, row))
+                return USELESS
+        if not self._is_unmeasured(candidate, row):
+            return 0
+        if self._problem.needs.devices.older_than(uploaded(candidate)) is None:
+            return 1
+        return 2 if "ptx-jit" in self._problem.request.allowed else USELESS
 
     def _without_components(self, row: GpuWheel) -> GpuWheel:
         """Return a row without targets if its distribution is a component or a library of NVIDIA's; otherwise the row itself.
@@ -188,6 +198,12 @@ def uses_gpus(matrix: Matrix, candidate: Candidate, *, platform: str, accelerato
         return bool(row.gfx) or any(name.startswith(ROCM_LIBRARIES) for name in sonames)
     has_code = row.sass is None or row.sass or row.ptx or row.runtime or row.compiler
     return bool(has_code) or any(not name.startswith((*ROCM_LIBRARIES, "libtorch", "libc10.")) for name in sonames)
+
+
+def uploaded(candidate: Candidate) -> str:
+    """Return the day on which a version's file was uploaded, such as `2019-06-11`; "" when its index does not tell."""
+    file = candidate.release.file if isinstance(candidate, FileCandidate) else None
+    return (file.upload_time or "")[: len("2019-06-11")] if file is not None else ""
 
 
 def neighbours(rows: Iterable[Measured], version: PackageVersion) -> list[Measured]:

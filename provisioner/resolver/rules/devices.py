@@ -7,7 +7,7 @@ and calls from its libraries only what its own GPUs need.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
@@ -22,6 +22,7 @@ from provisioner.grounds.predicate import (
     KnowsTarget,
     LinksToRocm,
     NeedsNativeDriver,
+    OlderThanCompiler,
     Unmeasured,
 )
 from provisioner.grounds.predicate import Needs as NeedsComponent
@@ -30,7 +31,7 @@ from provisioner.matrix.model import Build
 from provisioner.matrix.need import Need
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import Candidate, Key, Labelled, Requirement, build_of
-from provisioner.resolver.rules.coverage import Target, capability, coverage, override_for, runs_on
+from provisioner.resolver.rules.coverage import Target, capability, coverage, override_for, runs_natively, runs_on
 from provisioner.resolver.rules.drivers import NativeDriver
 from provisioner.resolver.rules.facts import all_boards, boards, is_jetson
 from provisioner.versions import Range, Version, dotted, numbers_of
@@ -197,6 +198,38 @@ class Devices:
                 ground = candidate.entails(BundlesCompiler(wheel.compiler, newest), Relation(name, "gpu", "compiler"), place)
                 yield from (Requirement(key, Labelled(known), ground) for key in self.gpus)
 
+    def of_unmeasured(self, candidate: Candidate, uploaded: str) -> Iterator[Requirement]:
+        """Yield the requirements on GPUs of a wheel that nobody measured, uploaded on the day `uploaded` ("" if unknown).
+
+        It has no machine code for a GPU that no CUDA compiled for at that time. With `ptx-jit` it may have PTX for any GPU.
+        """
+        if "ptx-jit" in self._request.allowed or not self.older_than(uploaded):
+            return
+        relation = Relation(candidate.key.project, "gpu")
+        for key, first in self._first_compilers.items():
+            if first is not None and is_before(uploaded, first.released):
+                place = self._matrix.place_of(f"nvcc=={first.cuda}")
+                yield Requirement(key, Labelled(frozenset()), candidate.entails(first, relation, place))
+
+    def older_than(self, uploaded: str) -> OlderThanCompiler | None:
+        """Return the first CUDA that compiles for a GPU of the hosts, if a wheel of the day `uploaded` is older than that CUDA.
+
+        Of several such GPUs the newest. None if it is older than none, and for an unknown day ("").
+        """
+        found = [one for one in self._first_compilers.values() if one is not None and is_before(uploaded, one.released)]
+        return max(found, key=lambda one: one.released, default=None)
+
+    @cached_property
+    def _first_compilers(self) -> dict[Key, OlderThanCompiler | None]:
+        """The first CUDA that compiles machine code which runs on each GPU of NVIDIA's, or was seen to; None if unknown."""
+        found: dict[Key, OlderThanCompiler | None] = {}
+        for key in self.gpus:
+            device = key.name.partition(":")[2]
+            if device and not device.startswith("gfx"):
+                seen = (runs for row in self._seen_to_run.get(key.scope, ()) if row.gpu == device for runs in row.runs)
+                found[key] = first_compiler(self._matrix, device, tuple(seen))
+        return found
+
     def _on_boards(self, ground: Ground, served: frozenset[str]) -> Iterator[Requirement]:
         """Yield the requirement of a Jetson Linux for a served board on each host that states its own, and no GPU.
 
@@ -349,6 +382,24 @@ def _toolkits(matrix: Matrix) -> dict[tuple[int, ...], Build]:
                 code = Build(name="toolkit", accelerator=CUDA, sass=build.sass, ptx=build.ptx or (), requires=(need,))
                 found[release.version.release] = found[series] = code
     return found
+
+
+def first_compiler(matrix: Matrix, device: str, seen: tuple[str, ...] = ()) -> OlderThanCompiler | None:
+    """Return the oldest CUDA that compiles machine code for a compute capability, or for one of `seen`, whose code it runs.
+
+    None if the matrix has no such CUDA, or not the day of its release.
+    """
+    nvcc, wanted = matrix.components.get("nvcc"), [capability(device), *map(capability, seen)]
+    for release in sorted(nvcc.releases if nvcc else (), key=lambda one: one.version):
+        targets = [Target.parse(target) for build in release.builds for target in build.sass or ()]
+        if any(runs_natively(target, one) for target in targets for one in wanted):
+            return OlderThanCompiler(device, str(release.version), release.released) if release.released else None
+    return None
+
+
+def is_before(day: str, other: str) -> bool:
+    """Return whether a day is before another day or month, both in ISO notation; False for an unknown day ("")."""
+    return bool(day) and day[: len(other)] < other
 
 
 def toolkit_code(matrix: Matrix, cuda: Version) -> Build | None:

@@ -339,3 +339,57 @@ def test_a_product_names_the_target_that_no_label_tells() -> None:
 )
 def test_a_node_that_offers_gpus_has_a_driver(labels: dict[str, str], capacity: dict[str, str], driver: Driver | None) -> None:
     assert read(labels, capacity=capacity)[0].driver == driver
+
+
+MIXED = {
+    "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB",
+    "nvidia.com/gpu.count": "8",
+    "nvidia.com/gpu.replicas": "0",
+    "nvidia.com/mig.strategy": "mixed",
+}
+"""What GPU feature discovery writes where every GPU is in MIG mode (NVIDIA/k8s-device-plugin, internal/lm/mig-strategy.go)."""
+
+
+@pytest.mark.parametrize(
+    ("labels", "capacity", "mig"),
+    [
+        (MIXED, {"nvidia.com/gpu": "0"}, "undivided"),
+        (MIXED, {}, "undivided"),
+        (MIXED, {"nvidia.com/mig-1g.5gb": "7"}, None),
+        ({**MIXED, "nvidia.com/mig-1g.5gb.count": "7"}, {}, None),
+        ({**MIXED, "nvidia.com/gpu.replicas": "1"}, {"nvidia.com/gpu": "1"}, None),
+        ({**MIXED, "nvidia.com/mig.strategy": "none"}, {"nvidia.com/gpu": "8"}, None),
+        ({**MIXED, "nvidia.com/mig.config.state": "success"}, {}, "undivided"),
+        ({**MIXED, "nvidia.com/mig.config.state": "rebooting"}, {}, None),
+    ],
+    ids=["no instance", "no capacity", "instances", "labelled instances", "a whole GPU", "strategy none", "done", "rebooting"],
+)
+def test_labels_prove_that_mig_is_on_without_an_instance(
+    labels: dict[str, str], capacity: dict[str, str], mig: str | None
+) -> None:
+    assert read(labels, capacity=capacity)[0].mig == mig
+
+
+def test_instances_that_the_strategy_cannot_offer_are_no_profile() -> None:
+    """`all-balanced` beside the strategy `single` (NVIDIA/gpu-operator issue 479): there are instances, and no pod gets one."""
+    labels = {
+        "nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB-MIG-INVALID",
+        "nvidia.com/gpu.count": "0",
+        "nvidia.com/gpu.replicas": "0",
+    }
+    host, notes = read({**labels, "nvidia.com/mig.strategy": "single"}, capacity={"nvidia.com/gpu": "0"})
+    assert host.gpus == (HostGpu(name="NVIDIA A100-SXM4-40GB", compute_capability="8.0", count=1),)
+    assert (host.mig, host.container_toolkit, host.driver) == (None, None, None)
+    (note,) = notes
+    assert note == (
+        "gpu: no pod gets one: MIG is on in a way that the strategy `single` cannot offer (a GPU without an instance, without "
+        "MIG, or instances of several profiles); `nvidia.com/mig.config` or the strategy `mixed` mends it"
+    )
+
+
+@pytest.mark.parametrize("state", ["pending", "rebooting", "failed"])
+def test_instances_that_are_being_changed_are_told(state: str) -> None:
+    _, notes = read(
+        {"nvidia.com/gpu.product": "NVIDIA-A100-SXM4-40GB", "nvidia.com/gpu.count": "1", "nvidia.com/mig.config.state": state}
+    )
+    assert notes == (f"gpu: nvidia.com/mig.config.state is {state}: the labels may tell the instances that there were before",)

@@ -235,6 +235,11 @@ def test_a_matrix_may_say_nothing_of_distributions(tmp_path: Path) -> None:
             "10:14: distributions[0].source[0]: there is no source `weels`; did you mean `wheels`?",
         ),
         (
+            "    source: [wheels]\nlimits:",
+            '    used: {require: {driver: ">=560"}, because: it says so, source: [wheels]}\n    source: [wheels]\nlimits:',
+            "10:12: distributions[0].used.require: what is needed to use a distribution is a `gpu`, and nothing else",
+        ),
+        (
             "torch{pytorch}",
             "torch{torch}",
             "22:5: published[0].address: `{torch}` is no place of an address; known are {abi}, {build}, {python}, {pytorch}",
@@ -262,8 +267,8 @@ def test_duplicates_name_the_first_and_an_empty_row_says_so(tmp_path: Path) -> N
     again = f"{head}  - {{name: torchaudio}}\nlimits:\n{limits}{limits}published:\n{published}"
     assert causes(tmp_path, again) == [
         (
-            "11:5: distributions[1]: distribution `torchaudio` says nothing; give `compiled_against`, `implies`, `loads` or "
-            "`gpu_twin`"
+            "11:5: distributions[1]: distribution `torchaudio` says nothing; give `compiled_against`, `implies`, `loads`, "
+            "`used` or `gpu_twin`"
         ),
         "11:6: distributions[1].name: distribution `torchaudio` is given twice; the first is on line 4",
         "19:5: limits[1].name: limit `numpy-1` is given twice; the first is on line 13",
