@@ -18,6 +18,7 @@ from provisioner.layers import layer_of
 from provisioner.lock.check.kept import chosen
 from provisioner.lock.format.model import LockedPackage
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT
+from provisioner.resolver.choices.frameworks import GPU_PLUGINS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -39,18 +40,6 @@ def layer_of_distribution(name: str) -> LayerName:
     if name in COMPONENT_OF_DISTRIBUTION:
         return layer_of(COMPONENT_OF_DISTRIBUTION[name])
     return "libraries" if name.startswith(_LIBRARIES) else "packages"
-
-
-_PLUGINS = {
-    ("jax", "cuda"): ("jax-cuda",),
-    ("jax", "rocm"): ("jax-rocm",),
-    ("tensorflow", "cuda"): ("nvidia-cudnn-",),
-}
-"""The beginnings of the names of distributions without which a framework computes on the CPU, and says so in its log alone.
-
-Sources: "Installing JAX" (jax[cuda12] brings jax-cuda12-plugin); "Install TensorFlow with pip" (tensorflow[and-cuda] brings
-cuDNN, which otherwise must be the system's).
-"""
 
 
 def requires_of(
@@ -89,7 +78,7 @@ def requires_of(
 
 def _lacking(component: str, environment: PythonEnvironment, host: Host, accelerator: str) -> str:
     """Return the beginning of the name of the distribution that a framework lacks to use GPUs; "" if it lacks none."""
-    beginnings = _PLUGINS.get((component, accelerator), ())
+    beginnings = GPU_PLUGINS.get((component, accelerator), ())
     has_cudnn_of_system = component == "tensorflow" and host.libraries is not None and host.libraries.cudnn is not None
     if not beginnings or has_cudnn_of_system or any(name.startswith(beginnings) for name in environment.distributions):
         return ""

@@ -497,10 +497,31 @@ class StatedSeries(Doubt, frozen=True, kw_only=True):
 
 
 class BroughtFramework(Doubt, frozen=True, kw_only=True):
-    """A framework that is installed as a dependency of other packages only, and without its GPU build."""
+    """A framework that is installed as a dependency of other packages only, and without its GPU build.
+
+    `install` is what a GPU would need in its place, such as `jax[cuda13]`; "" if the matrix has no build for it.
+    """
 
     framework: str
     version: str
+    install: str = ""
+
+    @property
+    def component(self) -> str:
+        return self.framework
+
+
+class FindsLibrary(Doubt, frozen=True, kw_only=True):
+    """A framework that is installed as it is named, and that finds a library beside it for which it was not built.
+
+    `bound` is what its build for GPUs needs of the library.
+    """
+
+    is_of_choice: ClassVar[bool] = True
+    framework: str
+    version: str
+    library: Subject
+    bound: Bound
 
     @property
     def component(self) -> str:

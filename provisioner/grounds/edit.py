@@ -99,13 +99,15 @@ def _with_lines_about(request: Request, distribution: str, change: Callable[[Req
 class SetDistribution(Edit, frozen=True, kw_only=True):
     """An edit that requests one version of a distribution in `packages:`, in place of `requests`.
 
-    `name` is the component that the distribution is, or the distribution's own name if it is none.
+    `name` is the component that the distribution is, or the distribution's own name if it is none. `extras` are those that the
+    version is requested with besides those of `requests`.
     """
 
     name: str
     distribution: str
     value: str
     requests: tuple[Ground, ...] = ()
+    extras: frozenset[str] = frozenset()
 
     @property
     def component(self) -> str:
@@ -113,10 +115,12 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
 
     @property
     def change(self) -> str:
-        return f"=={self.value}"
+        extras = f"[{','.join(sorted(self.extras))}]" if self.extras else ""
+        return f"{extras}=={self.value}"
 
     def apply(self, request: Request) -> Request:
         def pin(requirement: Requirement) -> None:
+            requirement.extras |= self.extras
             requirement.specifier = SpecifierSet(f"=={self.value}")
             requirement.url = None
 

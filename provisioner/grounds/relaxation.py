@@ -127,10 +127,17 @@ class CpuOnly(Relaxation, frozen=True, kw_only=True):
 
 
 class FrameworkOnCpu(Relaxation, frozen=True, kw_only=True):
-    """A framework that runs on the CPU of a Mac, because the matrix has no build of it for `accelerator`."""
+    """A framework that runs on the CPU although the accelerator of the target is another one.
+
+    `install` is what would be installed for `accelerator` in place of the plain distribution that is named, such as
+    `tensorflow[and-cuda]`; "" if the matrix has no build for it. `version` is the one that this would have beside all else, ""
+    if it does not go with the rest, None if that is unknown.
+    """
 
     subject: Subject
     accelerator: str
+    install: str = ""
+    version: str | None = None
 
     @property
     def name(self) -> str:

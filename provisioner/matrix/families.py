@@ -64,10 +64,10 @@ class Families:
     def speaks(self, family: Family, release: Release, build: Build | None) -> bool:
         """Return whether a row of a family covers a release of its subject, or its `build` if that is not None.
 
-        True for a release that the family itself does not cover.
+        True for a release that the family itself does not cover, and for a build for an accelerator that it is not about.
         """
         pair = family.subject, family.object
-        if not family.releases.allows(release.version):
+        if not family.releases.allows(release.version) or (build is not None and not _is_about(family, build)):
             return True
         if family.is_by_series:
             return release.version.release[: self._components[pair[0]].series] in self._series_with_rows(pair)

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from provisioner.errors import RefusedError, UnavailableError
 from provisioner.grounds.conflict import Offered
+from provisioner.resolver.for_gpus import told_of_gpus
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.python.distributions import host_requirements_of
 from provisioner.resolver.refutation import Refutation, decided, every_conflict
@@ -92,7 +93,7 @@ def solve_joint(problem: Problem, source_for: SourceFor) -> Stack:
     `source_for` opens the indexes. Raises `NoStackError` when there is no stack, `UnavailableError` when an index that cannot
     be reached might have packages for a stack.
     """
-    return answer(*choose(problem, source_for))
+    return told_of_gpus(answer(*choose(problem, source_for)), problem, source_for)
 
 
 def choose(

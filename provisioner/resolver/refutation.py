@@ -28,11 +28,13 @@ from provisioner.resolver.attempts import (
     first_answer,
     system_half,
 )
+from provisioner.resolver.outcome.held_back import left_out_with_pytorch
 from provisioner.resolver.python.distributions import of_variant_indexes
 from provisioner.resolver.requirement import PYTORCH, TORCH, build_of
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, ReadBudget, StepBudget
 from provisioner.resolver.search.resolve import decide, pins_or_proof
+from provisioner.words.choice import held_back_words
 from provisioner.words.conflict import conflict_lines
 
 if TYPE_CHECKING:
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.explain.fixes import Outcome
     from provisioner.resolver.explain.joined import JointConflict
     from provisioner.resolver.problem import Problem
+    from provisioner.resolver.requirement import Candidate, Key
 
 MOST_CONFLICTS = 5
 """The number of independent conflicts that are told at once."""
@@ -266,6 +269,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
         searches.callback(_close, whole)
         chosen = best_answer(problem, attempts, indexes, failed=whole)
         if chosen is not None:
+            _require_framework(*chosen)
             return chosen
         if any(any(map(_is_expectation, one.core)) and any(map(_is_expectation, one.groups)) for one in whole):
             return decided(problem.lenient(), indexes.open, indexes.budget.steps)
@@ -591,6 +595,18 @@ def _outcome_or_none(problem: Problem, indexes: Indexes, known: KnownFailures, r
         rest = choose_or_none(changed.without(of_variant_indexes(problem.matrix)), indexes, known)
         return None if rest is None else outcome(*rest)._replace(is_whole=False)
     return None if found is None else outcome(*found)
+
+
+def _require_framework(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> None:
+    """Raise `UnavailableError` for an answer that is without PyTorch only because no build of it is within reach.
+
+    Packages that need PyTorch would then be those of years ago that did not, and not what anybody wants.
+    """
+    held = left_out_with_pytorch(instance, pins)
+    if held is not None and instance.finder is not None:
+        error = next(iter(instance.finder.variant_indexes.unreached.values()))
+        error.add(causes=("without what it has the answer would be one without PyTorch:", f"  {held_back_words(held)}"))
+        raise error
 
 
 def _with_conflict(error: UnavailableError, conflict: Conflict) -> UnavailableError:

@@ -324,8 +324,9 @@ def edit_words(edit: Edit) -> str:
     match edit:
         case edits.SetComponent(name=name, value=value, requests=requests):
             return f"{name} {value}{_instead(requests, name)}"
-        case edits.SetDistribution(distribution=distribution, value=value, requests=requests):
-            return f"{distribution} {value}{_instead(requests)}"
+        case edits.SetDistribution(distribution=distribution, value=value, requests=requests, extras=extras):
+            with_extras = f"[{','.join(sorted(extras))}]" if extras else ""
+            return f"{distribution}{with_extras} {value}{_instead(requests)}"
         case edits.DropComponent(requests=requests) | edits.DropDistribution(requests=requests):
             return f"leaving out {_quoted(requests)}"
         case edits.AddDistributions(names=names):

@@ -159,8 +159,12 @@ def _words(doubt: Doubt) -> str:
             shown = (*failing[:MOST_FAILING], *([f"{more} more"] if more > 0 else []))
             others = f"; {listed(shown)} would not do" if failing else ""
             return f"{host} states {known}, and {assumed} was assumed{others}{_settled_by(key)}"
-        case of.BroughtFramework(framework=framework, version=version):
-            return f"{framework} {version} comes along with other packages, without its GPU build; name it to have that"
+        case of.BroughtFramework(framework=framework, version=version, install=install):
+            name = f"name `{install}` to have that" if install else "the matrix has none for this target"
+            return f"{framework} {version} comes along with other packages, without its GPU build; {name}"
+        case of.FindsLibrary(framework=framework, version=version, library=library, bound=bound):
+            needs = f"{library.name} {bounds_words((bound,))}"
+            return f"{framework} {version} finds {library} beside it and uses it on a GPU, but was built for {needs}"
         case of.AssumedDriver(host=host, version=version, profile_key=key):
             return f"{host} has a driver and does not state its version; {version} was assumed{_settled_by(key)}"
         case of.NamelessForward(host=host, profile_key=key):

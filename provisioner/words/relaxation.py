@@ -38,6 +38,8 @@ def relaxation_words(relaxation: Relaxation) -> str:
             why = f", which {needed_by} needs," if needed_by else ""
             instead = f"{twin} is the one for GPUs" if twin else "this wheel of it has no code for GPUs"
             return f"{subject}{why} runs on the CPU; {instead}"
+        case of.FrameworkOnCpu(install=str(install)) if install:
+            return _as_named(relaxation)
         case of.FrameworkOnCpu(subject=subject, accelerator=accelerator):
             return f"{subject} runs on the CPU: the matrix has no build of it for {ACCELERATORS[accelerator].label}"
         case of.SharedFiles(subjects=subjects, path=path, because=because):
@@ -58,6 +60,16 @@ def relaxation_words(relaxation: Relaxation) -> str:
             text = f"{subject} is chosen although you avoid {avoided} {wanted}"
             return f"{text}: no other was found to go with what is decided before it"
     raise TypeError(f"no words for {type(relaxation).__name__}")
+
+
+def _as_named(relaxation: of.FrameworkOnCpu) -> str:
+    subject, accelerator = relaxation.subject, ACCELERATORS[relaxation.accelerator].label
+    text = (
+        f"{subject} is installed as it is named, without what it needs for {accelerator}; on a GPU it is `{relaxation.install}`"
+    )
+    if relaxation.version is None or relaxation.version == subject.label:
+        return text
+    return f"{text}, {relaxation.version} beside the rest" if relaxation.version else f"{text}, which does not go with the rest"
 
 
 def _driver_way(relaxation: of.DriverWay) -> str:

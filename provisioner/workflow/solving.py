@@ -29,6 +29,7 @@ from provisioner.names import nearest
 from provisioner.render import render
 from provisioner.render.base_image import undated_packages
 from provisioner.render.helper import helper_files
+from provisioner.resolver.for_gpus import told_of_gpus
 from provisioner.resolver.joint import NoStackError, choose, solve_system
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.outcome.unverified import weighed
@@ -244,7 +245,8 @@ def resolve(job: Job, session: Session) -> list[Resolved]:
                 raise error from None  # this index might have had a solution
             raise
         assert instance.finder is not None, "a problem that was solved with indexes has packages"
-        found.append(Resolved(stack=answer(instance, pins), environment=instance.finder.environment))
+        stack = told_of_gpus(answer(instance, pins), problem, session.open)
+        found.append(Resolved(stack=stack, environment=instance.finder.environment))
     return found
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.components import FRAMEWORKS
+from provisioner.resolver.choices.frameworks import is_plain_for_gpus, is_taken_as_named
 from provisioner.resolver.choices.variants import LABELLED_BUILDS, variants_of
 from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.rules.policy import arranged, offered
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from provisioner.matrix.model import Build, Component, Matrix, Release
     from provisioner.request import Request
@@ -34,7 +35,8 @@ def candidates_of(
     `key` is the key of the candidates, by default the one that all hosts share. Candidates about which `silence` finds that the
     matrix lacks a row that it should have come after all others. A runtime or driver of another accelerator than the request's
     has no candidates. Left out are releases after the policy's `exclude-newer`, builds for another accelerator, builds to be
-    compiled unless the request allows them, and unless `is_on_jetson`, builds for Jetsons that the spec does not name.
+    compiled unless the request allows them, and unless `is_on_jetson`, builds for Jetsons that the spec does not name. Of a
+    framework that is taken as named (`is_taken_as_named`), the builds with extras are left out, and not those for the CPU.
     """
     key = key or Key(component.name)
     accelerator = request.accelerator
@@ -42,8 +44,9 @@ def candidates_of(
         return ()
     until = request.spec.policy.exclude_newer
     may_compile = _may_compile(component, request)
+    as_named = not is_on_jetson and is_taken_as_named(component, request)
     # A build for another accelerator is never chosen: it would not be what the request is for.
-    wanted = frozenset({"", "cpu" if computes_on_cpu(component, request) else accelerator})
+    wanted = frozenset({"", "cpu" if computes_on_cpu(component, request) else accelerator, *(["cpu"] if as_named else ())})
     variants = variants_of(silence.matrix)
     early = offered(component, variants.prereleases(component.name), request, scope=key.scope)
     releases = variants.final(component.name).union(map(id, early))
@@ -59,6 +62,8 @@ def candidates_of(
 
     built = variants.built_for(component.name, wanted)
     found = _of_own_platform(component, list(filter(is_candidate, built)), request.platform)
+    if as_named:
+        found = _as_named(found, request)
     if not component.named and not component.virtual and request.spec.policy.strategy == "oldest":
         found.sort(key=lambda candidate: candidate.version)
     silent = frozenset[ReleaseCandidate]().union(*map(variants.silent, silence.binding(component.name)))
@@ -67,6 +72,18 @@ def candidates_of(
     if key != Key(component.name):
         found = [ReleaseCandidate(key, one.version, one.label, one.release, one.build) for one in found]
     return arranged(found, request, component.name)
+
+
+def _as_named(found: Sequence[ReleaseCandidate], request: Request) -> list[ReleaseCandidate]:
+    """Return the builds that a framework's distribution is without extras; of each release those for GPUs, if there are any.
+
+    Up to 2.13, the wheel of TensorFlow uses the CUDA of the system; from then on a GPU needs more than the wheel.
+    """
+    plain = [one for one in found if one.build is None or not one.build.install]
+    with_gpus = {
+        id(one.release) for one in plain if one.build is not None and is_plain_for_gpus(one.release, one.build, request)
+    }
+    return [one for one in plain if id(one.release) not in with_gpus or one.build is None or one.build.accelerator != "cpu"]
 
 
 def computes_on_cpu(component: Component, request: Request) -> bool:

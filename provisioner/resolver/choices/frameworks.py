@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version as PackageVersion
 
+from provisioner.accelerators import ON_GPUS, RUNTIMES
+from provisioner.components import CUDA_LIBRARIES
 from provisioner.index.direct_reference import direct_reference
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_OF_COMPONENT, pep508
+from provisioner.resolver.choices.variants import variants_of
 from provisioner.resolver.requirement import SLOTS, Candidate, Key, Labelled, ReleaseCandidate
 
 if TYPE_CHECKING:
@@ -21,11 +24,23 @@ if TYPE_CHECKING:
 
     from packaging.requirements import Requirement as Pep508
 
-    from provisioner.matrix.model import Build, Matrix
+    from provisioner.matrix.model import Build, Component, Matrix, Release
+    from provisioner.request import Request
     from provisioner.spec.model import Spec
 
 NO_LIBRARIES = frozenset({"pytorch", "tensorflow", "jax", "triton", "nvcc", "image", "python"})
 """Components that an environment has only once. Of every other component, each framework with a slot has a copy of its own."""
+
+GPU_PLUGINS = {
+    ("jax", "cuda"): ("jax-cuda",),
+    ("jax", "rocm"): ("jax-rocm",),
+    ("tensorflow", "cuda"): ("nvidia-cudnn-",),
+}
+"""The beginnings of the names of distributions without which a framework computes on the CPU, and says so in its log alone.
+
+Sources: "Installing JAX" (jax[cuda12] brings jax-cuda12-plugin); "Install TensorFlow with pip" (tensorflow[and-cuda] brings
+cuDNN, which otherwise must be the system's).
+"""
 
 
 def components_of(matrix: Matrix, spec: Spec) -> frozenset[str]:
@@ -64,6 +79,56 @@ def slot_keys(keys: Iterable[Key], slots: Collection[str], virtual: Collection[s
     """
     libraries = [key for key in keys if not key.scope and key.name not in (*NO_LIBRARIES, *virtual) and ":" not in key.name]
     return {Key(f"{key.name}:{slot}"): key for slot in slots for key in libraries}
+
+
+def is_taken_as_named(component: Component, request: Request) -> bool:
+    """Return whether a framework is installed as the packages of the spec name it, without what GPUs alone would call for.
+
+    That is so for a framework other than PyTorch that the packages name without extras, unless the spec asks for computing on
+    a GPU in another way: by `accelerator`, by the framework, a runtime or a library of CUDA under `requires`, or by a package
+    that only GPUs need. It is not so either if all releases that the packages allow use GPUs as they are named.
+    """
+    spec, name = request.spec, component.name
+    if name not in SLOTS or request.accelerator not in ON_GPUS or spec.accelerator is not None:
+        return False
+    if not spec.requires.keys().isdisjoint({name, *RUNTIMES, *CUDA_LIBRARIES}):
+        return False
+    named = [requirement for requirement in map(pep508, spec.packages) if requirement.marker is None]
+    lines = [one for one in named if canonicalize_name(one.name) == DISTRIBUTION_OF_COMPONENT[name]]
+    plugins = GPU_PLUGINS.get((name, request.accelerator), ())
+    if not lines or any(one.extras for one in lines) or any(canonicalize_name(one.name).startswith(plugins) for one in named):
+        return False
+    allowed = (one for one in component.releases if all(_allows(line, one) for line in lines))
+    return any(not any(is_plain_for_gpus(one, build, request) for build in one.builds) for one in allowed)
+
+
+def is_plain_for_gpus(release: Release, build: Build, request: Request) -> bool:
+    """Return whether a build for the GPUs of a target is installed as the framework's distribution, without extras.
+
+    A build for Jetsons is not: it has an index of its own.
+    """
+    platforms = build.platforms or release.platforms
+    is_for_target = build.accelerator == request.accelerator and (not platforms or request.platform in platforms)
+    return is_for_target and not build.install and not any(need.component == "jetson" for need in build.requires)
+
+
+def _allows(requirement: Pep508, release: Release) -> bool:
+    return requirement.specifier.contains(str(release.version), prereleases=True)
+
+
+def install_for(matrix: Matrix, request: Request, component: str, *, of: Release | None = None) -> str:
+    """Return what is installed of a framework for the accelerator of a target, such as `tensorflow[and-cuda]`.
+
+    It is that of the most preferred build of the release `of`, or else of the newest release that has one; "" if none has.
+    """
+    every = variants_of(matrix).built_for(component, frozenset({request.accelerator}))
+    builds = ((one.release, one.build) for one in every if one.build is not None and one.build.install)
+    for_target = [
+        (release, build)
+        for release, build in builds
+        if request.platform in (build.platforms or release.platforms or (request.platform,))
+    ]
+    return next((build.install for _, build in sorted(for_target, key=lambda pair: pair[0] is not of)), "")
 
 
 def install_requirement(component: str, release: str, build: Build | None) -> Pep508:

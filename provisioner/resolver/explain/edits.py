@@ -63,6 +63,7 @@ from provisioner.grounds.requirement import (
     RequiresPython,
     SpecLine,
 )
+from provisioner.resolver.choices.frameworks import is_taken_as_named
 from provisioner.resolver.explain.relaxable import Relaxable, for_another_accelerator, installed, nearest, today
 from provisioner.resolver.python.libraries import LIBRARIES, cuda_of
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Requirement, Within, build_of, is_of_system
@@ -78,6 +79,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground, Group
     from provisioner.matrix.model import Matrix
     from provisioner.request import Request
+    from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.complete import CompleteSearch
     from provisioner.resolver.search.instance import ProblemInstance
@@ -198,7 +200,17 @@ def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate, *, 
     edit: Edit = SetComponent(name=name, value=wanted, requests=lines)
     if isinstance(ground, RequiresDistribution):
         edit = SetDistribution(name=name, distribution=ground.distribution, value=wanted, requests=lines)
+        edit = replace(edit, extras=_extras_for_gpus(instance.problem, edit, candidate))
     return edit, costs.of(BUILD if is_other_build else name, name)
+
+
+def _extras_for_gpus(problem: Problem, edit: SetDistribution, candidate: Candidate) -> frozenset[str]:
+    """Return the extras to name with a build for GPUs, where its version alone would leave the GPUs out."""
+    component, build = problem.matrix.components.get(edit.name), build_of(candidate)
+    if component is None or build is None or not build.install or not is_taken_as_named(component, edit.apply(problem.request)):
+        return frozenset()
+    installed = Pep508(build.install)
+    return frozenset(installed.extras) if canonicalize_name(installed.name) == edit.distribution else frozenset()
 
 
 def left_out(instance: ProblemInstance, one: Relaxable, costs: Costs) -> tuple[Edit, Cost]:

@@ -51,17 +51,8 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
 
     That is a distribution without such a file, of others that it needs, too, or a PyTorch whose builds the hosts refuse.
     """
-    roots = [root for root in instance.roots if root.key == key]
-    admitted = (
-        one
-        for one in instance.candidates(key)
-        if isinstance(one, FileCandidate)
-        and one.release.is_usable
-        and not instance.bounds.excludes(one)
-        and all(instance.accepts(root, one) for root in roots)
-    )
-    newest, chosen = max(admitted, key=lambda one: one.pep440, default=None), pins.get(key)
-    if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
+    chosen, newest = _chosen_and_newest(instance, pins, key)
+    if chosen is None or newest is None:
         return
     with suppress(UnavailableError):
         refused = next(_host_needs(instance, pins, newest), None)
@@ -79,6 +70,44 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
                 return
         yield from _by_hosts(instance, pins, chosen, newest)
         yield from _by_indexes(instance, pins, chosen, newest)
+
+
+def left_out_with_pytorch(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> HeldBack | None:
+    """Return the package of the spec that is held back because each PyTorch that the hosts run is on an index out of reach.
+
+    None if the answer has a PyTorch, and if one is within reach.
+    """
+    if instance.finder is None or PYTORCH in pins or not instance.finder.variant_indexes.unreached:
+        return None
+    in_reach = [one for one in instance.candidates(PYTORCH) if not _is_out_of_reach(instance, one)]
+    if any(_unmet_by_hosts(instance, pins, one) is None for one in in_reach):
+        return None
+    for key in instance.named:
+        chosen, newest = _chosen_and_newest(instance, pins, key)
+        if chosen is not None and newest is not None:
+            with suppress(UnavailableError):
+                if (held := next(_by_indexes(instance, pins, chosen, newest), None)) is not None:
+                    return held
+    return None
+
+
+def _chosen_and_newest(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key
+) -> tuple[FileCandidate | None, FileCandidate | None]:
+    """Return the chosen version of a package of the spec and the newest that the spec allows; None twice if they are one."""
+    roots = [root for root in instance.roots if root.key == key]
+    admitted = (
+        one
+        for one in instance.candidates(key)
+        if isinstance(one, FileCandidate)
+        and one.release.is_usable
+        and not instance.bounds.excludes(one)
+        and all(instance.accepts(root, one) for root in roots)
+    )
+    newest, chosen = max(admitted, key=lambda one: one.pep440, default=None), pins.get(key)
+    if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
+        return None, None
+    return chosen, newest
 
 
 def _without_file(instance: ProblemInstance, need: Requirement, depth: int = DEPTH) -> Requirement | None:

@@ -34,12 +34,12 @@ from provisioner.grounds.requirement import Subject
 from provisioner.grounds.source import Documents, Index, Metadata
 from provisioner.host.facts import stated
 from provisioner.index.direct_reference import shown_url
-from provisioner.resolver.choices.candidates import computes_on_cpu
+from provisioner.resolver.choices.frameworks import install_for
 from provisioner.resolver.outcome.accelerated import cpu_wheels, is_accelerated
 from provisioner.resolver.outcome.image_gate import gate_relaxations
 from provisioner.resolver.python.bundled import mixed_cuda
 from provisioner.resolver.python.discovered import DirectUrlMutex
-from provisioner.resolver.requirement import PACKAGE, SHARED_FILE, Candidate, FileCandidate, Key, build_of
+from provisioner.resolver.requirement import PACKAGE, SHARED_FILE, Candidate, FileCandidate, Key, build_of, release_of
 from provisioner.resolver.rules.coverage import Target as Compiled
 from provisioner.resolver.rules.coverage import capability, compiles_for, coverage
 from provisioner.resolver.rules.drivers import RunsCuda, kernel_support
@@ -331,14 +331,17 @@ def _cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: 
 
 
 def _frameworks_on_cpu(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[FrameworkOnCpu]:
-    """Yield the chosen frameworks that compute on the CPU of a Mac although its GPU is the accelerator (MPS)."""
+    """Yield the chosen frameworks that compute on the CPU although the accelerator of the target is another one."""
     problem = instance.problem
+    accelerator = problem.request.accelerator
     for name in FRAMEWORKS:
         candidate = pins.get(Key(name))
-        if candidate is not None and computes_on_cpu(problem.matrix.components[name], problem.request):
+        build = build_of(candidate)
+        if candidate is not None and build is not None and build.accelerator == "cpu" and accelerator != "cpu":
             yield FrameworkOnCpu(
                 component=name,
                 subject=candidate.subject,
-                accelerator=problem.request.accelerator,
+                accelerator=accelerator,
+                install=install_for(problem.matrix, problem.request, name, of=release_of(candidate)),
                 source=place_of(problem.matrix, candidate),
             )

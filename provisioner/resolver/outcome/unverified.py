@@ -17,6 +17,7 @@ from provisioner.grounds.doubt import (
     AssumedDriver,
     AssumedMacosBuild,
     BroughtFramework,
+    FindsLibrary,
     FromSource,
     NamelessForward,
     OtherMinorNvcc,
@@ -39,6 +40,7 @@ from provisioner.grounds.requirement import Constrains, Entails, HostFact, Subje
 from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
+from provisioner.resolver.choices.frameworks import install_for
 from provisioner.resolver.outcome.accelerated import nothing_accelerated
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
@@ -66,7 +68,7 @@ from provisioner.resolver.rules.facts import (
     virtualizations,
 )
 from provisioner.resolver.rules.guards import Verdict
-from provisioner.resolver.rules.needs import NO_HOST
+from provisioner.resolver.rules.needs import NO_HOST, bound_of
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
@@ -111,6 +113,7 @@ def doubts(
         *_macos_builds(instance, pins),
         *_stated_series(instance, pins),
         *_dependency_frameworks(instance, pins),
+        *_found_libraries(instance, pins),
         *_driver_versions(instance, pins),
         *_forwarded(instance, pins),
         *_of_unlisted_branches(instance, pins),
@@ -368,7 +371,33 @@ def _dependency_frameworks(instance: ProblemInstance, pins: Mapping[Key, Candida
             continue
         component = problem.matrix.components.get(name)
         if component is not None and component.releases:
-            yield BroughtFramework(framework=name, version=chosen.label)
+            install = install_for(problem.matrix, problem.request, name)
+            yield BroughtFramework(framework=name, version=chosen.label, install=install)
+
+
+def _found_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[FindsLibrary]:
+    """Yield the cuDNN that TensorFlow finds beside it although it is installed as it is named, and was not built for.
+
+    It looks for CUDA where its own extra puts it, and PyTorch puts its own there. With a CUDA of the major release that it was
+    built for it computes on the GPU, and then refuses an older cuDNN where it uses it.
+    Sources: `cuda_rpath_flags("nvidia/cudnn/lib")` in TensorFlow's build files of cuDNN; tensorflow/tensorflow#60913, comment
+    of 2025-02-04 ("Loaded runtime CuDNN library: 9.1.0 but source was compiled with: 9.3.0").
+    """
+    chosen = pins.get(Key("tensorflow"))
+    release, build = release_of(chosen) if chosen is not None else None, build_of(chosen)
+    if release is None or build is None or build.accelerator != "cpu" or instance.problem.request.accelerator != "cuda":
+        return
+    rules = (
+        one for one in instance.problem.matrix.rules if one.when.component == "tensorflow" and one.when.allows(release.version)
+    )
+    needed = {need.component: need for rule in rules for need in rule.require}
+    cuda, cudnn = (pins.get(Key(name)) for name in ("cuda", "cudnn"))
+    if cuda is None or cudnn is None or not {"cuda", "cudnn"} <= needed.keys() or needed["cudnn"].allows(cudnn.version):
+        return
+    built_for = filter(needed["cuda"].allows, (one.version for one in instance.problem.matrix.components["cuda"].releases))
+    if any(one.release[:1] == cuda.version.release[:1] for one in built_for):
+        bound = bound_of(needed["cudnn"])
+        yield FindsLibrary(framework="tensorflow", version=str(release.version), library=cudnn.subject, bound=bound)
 
 
 def _unstated(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -198,7 +198,7 @@ class Needs:
             hosts = {label: one for label, one in every if self._lacks_signed_modules(candidate, one, need)}
             needed_by = NeededBy(needs=need.component, bound=bound_of(need), subject=candidate.subject)
             yield from self._open(candidate, need, hosts, needed_by)
-        for rule in self._rules.on(candidate):
+        for rule in self._rules_on(candidate):
             hosts = self._where(candidate.key, rule)
             for need in rule.require:
                 needed_by = NeededBy(needs=need.component, bound=bound_of(need), rule=rule.name)
@@ -248,7 +248,7 @@ class Needs:
         yield from self._of_one_component(candidate)
         if release is not None and release.driver is not None:
             yield from self._driver(candidate, release.driver)
-        by_rule = [one for rule in self._rules.on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
+        by_rule = [one for rule in self._rules_on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
         yield from by_rule
         if code is not None and component not in FRAMEWORKS:
             yield from self._by_code(candidate, code, by_rule)
@@ -270,13 +270,13 @@ class Needs:
                 yield Requirement(key, _test(need, candidate), ground)
         if candidate.key.component in FRAMEWORKS and build is not None:
             yield from self.devices.expected(candidate, build, self._place(candidate))
-        for rule in self._rules.on(candidate):
+        for rule in self._rules_on(candidate):
             for one in self._by_rule(candidate, rule, rule.expect):
                 yield replace(one, ground=replace(one.ground, relation=Row(EXPECTATION, rule.name)))
 
     def on_gpus(self, candidate: Candidate, code: Build) -> Iterator[Requirement]:
         """Yield the requirements of a library or a CUDA release on GPUs: by the rules on it, and by its GPU code, `code`."""
-        by_rule = [one for rule in self._rules.on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
+        by_rule = [one for rule in self._rules_on(candidate) for one in self._by_rule(candidate, rule, rule.require)]
         yield from (one for one in by_rule if one.key.component == "gpu")
         yield from self._by_code(candidate, code, by_rule)
 
@@ -316,6 +316,14 @@ class Needs:
         if not subject.scope:
             return self._hosts
         return {subject.scope: self._hosts[subject.scope]} if subject.scope in self._hosts else {}
+
+    def _rules_on(self, candidate: Candidate) -> Iterator[Rule]:
+        """Yield the rules on a candidate, except those on builds for another accelerator than that of its own build."""
+        build = build_of(candidate)
+        own = build.accelerator if build is not None else ""
+        for rule in self._rules.on(candidate):
+            if not own or all(self.guards.allows(one, own) for one in rule.on if one.component == "accelerator"):
+                yield rule
 
     def _by_rule(self, candidate: Candidate, rule: Rule, needs: tuple[Need, ...]) -> Iterator[Requirement]:
         if not needs:

@@ -9,13 +9,15 @@ import pytest
 from provisioner.grounds.bound import Specifier
 from provisioner.grounds.conflict import Conflict, Member, Span, Statement, Subjects
 from provisioner.grounds.predicate import InstalledAs, NoFile, Predicate, Requires
+from provisioner.grounds.relaxation import FrameworkOnCpu
 from provisioner.grounds.requirement import Relation
 from provisioner.index.model import Environment
 from provisioner.resolver.explain.conflict import explain_conflict
-from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
 from provisioner.resolver.outcome.answer import answer
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import PackageFinder
+from provisioner.resolver.requirement import Key
 from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
 from provisioner.words.conflict import conflict_lines
@@ -109,8 +111,103 @@ def packages(found: ProblemInstance) -> dict[str, str]:
 
 
 def test_the_build_the_driver_runs_is_installed_by_its_own_extra() -> None:
-    assert packages(instance(["jax"])) == {"jax[cuda13]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin13": "1"}
-    assert packages(instance(["jax"], OLD)) == {"jax[cuda12]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin12": "1"}
+    new, old = instance([], requires={"jax": "*"}), instance([], OLD, requires={"jax": "*"})
+    assert packages(new) == {"jax[cuda13]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin13": "1"}
+    assert packages(old) == {"jax[cuda12]": "0.7.2", "jax": "0.7.2", "jaxlib": "1", "plugin12": "1"}
+
+
+@pytest.mark.parametrize(
+    "asks", [{"accelerator": "cuda"}, {"requires": {"jax": "*"}}, {"requires": {"cuda": "*"}}, {"requires": {"cudnn": "*"}}]
+)
+def test_who_asks_for_cuda_in_any_way_has_the_build_for_it(asks: dict[str, Any]) -> None:
+    assert packages(instance(["jax"], **asks))["plugin13"] == "1"
+
+
+def test_who_names_a_plugin_for_gpus_has_a_build_for_them() -> None:
+    shelf = Shelf({"jax": {"0.7.2": ["jax-cuda12-plugin; extra == 'cuda12'"]}, "jax-cuda12-plugin": {"1": []}})
+    problem = join(MATRIX, small.request({}, NEW, packages=["jax", "jax-cuda12-plugin"]))
+    pins = decide(ProblemInstance(problem, PackageFinder(problem, shelf, ENVIRONMENT)))
+    assert pins is not None
+    assert pins[Key("jax")].version.text == "0.7.2+cuda13"
+
+
+@pytest.mark.parametrize("name", ["jax", "tensorflow"])
+def test_a_framework_is_installed_as_the_packages_name_it_and_what_a_gpu_needs_is_told(name: str) -> None:
+    found = instance([name])
+    pins = decide(found)
+    assert pins is not None
+    assert not any(key.extras for key in pins if key.is_package)
+    stack = answer(found, pins)
+    assert "cuda" not in stack.components
+    assert (stack.doubts, stack.installed_for_gpu) == ((), ())
+    told = [one for one in stack.relaxations if isinstance(one, FrameworkOnCpu)]
+    assert [(one.component, one.install) for one in told] == [
+        (name, {"jax": "jax[cuda13]", "tensorflow": "tensorflow[and-cuda]"}[name])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("needs", "version"), [([], "2.21"), (["nccl12>=2; extra == 'and-cuda'"], ""), (["absent; extra == 'and-cuda'"], "")]
+)
+def test_whether_the_build_for_gpus_goes_with_the_rest_is_told(needs: list[str], version: str) -> None:
+    shelf = Shelf({"tensorflow": {"2.21": needs}, "nccl12": {"1": []}})
+    problem = join(MATRIX, small.request({}, NEW, packages=["tensorflow"]))
+    stack = solve_joint(problem, lambda _: shelf)
+    assert [one.version for one in stack.relaxations if isinstance(one, FrameworkOnCpu)] == [version]
+
+
+def test_a_release_whose_distribution_uses_gpus_is_not_one_for_the_cpu() -> None:
+    """As TensorFlow up to 2.13: its wheel opens the CUDA of the system."""
+    old, new = small.build("system-cuda", {}, sass=("sm_80",)), MATRIX.components["tensorflow"].releases[0]
+    builds = (old, small.build("cpu", {}, **CPU))
+    matrix = small.matrix(
+        ("tensorflow", "cuda", "python", "driver", "gpu"),
+        {"python": {"3.12": {}}, "driver": {"580.65.06": {}}, "gpu": {"8.0": {}, "9.0": {}}},
+        releases={
+            "tensorflow": (new, small.release("2.13", {}, builds=builds)),
+            "cuda": (small.cuda("12.5.1", "525.60.13", "555.42"),),
+        },
+    )
+
+    def candidates(line: str) -> list[str]:
+        return [one.version.text for one in join(matrix, small.request({}, NEW, packages=[line])).domains[Key("tensorflow")]]
+
+    assert candidates("tensorflow") == ["2.21+cpu", "2.13+system-cuda"]
+    assert candidates("tensorflow<2.20") == ["2.21+and-cuda", "2.13+system-cuda"]
+
+
+@pytest.mark.parametrize(
+    ("cudnn", "doubts"),
+    [
+        (
+            "==9.1",
+            ("tensorflow: tensorflow 2.21 finds cudnn 9.1 beside it and uses it on a GPU, but was built for cudnn >=9.3",),
+        ),
+        ("==9.10", ()),
+    ],
+)
+def test_a_cudnn_that_tensorflow_finds_and_refuses_is_unverified(cudnn: str, doubts: tuple[str, ...]) -> None:
+    """As tensorflow 2.18 beside torch 2.5: both know the directory of nvidia-cudnn-cu12."""
+    on = {"accelerator": "cuda"}
+    rules = [small.rule("tensorflow-2.18-cuda-12.5", {"tensorflow": ">=2.18"}, {"cuda": ">=12.5,<13", "cudnn": ">=9.3"}, on=on)]
+    torch = small.build("cu124", {"cuda": "==12.4.*", "cudnn": cudnn}, sass=("sm_80",))
+    matrix = small.matrix(
+        ("pytorch", "tensorflow", "cudnn", "cuda", "python", "driver", "gpu"),
+        {"python": {"3.12": {}}, "driver": {"580.65.06": {}}, "gpu": {"8.0": {}, "9.0": {}}, "cudnn": {"9.1": {}, "9.10": {}}},
+        rules=rules,
+        releases={
+            "pytorch": (small.release("2.5", {}, builds=(torch,)),),
+            "tensorflow": MATRIX.components["tensorflow"].releases,
+            "cuda": (small.cuda("12.5.1", "525.60.13", "555.42"), small.cuda("12.4.1", "525.60.13", "550.54")),
+        },
+    )
+    problem = join(matrix, small.request({}, NEW, packages=["tensorflow", "torch"]))
+    found = ProblemInstance(
+        problem, PackageFinder(problem, Shelf({"tensorflow": {"2.21": []}, "torch": {"2.5": []}}), ENVIRONMENT)
+    )
+    pins = decide(found)
+    assert pins is not None
+    assert unverified(answer(found, pins)) == doubts
 
 
 def test_a_requirement_on_the_distribution_is_one_on_the_component() -> None:
@@ -120,8 +217,8 @@ def test_a_requirement_on_the_distribution_is_one_on_the_component() -> None:
 
 
 def test_the_cpu_build_is_for_those_who_ask_for_the_cpu() -> None:
-    assert packages(instance(["tensorflow"]))["nccl12"] == "1"
-    assert "nccl12" not in packages(instance(["tensorflow"], accelerator="cpu"))
+    assert packages(instance([], requires={"tensorflow": "*"}))["nccl12"] == "1"
+    assert "nccl12" not in packages(instance([], requires={"tensorflow": "*"}, accelerator="cpu"))
     with pytest.raises(NoStackError):
         solve_system(
             join(
@@ -132,7 +229,7 @@ def test_the_cpu_build_is_for_those_who_ask_for_the_cpu() -> None:
 
 
 def test_what_needs_the_framework_agrees_with_the_component() -> None:
-    assert packages(instance(["flax", "jax"])) == {
+    assert packages(instance(["flax", "jax[cuda13]"])) == {
         "flax": "2",
         "jax[cuda13]": "0.7.2",
         "jax": "0.7.2",
@@ -147,8 +244,9 @@ def test_a_framework_only_a_package_brings_is_an_ordinary_distribution_and_said_
     pins = decide(found)
     assert pins is not None
     assert packages(found) == {"flax": "2", "jax": "0.7.2", "jaxlib": "1"}
-    assert "jax: jax 0.7.2 comes along with other packages, without its GPU build; name it to have that" in unverified(
-        answer(found, pins)
+    assert (
+        "jax: jax 0.7.2 comes along with other packages, without its GPU build; name `jax[cuda13]` to have that"
+        in unverified(answer(found, pins))
     )
 
 

@@ -41,7 +41,7 @@ def told(packages: list[str], **spec: Any) -> list[str]:  # noqa: ANN401 - any k
     ],
 )
 def test_extras_that_the_spec_does_not_name_are_told(packages: list[str], lines: list[str]) -> None:
-    assert told(packages) == lines
+    assert told(packages, accelerator="cuda") == lines
 
 
 def test_nothing_is_added_on_the_cpu() -> None:

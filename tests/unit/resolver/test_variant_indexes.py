@@ -87,6 +87,29 @@ def test_a_package_that_is_old_for_want_of_the_index_is_told_as_held_back() -> N
     )
 
 
+def test_years_old_packages_are_no_answer_where_every_pytorch_is_on_an_index_out_of_reach() -> None:
+    """As accelerate 0.0.1, which needs no PyTorch, on a machine of AMD's where PyTorch's own index cannot be reached."""
+    own = small.build("cu118", {"python": "==3.11.*"}, sass=("sm_80",), index="pytorch-cu118", local="cu118")
+    components = {
+        "pytorch": small.release("2.4.0", {}, builds=(own,)),
+        "python": small.release("3.11", {}),
+        "gpu": small.release("8.0", {}),
+    }
+    matrix = small.matrix(
+        ("pytorch", "cuda", "python", "driver", "gpu"), {}, releases={name: (one,) for name, one in components.items()}
+    )
+    asked = join(matrix, small.request({}, {"gpus": [{"compute_capability": "8.0"}]}, packages=["tool"]))
+    shelf = Cut({"tool": {"2": ["torch"], "1": []}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(asked, lambda _: shelf)
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
+    assert caught.value.causes == (
+        "without what it has the answer would be one without PyTorch:",
+        "  tool 1 rather than 2: tool 2 needs torch; "
+        "torch 2.4.0+cu118 cannot be installed: index pytorch-cu118 is out of reach",
+    )
+
+
 def test_nothing_is_proved_impossible_without_the_index() -> None:
     """Of both releases the builds of the default index need what is not there; the third build is on the other index."""
     shelf = Cut({"torch": {"2.4.0": ["six==9"], "2.1.0": ["six==9"]}, "six": {"1": []}})
