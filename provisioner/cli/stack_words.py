@@ -8,6 +8,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.cli.display import Line, verdict_line
+from provisioner.grounds.relaxation import CpuOnly, FrameworkOnCpu
 from provisioner.grounds.requirement import Entails, HostFact, HostGpu
 from provisioner.words.choice import installed_for_gpu_words
 from provisioner.words.ground import say_with_source
@@ -41,7 +42,8 @@ def answer_lines(stack: Stack, spec: Spec, *, heading: str = "") -> list[Line]:
     doubts = f"; {counted(len(stack.doubts), 'point')} unverified" if stack.doubts else ""
     cuda = stack.components.get("cuda", "")  # "" when only packages bring CUDA
     way = f"  (CUDA{f' {cuda}' if cuda else ''} through {_WAYS[stack.basis]})" if stack.basis in _WAYS else ""
-    first = verdict_line(stack.verdict, f"{f'{heading}: ' if heading else ''}{verb} {_machines(stack)}{doubts}{way}")
+    where = f"{_machines(stack)}{_on_the_cpu(stack)}"
+    first = verdict_line(stack.verdict, f"{f'{heading}: ' if heading else ''}{verb} {where}{doubts}{way}")
     named = " · ".join(_named(stack, spec))
     further = (named, _system_packages(stack), _shipped_image(stack), *map(installed_for_gpu_words, stack.installed_for_gpu))
     return [first, *(Line(text, indent=2) for text in further if text)]
@@ -82,6 +84,16 @@ def _machines(stack: Stack) -> str:
         return f"{', '.join(found[: _MOST_MACHINES - 1])} and {len(found) - _MOST_MACHINES + 1} more kinds of machines"
     place = listed(found) or stack.platform
     return f"{place}, on the CPU alone" if stack.accelerator == "cpu" else place
+
+
+def _on_the_cpu(stack: Stack) -> str:
+    """Return which of what the spec names computes on the CPU although the target has GPUs, "" for nothing."""
+    found = [
+        one.subject.name
+        for one in stack.relaxations
+        if isinstance(one, FrameworkOnCpu) or (isinstance(one, CpuOnly) and not one.needed_by)
+    ]
+    return f", {listed(found)} on the CPU alone" if found and stack.accelerator != "cpu" else ""
 
 
 def _machine(stack: Stack, pins: Sequence[Pin]) -> str:
