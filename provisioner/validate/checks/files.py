@@ -40,6 +40,7 @@ one for cuTENSOR. Whether that part is wanted is known by importing it alone.
 
 OF_THE_ENVIRONMENT = re.compile(
     r"pyvenv\.cfg|\.gitignore|\.lock|CACHEDIR\.TAG|lib64|bin/(python[0-9.]*|pypy[0-9.]*|[Aa]ctivate[._a-z0-9]*|pydoc\.bat|deactivate\.bat"
+    "|\U0001d70bthon"  # a link to the interpreter that the `venv` of Python 3.14 makes
     r"|activate_this\.py)|(.*/)?_virtualenv\.(py|pth)"
 )
 """What `venv`, `virtualenv` and uv put into an environment, relative to it; no package owns it."""
@@ -141,7 +142,7 @@ def is_stale(path, source):
 
 def is_of_the_environment(path, relative):
     """Return whether `venv` made a file; its interpreters are links to the one that the environment was made with."""
-    is_interpreter = os.path.basename(path).startswith(("python", "pypy"))
+    is_interpreter = os.path.basename(path).startswith(("python", "pypy", "\U0001d70bthon"))
     return bool(OF_THE_ENVIRONMENT.fullmatch(relative)) and (os.path.islink(path) or not is_interpreter)
 
 

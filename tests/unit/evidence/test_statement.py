@@ -168,7 +168,7 @@ def test_a_mistake_is_named_with_its_line(tmp_path: Path, old: str, new: str, to
         ("[]", "1:1: the file must hold a mapping of keys to values"),
         ("3", "1:1: the file must hold a mapping of keys to values"),
         ("[" * 100_000, "1:1: the file is nested too deeply to be read"),
-        ('{"a":' * 3000 + "1" + "}" * 3000, "1:1: "),
+        ('{"a":' * 3000 + "1" + "}" * 3000, "1:"),  # how deep its decoder goes differs between releases of Python
         ('{"predicate": ' + "9" * 5000 + "}", "1:"),
         ('{"predicate": NaN}', "1:"),
         ('{"subject": [' + "3," * 200_000 + "3]}", "1:1: "),

@@ -57,6 +57,19 @@ def written(lock: Lock, folder: Path) -> Path:
     return path
 
 
+def test_the_link_that_python_3_14_makes_is_of_the_environment_and_a_file_of_its_name_is_not(tmp_path: Path) -> None:
+    python, _ = environment(tmp_path / "env", demo="1.2")
+    pi = python.with_name("\U0001d70bthon")
+    pi.unlink(missing_ok=True)
+    pi.symlink_to(python.name)
+    lock, engine = on_this_machine(python, {"demo": "1.2"})
+    file = written(lock, tmp_path)
+    assert validate_lock(lock, file, engine=engine, options=Options(), log=lambda _: None).verdict == "yes"
+    pi.unlink()
+    pi.write_text("another program", encoding="utf-8")
+    assert validate_lock(lock, file, engine=engine, options=Options(), log=lambda _: None).verdict == "no"
+
+
 def test_an_environment_that_is_as_locked_is_a_yes(tmp_path: Path) -> None:
     python, _ = environment(tmp_path / "env", demo="1.2")
     lock, engine = on_this_machine(python, {"demo": "1.2"})
