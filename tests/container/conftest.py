@@ -21,8 +21,10 @@ import pytest
 from provisioner.validate.docker_engine import DockerEngine
 from provisioner.validate.engine import EngineError
 from tests.container.image_locks import Wheelhouse, pack_wheel
+from tests.container.siblings import make_tools
 
 BASE_TAG = "provision-test/debian:bookworm"
+SUITE_OF_TOOLS = "provision-test/debian:trixie"
 _MANIFESTS = (
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json, "
     "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.docker.distribution.manifest.v2+json"
@@ -97,3 +99,14 @@ def push(engine: DockerEngine, image: str, reference: str) -> str:
     assert json.loads(body)["schemaVersion"] == 2
     assert stated == f"sha256:{hashlib.sha256(body).hexdigest()}"
     return str(stated)
+
+
+@pytest.fixture(scope="session")
+def tools_image(engine: DockerEngine) -> None:
+    """The image with the programs, built once."""
+    script = Path(__file__).with_name("base_image.sh")
+    made = subprocess.run([str(script), SUITE_OF_TOOLS, "trixie"], capture_output=True, text=True, check=False)
+    if made.returncode != 0:
+        unavailable(f"the base image of the tools cannot be made: {made.stderr.strip()[-300:]}")
+    if failure := make_tools(SUITE_OF_TOOLS):
+        unavailable(f"the image of the tools cannot be made: {failure}")

@@ -1,4 +1,4 @@
-# The real programs that read what provision renders beside a Dockerfile, from Debian's packages.
+# The real programs that read or run what provision renders beside a Dockerfile, from Debian's packages.
 # hadolint global ignore=DL3003,DL3008,DL4006
 # Of one use: no version is pinned, a folder holds for one command, and `tee` in the pipe is what is meant.
 # Lmod is unpacked, not installed: Debian lets only one of the two programs for environment modules be installed.
@@ -9,6 +9,7 @@ RUN apt-get update \
         docker-cli docker-compose docker-buildx \
         squashfs-tools libseccomp2 libsubid5 uidmap fuse2fs squashfuse fuse-overlayfs fakeroot \
         environment-modules tcl lua5.3 lua-posix lua-filesystem lua-term \
+        dnf dnf-plugins-core createrepo-c rpm \
     && cd /tmp && apt-get download lmod && dpkg -x lmod_*.deb / \
     && rm -rf lmod_*.deb /var/lib/apt/lists/*
 # Apptainer is in Debian's unstable alone; in a container it may not give a container more rights than it has itself.

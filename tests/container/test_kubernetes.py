@@ -1,11 +1,12 @@
 """`validate --engine kubernetes` on a real cluster: API server, controllers, scheduler and a kubelet that runs the pods.
 
-`.ci/kubernetes.sh start` builds and starts it; without it these tests are skipped, in CI too: its first build takes ten
-minutes. What they found of real clusters is in tests/cluster/test_kubernetes.py, too, which needs none.
+`.ci/kubernetes.sh start` builds and starts it. What they found of real clusters is in tests/cluster/test_kubernetes.py, too,
+which needs none.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import threading
@@ -20,7 +21,7 @@ from provisioner.document import write_text
 from provisioner.evidence.statement import read_evidence
 from provisioner.render import render
 from provisioner.render.helper import helper_files
-from tests.container.conftest import push
+from tests.container.conftest import push, unavailable
 from tests.container.image_locks import kept_image
 
 if TYPE_CHECKING:
@@ -39,10 +40,10 @@ _SCRIPT = Path(__file__).parents[2] / ".ci/kubernetes.sh"
 def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The cluster that `.ci/kubernetes.sh` starts; whatever a test leaves in it is deleted, and fails the test."""
     if shutil.which("kubectl") is None:
-        pytest.skip("there is no kubectl; install kubernetes-client")
+        unavailable("there is no kubectl; install kubernetes-client")
     finished = subprocess.run(["sh", str(_SCRIPT), "status"], capture_output=True, text=True, check=False)
     if finished.returncode != 0:
-        pytest.skip("no Kubernetes answers; run .ci/kubernetes.sh start")
+        unavailable("no Kubernetes answers; run .ci/kubernetes.sh start")
     monkeypatch.setenv("KUBECONFIG", finished.stdout.split()[1])
     yield
     left = kubectl("get", "jobs", "--output", "name")
@@ -111,18 +112,38 @@ def test_what_keeps_a_pod_from_starting_is_told(image: str, wheelhouse: Wheelhou
     assert note.startswith("the job has not started: Unschedulable: 0/1 nodes are available: ")
 
 
-def test_a_job_that_somebody_deletes_while_it_runs_is_no_verdict(image: str, wheelhouse: Wheelhouse) -> None:
+SLOW = r"""
+FROM {image}
+USER 0
+RUN mkdir /slow && printf '#!/bin/sh\ntrap "exit 143" TERM\nsleep 120 &\nwait\n' > /slow/python && chmod 755 /slow/python
+ENV PATH=/slow:$PATH
+USER 10001
+"""
+"""An image whose checks last until somebody ends them: a kubelet may never tell that a shorter one runs."""
+
+
+def test_a_job_that_somebody_deletes_while_it_runs_is_no_verdict(
+    image: str, wheelhouse: Wheelhouse, engine: DockerEngine
+) -> None:
     def delete() -> None:
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + 120
         while "Running" not in kubectl("get", "pods", "--output", "jsonpath={.items[*].status.phase}"):
             assert time.monotonic() < limit
+            time.sleep(0.2)
         kubectl("delete", "jobs", "--all", "--wait=false")
 
+    slow = f"{image.rpartition(':')[0]}:slow"
+    recipe = SLOW.format(image=image).encode()
+    build = ["docker", "build", "--quiet", "--tag", "provision-test/kubernetes:slow", "-"]
+    subprocess.run(build, input=recipe, env={**os.environ, "DOCKER_BUILDKIT": "0"}, capture_output=True, check=True)
+    push(engine, "provision-test/kubernetes:slow", slow)
     somebody = threading.Thread(target=delete)
     somebody.start()
-    _, report = validated(wheelhouse, image)
+    _, report = validated(wheelhouse, slow)
     somebody.join()
     assert cause(report) == ("cancelled", "the job was cancelled: somebody deleted it")
+    for name in ("provision-test/kubernetes:slow", slow):
+        subprocess.run(["docker", "image", "rm", "--force", name], capture_output=True, check=False)
 
 
 def test_the_server_takes_what_is_rendered(cluster: None, wheelhouse: Wheelhouse) -> None:

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -20,32 +19,22 @@ from provisioner.render.container import tag
 from provisioner.render.helper import helper_files
 from provisioner.render.module import DRIVER_FILE
 from provisioner.resolver.stack import RuntimeImage
-from tests.container.conftest import push, unavailable
+from tests.container.conftest import push
 from tests.container.image_locks import source_distribution
-from tests.container.siblings import Tools, make_tools
+from tests.container.siblings import Tools
 from tests.lock_examples import cuda_stack, lock_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from provisioner.lock.format.model import Lock
     from provisioner.validate.docker_engine import DockerEngine
     from tests.container.image_locks import Wheelhouse
 
 pytestmark = pytest.mark.docker
 
-SUITE = "provision-test/debian:trixie"
 CUDA = lock_of(cuda_stack(), name="trial")
 HOSTILE = "".join(map(chr, range(32, 127))) + " $(touch made) `touch made` ${HOME} [exec touch made] } { é 日本"
-
-
-@pytest.fixture(scope="session")
-def tools_image(engine: DockerEngine) -> None:
-    """The image with the programs, built once."""
-    script = Path(__file__).with_name("base_image.sh")
-    made = subprocess.run([str(script), SUITE, "trixie"], capture_output=True, text=True, check=False)
-    if made.returncode != 0:
-        unavailable(f"the base image of the tools cannot be made: {made.stderr.strip()[-300:]}")
-    if failure := make_tools(SUITE):
-        unavailable(f"the image of the tools cannot be made: {failure}")
 
 
 @pytest.fixture

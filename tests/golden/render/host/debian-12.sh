@@ -88,6 +88,13 @@ install() {
     else
         # shellcheck disable=SC2086 # names of packages, separated by spaces
         install_now $missing
+        # A package manager keeps what is newer.
+        for package in $missing; do
+            if [ -n "$dry_run" ] || [ -z "$branch" ] || is_there "$package"; then continue; fi
+            todo "$package $(version_of "$package") stays, which is of another branch than $branch:" \
+                'remove that driver, and run this script again'
+            exit 3
+        done
     fi
 }
 

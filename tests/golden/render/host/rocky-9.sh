@@ -88,6 +88,13 @@ install() {
     else
         # shellcheck disable=SC2086 # names of packages, separated by spaces
         install_now $missing
+        # A package manager keeps what is newer.
+        for package in $missing; do
+            if [ -n "$dry_run" ] || [ -z "$branch" ] || is_there "$package"; then continue; fi
+            todo "$package $(version_of "$package") stays, which is of another branch than $branch:" \
+                'remove that driver, and run this script again'
+            exit 3
+        done
     fi
 }
 
@@ -102,7 +109,17 @@ use_dnf() {
     }
     version_of() { rpm --query --queryformat '%{VERSION}' "$1"; }
     is_published() { dnf --quiet list "$1" >/dev/null 2>&1; }
-    install_now() { run dnf install --assumeyes "$@"; }
+    # What is there is of another branch, and `dnf install` would keep it if that is the newer one.
+    install_now() {
+        there='' new=''
+        for package in "$@"; do
+            if has "$package"; then there="$there $package"; else new="$new $package"; fi
+        done
+        # shellcheck disable=SC2086 # names of packages, separated by spaces
+        [ -z "$there" ] || run dnf distro-sync --assumeyes $there
+        # shellcheck disable=SC2086 # names of packages, separated by spaces
+        [ -z "$new" ] || run dnf install --assumeyes $new
+    }
     # A repository that a file registers: its name and address.
     register_file() {
         if [ -e "/etc/yum.repos.d/${1##*/}" ]; then
