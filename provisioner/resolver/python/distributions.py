@@ -294,7 +294,7 @@ class DistributionFacts:
                 yield from bundled_cuda_requirements(self._problem, candidate, row, place=place)
 
     def _keys_of(self, component: str) -> tuple[Key, ...]:
-        """Return the keys that a requirement on a component is about: of a C library and of GPUs of NVIDIA, one of each host."""
+        """Return the keys that a requirement on a component is about: for a C library and for GPUs those of all hosts."""
         if component == GPU:
             return self._problem.needs.devices.gpus if self._problem.request.accelerator == CUDA else ()
         return self._glibc if component == "glibc" else (Key(component),)
