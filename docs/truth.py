@@ -65,6 +65,7 @@ read ({share} %), in one release at least.
 
 - not read, on the package index: {index}
 - not read, published only elsewhere: {elsewhere}
+- not counted, code that another package does without on other GPUs: {beside}
 """
 
 MACHINES = """\
@@ -114,9 +115,11 @@ def coverage(matrix: Matrix) -> str:
     for name, component in matrix.components.items():
         if any(build.sass for release in component.releases for build in release.builds):
             read.add(DISTRIBUTION_OF_COMPONENT.get(name, name))
+    beside = sorted(popular.pop("beside"))
     known = sum(map(len, popular.values()))
     others = {place: sorted(set(names) - read) for place, names in popular.items()}
     count = known - sum(map(len, others.values()))
+    others["beside"] = beside
     lists = {place: ", ".join(f"`{name}`" for name in names) or "none" for place, names in others.items()}
     return COVERAGE.format(known=known, read=count, share=100 * count // known, **lists)
 

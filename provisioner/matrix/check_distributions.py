@@ -136,9 +136,9 @@ class _Checker:
         if row.cxx11_abi is not None:
             yield from self._framework(at.at("cxx11_abi"), PYTORCH)
         for need in row.require:
-            # a package cannot choose its host or image, but it may need a glibc that its platform tag does not state
+            # a package cannot choose its host or image, but it may need a glibc or a GPU that its platform tag does not state
             known = self._rows.components.get(need.component)
-            if known is not None and need.component != "glibc" and (known.virtual or need.component == "image"):
+            if known is not None and need.component not in {"glibc", "gpu"} and (known.virtual or need.component == "image"):
                 text = f"`{need.component}` belongs to the host or the image, which a distribution cannot choose"
                 yield at.at("require", need.component).mistake(text)
         yield from self._rows.needs(at.at("require"), row.require)

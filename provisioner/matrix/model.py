@@ -516,12 +516,12 @@ class SourceBuild(Row, frozen=True, kw_only=True):
 class ImpliedNeed(Row, frozen=True, kw_only=True):
     """Requirements (one row) of some versions of a distribution that their metadata does not declare.
 
-    `versions` is a PEP 440 specifier, "" for every version. `require` are requirements on components, `packages` on other
-    distributions (name -> PEP 440 specifier). `brings` is the CUDA runtime that the wheels bundle for their own use, which the
-    driver and GPUs must support too. `cxx11_abi` is the C++ ABI of its Linux wheels on the default index if they pass
-    `std::string` or `std::list` to PyTorch, whose build must then have the same ABI; None when unknown or irrelevant. A file of
-    a variant index has the ABI of its PyTorch build. `served_by` restricts the row to files of the `default` or
-    `variant-index`, "" for all files.
+    `versions` is a PEP 440 specifier, "" for every version. `require` are requirements on components (those on `gpu` are about
+    the compute capability of NVIDIA's GPUs), `packages` on other distributions (name -> PEP 440 specifier). `brings` is the
+    CUDA runtime that the wheels bundle for their own use, which the driver and GPUs must support too. `cxx11_abi` is the C++
+    ABI of its Linux wheels on the default index if they pass `std::string` or `std::list` to PyTorch, whose build must then
+    have the same ABI; None when unknown or irrelevant. A file of a variant index has the ABI of its PyTorch build. `served_by`
+    restricts the row to files of the `default` or `variant-index`, "" for all files.
     """
 
     versions: str

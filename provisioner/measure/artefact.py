@@ -34,8 +34,9 @@ SMALL = 24 * MEBIBYTE
 FIRST = 24 * MEBIBYTE
 """The number of packed bytes without any GPU target after which the sample of a larger library ends.
 
-One that contains a CUDA runtime or links to it has code for GPUs, mostly behind all other code: its sample does not end before
-the first target. Measured: libmxnet.so of mxnet-cu112 1.9.1, libcudf.so of libcudf-cu13 26.10.2.
+One that contains a CUDA runtime or links to it has code for GPUs, mostly behind all other code, and some have PTX before it:
+its sample does not end before the first machine code. Measured: libmxnet.so of mxnet-cu112 1.9.1, libcudf.so of libcudf-cu13
+26.10.2 and, with PTX first, of libcudf-cu12 26.8.1.
 """
 
 QUIET = 10 * MEBIBYTE
@@ -243,7 +244,8 @@ def _streamed_library(wheel: RemoteWheel, path: str, *, is_full: bool) -> _ReadL
             known, last_new = len(reader.targets) + len(bundles.targets), wheel.fetched
         limit = QUIET if known else FIRST
         is_quiet = scanner.knows_links and wheel.fetched - last_new >= limit
-        if may_stop and is_quiet and (known or not scanner.uses_runtime) and reader.position < wheel.size(path):
+        may_end = not scanner.uses_runtime or any(name.startswith("sm_") for name in reader.targets)
+        if may_stop and is_quiet and may_end and reader.position < wheel.size(path):
             is_whole = False
             break
     bundles.finish()

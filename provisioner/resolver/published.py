@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from packaging.specifiers import SpecifierSet
+
 from provisioner.grounds.conflict import Published
 from provisioner.resolver.attempts import system_half
+from provisioner.resolver.python.bundled import CUDA
+from provisioner.resolver.python.distributions import GPU
 from provisioner.resolver.python.named_builds import NamedBuild
 from provisioner.resolver.requirement import PYTORCH, Labelled, Matching, Requirement, build_of
 from provisioner.resolver.search.instance import ProblemInstance
@@ -58,7 +62,18 @@ def _rows(problem: Problem, request: Requirement) -> list[PublishedWheels]:
         return not (isinstance(test, Matching) and row.version) or test.specifier.contains(row.version, prereleases=True)
 
     rows = (row for row in problem.matrix.published if request.key.project in row.distributions)
-    return [row for row in rows if (not row.platforms or problem.request.platform in row.platforms) and is_allowed(row)]
+    fitting = (row for row in rows if not row.platforms or problem.request.platform in row.platforms)
+    return [row for row in fitting if is_allowed(row) and _runs_on_gpus(row, request.key.project, problem)]
+
+
+def _runs_on_gpus(row: PublishedWheels, name: str, problem: Problem) -> bool:
+    """Return whether the GPUs of all hosts are those that the matrix says the kernels of a distribution's release run on."""
+    if problem.request.accelerator != CUDA or not row.version:
+        return True
+    known = (implied for one in problem.matrix.distributions if one.name == name for implied in one.implies)
+    fitting = (one for one in known if SpecifierSet(one.versions).contains(row.version, prereleases=True))
+    needs = [need for one in fitting for need in one.require if need.component == GPU]
+    return all(need.allows(device) for need in needs for device in problem.needs.devices.by_key.values())
 
 
 def _best(attempts: Sequence[Attempt], rows: Sequence[PublishedWheels], request: Requirement) -> _Fitting | None:

@@ -77,6 +77,7 @@ PyTorch's ROCm wheels pin versions later than 2.1.0, the last on PyPI. Sources: 
 _specifier = lru_cache(maxsize=1024)(SpecifierSet)
 
 VARIANT_INDEX, DEFAULT = "variant-index", "default"
+GPU = "gpu"
 
 
 def of_variant_indexes(matrix: Matrix) -> frozenset[str]:
@@ -286,12 +287,17 @@ class DistributionFacts:
             if row.served_by in {"", served_by} and _specifier(row.versions).contains(release.version, prereleases=True):
                 place = self._place(f"distribution:{known.name} {row.versions}")
                 for need in row.require:
-                    keys = self._glibc if need.component == "glibc" else (Key(need.component),)
-                    yield from (_need(candidate, row, need, place=place, key=key) for key in keys)
+                    yield from (_need(candidate, row, need, place=place, key=key) for key in self._keys_of(need.component))
                 yield from (_package(candidate, row, needed, place=place) for needed in row.packages.items())
                 if row.cxx11_abi is not None and served_by == DEFAULT and _has_one_abi(release):
                     yield self._of_its_abi(candidate, row, place=place)
                 yield from bundled_cuda_requirements(self._problem, candidate, row, place=place)
+
+    def _keys_of(self, component: str) -> tuple[Key, ...]:
+        """Return the keys that a requirement on a component is about: for a C library and for GPUs those of all hosts."""
+        if component == GPU:
+            return self._problem.needs.devices.gpus if self._problem.request.accelerator == CUDA else ()
+        return self._glibc if component == "glibc" else (Key(component),)
 
     def _of_its_abi(self, candidate: Candidate, row: ImpliedNeed, *, place: Place) -> Requirement:
         """Return the requirement on a PyTorch build of the same C++ ABI as a wheel.

@@ -56,14 +56,14 @@ def test_a_sample_of_a_large_library_stops_when_nothing_new_comes(opened: OpenWh
     assert full.glibc == sample.glibc != ""
 
 
-def test_a_sample_of_a_library_with_a_cuda_runtime_does_not_end_before_its_first_target(
+def test_a_sample_of_a_library_with_a_cuda_runtime_does_not_end_before_its_machine_code(
     opened: OpenWheel, tmp_path: Path
 ) -> None:
     noise = random.Random(3).randbytes(FIRST + (8 << 20))
     runtime = f'{SOURCE}\nconst char *runtime(void) {{ return "cudart.shm.%d"; }}\n'
-    late = noise + fat_binary("sm_80")
-    for source, targets in ((runtime, {"sm_80": 1}), (SOURCE, {})):
-        library = shared_library(tmp_path, source=source) + late
+    ptx = fat_binary("compute_80")
+    for source, first, targets in ((runtime, b"", {"sm_80": 1}), (runtime, ptx, {"sm_80": 1}), (SOURCE, b"", {})):
+        library = shared_library(tmp_path, source=source, section=first) + noise + fat_binary("sm_80")
         wheel = zipped({"demo/libcode.so": library}, stored=("demo/libcode.so",))
         sample = measure(opened(wheel), is_full=False)
         assert sample.libraries[0].sass == targets
