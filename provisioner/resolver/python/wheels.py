@@ -19,7 +19,7 @@ from provisioner.grounds.bound import Specifier
 from provisioner.grounds.predicate import Requires
 from provisioner.grounds.requirement import Relation
 from provisioner.matrix.once import once_per_matrix
-from provisioner.resolver.python.bundled import CUDA, runtime_of_series, runtime_requirements
+from provisioner.resolver.python.bundled import CUDA, DRIVERS, runtime_of_series, runtime_requirements
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, Requirement
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
-DRIVER, ROCM = "driver", "rocm"
+ROCM = "rocm"
 USELESS = 3
 """The rank of a version that a measurement or a limit of the matrix excludes on the hosts."""
 Measured = TypeVar("Measured", bound="GpuWheel | SystemWheel")
@@ -115,7 +115,7 @@ class GpuWheels:
             runtime, because = runtime_of_series(self._problem.matrix, row.runtime), "its wheel contains that runtime"
             found = runtime_requirements(self._problem, candidate, runtime, named=row.runtime, because=because, place=place)
             # The wheel's own targets decide which GPUs it supports.
-            yield from (one for one in found if one.key.component == DRIVER)
+            yield from (one for one in found if one.key.component in DRIVERS)
         if row.numpy:
             predicate = Requires("numpy", (Specifier(row.numpy),), "its compiled modules cannot be imported with another NumPy")
             ground = candidate.entails(predicate, Relation(row.distribution, "numpy", "undeclared"), place)
