@@ -24,7 +24,7 @@ from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.choice import caution_words, held_back_words
-from provisioner.words.conflict import conflict_lines, refusal_lines
+from provisioner.words.conflict import conflict_lines, failure_hints, refusal_lines
 from provisioner.words.ground import say
 from provisioner.words.relaxation import relaxation_words
 from tests.lock_examples import lock_of
@@ -167,6 +167,8 @@ def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
         assert told == expected["only_hints"]
     if "first" in expected:
         assert told[:1] == [expected["first"]], told
+    if "told" in expected:
+        assert list(failure_hints(conflict)) == expected["told"]
     if "published" in expected:
         found = [f"{one.name} at {one.address} for {one.pytorch} with python {one.python}" for one in conflict.published]
         assert found == expected["published"]
