@@ -322,7 +322,7 @@ class _Facts:
         instances that it cannot offer, and with `none` nothing is told of instances.
         """
         state = self._labels.get(f"{_NVIDIA}mig.config.state")
-        if state in {"pending", "rebooting", "failed"}:
+        if state == "pending" or state == "rebooting" or state == "failed":  # noqa: PLR1714 - so that its type is known
             self.remarks.append(MigChanging(state))
             return None
         is_divided = self._labels.get(f"{_NVIDIA}gpu.replicas") == "0" and bool(_count(self._labels.get(f"{_NVIDIA}gpu.count")))
