@@ -71,8 +71,8 @@ def solve(scenario: dict[str, Any], folder: Path) -> Stack:
     with ExitStack() as stack:
         index = stack.enter_context(LoopbackIndex())
         for file in scenario["index"]:
-            is_source = file.pop("sdist", False)
-            (index.add_sdist if is_source else index.add_wheel)(**file)
+            fields = {name: value for name, value in file.items() if name != "sdist"}  # a scenario may be solved again
+            (index.add_sdist if file.get("sdist") else index.add_wheel)(**fields)
         location = IndexLocation(name="pypi", url=index.url)
         settings = IndexSettings(
             indexes=(location,),
