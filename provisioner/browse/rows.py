@@ -142,6 +142,9 @@ def package_data(matrix: Matrix) -> list[Data]:
             }
             title = f"Version {implied.versions}" if implied.versions else "Every version"
             rows.append(without_empty({"title": title, **needs, "because": implied.because, "sources": implied.source}))
+        if known.used is not None:
+            used: Data = {"needs": needs_data(known.used.require), "because": known.used.because, "sources": known.used.source}
+            rows.append(without_empty({"title": "Where a spec names it", **used}))
     for wheel in matrix.wheels:
         facts = {"platforms": wheel.platforms, "compiled for": (*(wheel.sass or ()), *(wheel.ptx or ()), *(wheel.gfx or ()))}
         facts |= {"CUDA runtime inside": wheel.runtime, "links to": wheel.links, "NumPy": wheel.numpy}
@@ -322,6 +325,8 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"distribution {distribution.name}", distribution.source
         yield from ((f"distribution {distribution.name}", implied.source) for implied in distribution.implies)
         yield from ((f"distribution {distribution.name}", loading.source) for loading in distribution.loads)
+        if distribution.used is not None:
+            yield f"distribution {distribution.name}", distribution.used.source
     for rows in (
         matrix.limits,
         matrix.shared_files,

@@ -204,6 +204,11 @@ class Fix(Struct, frozen=True, kw_only=True):
         return any(edit.gives_up for edit in self.edits)
 
     @property
+    def is_hardware(self) -> bool:
+        """Whether one of the edits is another GPU."""
+        return any(edit.component == "gpu" for edit in self.edits)
+
+    @property
     def identities(self) -> frozenset[tuple[object, ...]]:
         """The identities of the edits: two fixes with the same identities are the same fix."""
         return frozenset(edit.identity for edit in self.edits)

@@ -86,6 +86,12 @@ _CORE_OS = re.compile(r"Red Hat Enterprise Linux CoreOS (\d+\.(\d)(\d+)\.[\d-]+)
 _INSTANCE_TYPE = "node.kubernetes.io/instance-type"
 _GOOGLE = "cloud.google.com/gke-accelerator"
 _MIG_RESOURCE = f"{_NVIDIA}mig-"
+_CHANGING = {
+    "pending": MigChanging("pending"),
+    "rebooting": MigChanging("rebooting"),
+    "failed": MigChanging("failed"),
+}
+"""Values of the MIG manager's label `nvidia.com/mig.config.state`, except `success`."""
 _MIG_COUNT = re.compile(rf"{re.escape(_MIG_RESOURCE)}.*\.count")
 
 
@@ -321,9 +327,9 @@ class _Facts:
         labels (NVIDIA/k8s-device-plugin, internal/lm/mig-strategy.go, resource.go). With `single` the same labels also mean
         instances that it cannot offer, and with `none` nothing is told of instances.
         """
-        state = self._labels.get(f"{_NVIDIA}mig.config.state")
-        if state in {"pending", "rebooting", "failed"}:
-            self.remarks.append(MigChanging(state))
+        changing = _CHANGING.get(self._labels.get(f"{_NVIDIA}mig.config.state", ""))
+        if changing is not None:
+            self.remarks.append(changing)
             return None
         is_divided = self._labels.get(f"{_NVIDIA}gpu.replicas") == "0" and bool(_count(self._labels.get(f"{_NVIDIA}gpu.count")))
         is_told = self._labels.get(f"{_NVIDIA}mig.strategy") == "mixed"

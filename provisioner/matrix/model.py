@@ -214,10 +214,12 @@ class Family(Row, frozen=True, kw_only=True):
 class DriverBranch(Row, frozen=True, kw_only=True):
     """One NVIDIA driver branch (`535`): the newest CUDA that it runs natively, whose PTX it compiles, and its end of life.
 
-    `designation` is what NVIDIA calls the branch, such as `Production Branch`; "" when unknown.
+    `windows` are the numbers with which its drivers for Windows begin, where they differ (`572` of branch 570): they are what
+    `nvidia-smi` shows in WSL. `designation` is what NVIDIA calls the branch, such as `Production Branch`; "" when unknown.
     """
 
     branch: str
+    windows: tuple[str, ...] = ()
     native_cuda: WrittenVersion
     designation: str = ""
     end_of_life: Date = ""
@@ -906,6 +908,6 @@ class Matrix(Struct, frozen=True, kw_only=True):
         return branch.native_cuda if branch is not None else None
 
     def branch_of(self, driver: str) -> DriverBranch | None:
-        """Return the branch of an NVIDIA driver such as `535.104.05`; None when the matrix does not list it."""
+        """Return the branch of an NVIDIA driver such as `535.104.05`, or `537.13` on Windows; None when it is not listed."""
         number = driver.partition(".")[0]
-        return next((branch for branch in self.branches if branch.branch == number), None)
+        return next((branch for branch in self.branches if number in {branch.branch, *branch.windows}), None)

@@ -26,6 +26,7 @@ NAMED_GUARDS: dict[str, tuple[str, ...]] = {
     "accelerator": tuple(ACCELERATORS),
     "runs": ("container", "host"),
     "build": (ABSENT, "extension", "pytorch"),
+    "framework": (ABSENT, PRESENT),
     "cuda_compat": (ABSENT, "present"),
     "gpu_kind": get_args(GpuKind),
     "nvswitch": (ABSENT, PRESENT),
@@ -35,12 +36,13 @@ NAMED_GUARDS: dict[str, tuple[str, ...]] = {
 """Facts of the host and the request that are no components but may occur in the `on` of a rule, with their values.
 
 They are known before solving starts. In `on`, the value `none` means that the host does not have or state the fact: a driver
-that is not stated is still to be installed. `prebuilt_modules` is whether the matrix lists a package with the driver's kernel
-modules, already built, for the system that a host states (driver_packages.yaml); `none` where it states no system, too.
+that is not stated is still to be installed. `framework` is whether the spec names one. `prebuilt_modules` is whether the
+matrix lists a package with the driver's kernel modules, already built, for the system that a host states
+(driver_packages.yaml); `none` where it states no system, too.
 """
 
 
-OF_REQUESTS = ("platform", "accelerator", "runs", "build")
+OF_REQUESTS = ("platform", "accelerator", "runs", "build", "framework")
 """The facts of `NAMED_GUARDS` that belong to a request, not to a host."""
 
 

@@ -520,15 +520,16 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:
     """Return all hints on a conflict.
 
-    They are known wheels from elsewhere, advice, fixes, whether more were not looked for, what `policy.allow` permits, other
-    wheels from elsewhere, and an assumed glibc.
+    They are known wheels from elsewhere, advice, fixes, whether more were not looked for, what `policy.allow` permits, fixes by
+    another GPU, other wheels from elsewhere, and an assumed glibc.
     """
     return (
         *map(published_words, conflict.published),
         *advice(conflict),
-        *map(fix_line, conflict.fixes),
+        *(fix_line(fix) for fix in conflict.fixes if not fix.is_hardware),
         *cut_short(conflict),
         *untried(conflict),
+        *(fix_line(fix) for fix in conflict.fixes if fix.is_hardware),
         *from_elsewhere(conflict),
         *settles_glibc(conflict),
     )

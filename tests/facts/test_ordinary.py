@@ -50,8 +50,11 @@ LEAST = 200
 OLDEST_DRIVER = {11: (450, 80, 2), 12: (525, 60, 13), 13: (580, 65, 6)}
 """CUDA Compatibility guide, minor-version compatibility: the oldest driver of each major release of CUDA, on Linux."""
 
-NATIVE_CUDA = {470: (11, 4), 525: (12, 0), 535: (12, 2), 550: (12, 4), 570: (12, 8), 575: (12, 9), 580: (13, 0), 590: (13, 1)}
-"""CUDA Toolkit release notes: the newest CUDA whose PTX a driver branch compiles."""
+NATIVE_CUDA = {
+    470: (11, 4), 525: (12, 0), 535: (12, 2), 537: (12, 2), 550: (12, 4), 570: (12, 8), 572: (12, 8), 575: (12, 9),
+    580: (13, 0), 590: (13, 1),
+}  # fmt: skip
+"""CUDA Toolkit release notes: the newest CUDA whose PTX a driver branch compiles; 537 and 572 are the numbers on Windows."""
 
 OLDEST_JETSON_LINUX = {10: (32, 4), 11: (34,), 12: (36,), 13: (38,)}
 """CUDA for Tegra application note: the Jetson Linux from which on a board runs each major release of CUDA, without an upgrade

@@ -24,7 +24,18 @@ from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.conflict import refusal_lines
-from tests.facts.test_ordinary import NATIVE_CUDA, OLDEST_DRIVER, PROFILES, host_of, runs_machine_code, targets, title
+from tests.facts.test_ordinary import (
+    NATIVE_CUDA,
+    OLDEST_DRIVER,
+    OLDEST_JETSON_LINUX,
+    PROFILES,
+    driver_of,
+    host_of,
+    jetson_linux_of,
+    runs_machine_code,
+    targets,
+    title,
+)
 from tests.loopback_index import LoopbackIndex
 from tests.shipped import shipped
 from tests.told import unverified
@@ -38,6 +49,11 @@ FACTS: dict[str, Any] = YAML(typ="safe").load((Path(__file__).parent / "popular.
 
 CAPABILITIES = {
     (3, 7): "K80",
+    (5, 3): "Jetson Nano",
+    (6, 2): "Jetson TX2",
+    (7, 2): "Xavier(?: NX)?",
+    (8, 7): "Orin(?: NX| Nano)?(?: Super)?",
+    (11, 0): "Thor|T[45]000",
     (5, 2): "M40|GTX 980",
     (6, 0): "P100",
     (6, 1): "P40|P6000|TITAN Xp|GTX 10[678]0",
@@ -67,18 +83,28 @@ def capability_of(name: str) -> tuple[int, int]:
     return found[0]
 
 
-def is_of_cuda(profile: dict[str, Any]) -> bool:
-    """Return whether a profile is of a machine that the wheels are for: Linux on x86-64 with a driver of NVIDIA's, and a device."""
+def is_of(profile: dict[str, Any], platform: str) -> bool:
+    """Return whether a profile is of a machine that wheels for a platform are for: with GPUs and a driver of NVIDIA's."""
     host = host_of(profile)
-    has_gpus = bool(host.gpus) and all(gpu.compute_capability for gpu in host.gpus or ())
-    is_here = host.platform in {None, "linux/amd64"} and host.jetson is None and host.mig != "undivided"
-    return has_gpus and is_here and host.driver is not None and host.driver.version is not None
+    has_gpus = bool(host.gpus) and all(gpu.compute_capability and gpu.name for gpu in host.gpus or ())
+    has_driver = host.jetson is not None or (host.driver is not None and host.driver.version is not None)
+    return has_gpus and has_driver and (host.platform or "linux/amd64") == platform and host.mig != "undivided"
 
 
 @cache
 def pairs() -> list[Any]:
-    """Return each package with each machine; of the pairs `make test` tries one of every twenty-three."""
-    found = [(package, profile) for profile in PROFILES if is_of_cuda(profile) for package in FACTS["packages"]]
+    """Return each package with each machine of its platform, or with one of several (`each`).
+
+    Of the pairs `make test` tries one of every twenty-three.
+    """
+    machines = {platform: [one for one in PROFILES if is_of(one, platform)] for platform in ("linux/amd64", "linux/arm64")}
+    found = [
+        (package, profile)
+        for number, package in enumerate(FACTS["packages"])
+        for profile in machines[package.get("platform", "linux/amd64")][
+            number % package.get("each", 1) :: package.get("each", 1)
+        ]
+    ]
     return [
         pytest.param(
             package, profile, id=f"{package['ask']} on {title(profile)}", marks=[] if place % 23 == 0 else [pytest.mark.slow]
@@ -89,18 +115,19 @@ def pairs() -> list[Any]:
 
 def why_not(package: dict[str, Any], host: Host) -> list[str]:
     """Return what keeps a package from running on a host; nothing of the matrix is asked."""
-    assert host.driver is not None
-    assert host.driver.version is not None
-    driver = tuple(map(int, host.driver.version.split(".")))
     cuda = tuple(map(int, package["cuda"].split(".")))
-    found = [f"driver {driver} is too old for CUDA {cuda}"] if driver < OLDEST_DRIVER[cuda[0]] else []
+    if host.jetson is not None:
+        native = host.jetson.l4t is not None and jetson_linux_of(host) >= OLDEST_JETSON_LINUX[cuda[0]]
+        found = [] if native else [f"Jetson Linux {host.jetson.l4t} is too old for CUDA {cuda}"]
+    else:
+        driver = driver_of(host)
+        native = NATIVE_CUDA[driver[0]] >= cuda
+        found = [f"driver {driver} is too old for CUDA {cuda}"] if driver < OLDEST_DRIVER[cuda[0]] else []
     capabilities = [capability_of(gpu.name or "") for gpu in host.gpus or ()]
     if min(capabilities) < TURING and max(capabilities) >= BLACKWELL:
         found.append("no kernel modules drive both GPUs")
     for gpu, capability in zip(host.gpus or (), capabilities, strict=True):
-        compiles = NATIVE_CUDA[driver[0]] >= cuda and any(
-            target[:2] <= capability and not target[2] for target in targets(package["ptx"])
-        )
+        compiles = native and any(target[:2] <= capability and not target[2] for target in targets(package["ptx"]))
         if not compiles and not runs_machine_code(*capability, package["sass"]):
             found.append(f"no code for {gpu.name}")
     return found
@@ -125,10 +152,15 @@ def test_a_machine_runs_what_its_gpus_and_driver_run(
     package: dict[str, Any], profile: dict[str, Any], settings: IndexSettings
 ) -> None:
     host = host_of(profile)
-    asked = {"runs": profile.get("runs", "host"), "accelerator": "cuda", "packages": [package["ask"]]}
+    asked = {
+        "runs": profile.get("runs", "host"),
+        "accelerator": "cuda",
+        "packages": [package["ask"], *package.get("beside", [])],
+    }
     policy = {"allow": ["minor-version", "ptx-jit"]}  # what the machine can do, and not what a team wants it to
     spec = decode(json.dumps({**asked, "policy": policy, "requires": {"python": "==3.12"}}), type=Spec)
-    problem = join(shipped(), Request(spec=spec, hosts=(TargetHost(label="host", host=host),), platform="linux/amd64"))
+    platform = package.get("platform", "linux/amd64")
+    problem = join(shipped(), Request(spec=spec, hosts=(TargetHost(label="host", host=host),), platform=platform))
     reasons = why_not(package, host)
     stack, told = None, ""
     try:

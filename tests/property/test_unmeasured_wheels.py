@@ -6,7 +6,7 @@ code runs within its major and not below its minor, PTX from its capability on. 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.property
 NAME = canonicalize_name("gadget")
 CAPABILITIES = ((7, 0), (7, 5), (8, 0), (8, 6), (9, 0))
 YEARS = tuple(range(2017, 2023))
-CODE = {"sass": ("sm_80",), "ptx": ("compute_75",)}
+SASS, PTX = ("sm_80",), ("compute_75",)
 """What the measured wheels have."""
 
 
@@ -49,7 +49,7 @@ class Compiler(NamedTuple):
 
 
 class Wheel(NamedTuple):
-    """A version, by the year of its upload (0: the index does not tell); `is_measured` ones have `CODE`."""
+    """A version, by the year of its upload (0: the index does not tell); `is_measured` ones have `SASS` and `PTX`."""
 
     year: int
     is_measured: bool
@@ -141,8 +141,14 @@ def instance_of(asked: Case) -> ProblemInstance:
     ]
     measured = [number for number, wheel in enumerate(asked.wheels, 1) if wheel.is_measured]
     # A row of its own, of a version that no index has, makes the distribution one with GPU code in any case.
-    wheels = tuple(GpuWheel(distribution=NAME, versions=f"=={number}", artefacts={}, **CODE) for number in (*measured, 99))
-    table = {"python": {"3.12": {}}, "driver": {"600.1": {}}, "gpu": {f"{major}.{minor}": {} for major, minor in CAPABILITIES}}
+    wheels = tuple(
+        GpuWheel(distribution=NAME, versions=f"=={number}", sass=SASS, ptx=PTX, artefacts={}) for number in (*measured, 99)
+    )
+    table: dict[str, Any] = {
+        "python": {"3.12": {}},
+        "driver": {"600.1": {}},
+        "gpu": {f"{major}.{minor}": {} for major, minor in CAPABILITIES},
+    }
     matrix = small.matrix(("nvcc", "python", "driver", "gpu"), table, releases={"nvcc": compilers}, wheels=wheels)
     allow = ["minor-version", *(["ptx-jit"] if asked.compiles_ptx else [])]
     host = {"driver": {"version": "600.1"}, "gpus": [{"compute_capability": "{}.{}".format(*asked.gpu)}]}

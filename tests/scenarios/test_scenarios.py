@@ -24,7 +24,7 @@ from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from provisioner.words.choice import caution_words, held_back_words
-from provisioner.words.conflict import conflict_lines, refusal_lines
+from provisioner.words.conflict import conflict_lines, failure_hints, refusal_lines
 from provisioner.words.ground import say
 from provisioner.words.relaxation import relaxation_words
 from tests.lock_examples import lock_of
@@ -71,8 +71,8 @@ def solve(scenario: dict[str, Any], folder: Path) -> Stack:
     with ExitStack() as stack:
         index = stack.enter_context(LoopbackIndex())
         for file in scenario["index"]:
-            is_source = file.pop("sdist", False)
-            (index.add_sdist if is_source else index.add_wheel)(**file)
+            fields = {name: value for name, value in file.items() if name != "sdist"}  # a scenario may be solved again
+            (index.add_sdist if file.get("sdist") else index.add_wheel)(**fields)
         location = IndexLocation(name="pypi", url=index.url)
         settings = IndexSettings(
             indexes=(location,),
@@ -167,6 +167,8 @@ def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
         assert told == expected["only_hints"]
     if "first" in expected:
         assert told[:1] == [expected["first"]], told
+    if "told" in expected:
+        assert list(failure_hints(conflict)) == expected["told"]
     if "published" in expected:
         found = [f"{one.name} at {one.address} for {one.pytorch} with python {one.python}" for one in conflict.published]
         assert found == expected["published"]

@@ -34,6 +34,7 @@ from provisioner.resolver.rules.devices import version_of_device
 from provisioner.resolver.rules.facts import (
     FACTS,
     NOT_ON_JETSONS,
+    WSL,
     binds,
     board_drivers,
     has_driver_of_some_version,
@@ -45,6 +46,7 @@ from provisioner.resolver.rules.facts import (
     is_stated_as,
     profile_key,
     shown_by_drivers,
+    virtualizations,
 )
 from provisioner.resolver.rules.guards import devices_by_name
 from provisioner.versions import Range, Version, without_local
@@ -202,6 +204,8 @@ class HostRequirements:
         is_shown = name in self._shown and has_running_driver(target.host)
         if not version.release or is_shown or component.has_series_of(version):
             return
+        if name == "driver" and virtualizations(target.host) <= WSL and self._matrix.branch_of(value) is not None:
+            return  # the number of the driver for Windows
         newest = component.newest_before(version)
         self.doubts.append(
             UnlistedSeries(

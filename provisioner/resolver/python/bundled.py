@@ -33,7 +33,9 @@ if TYPE_CHECKING:
 
 
 CUDA = "cuda"
-HOST_COMPONENTS = frozenset({"driver", "gpu"})
+DRIVERS = frozenset({"driver", "jetson"})
+"""The components of hosts that decide which CUDA runs: on a Jetson it is its Jetson Linux, which has the driver."""
+HOST_COMPONENTS = DRIVERS | {"gpu"}
 """The components of hosts on which bundled runtimes and libraries have requirements."""
 
 _OF_RUNTIMES = HOST_COMPONENTS | {"image"}
@@ -224,7 +226,7 @@ def _of_its_cuda(problem: Problem, candidate: Candidate, releases: Sequence[Rele
     series = {dotted(one.version.release[:2]) for one in releases}
     cuda = series.pop() if len(series) == 1 else str(newest.version.release[0])
     code = toolkit_code(problem.matrix, newest.version)
-    wanted = [one for one in problem.needs.of(oldest) if one.key.component == "driver"]
+    wanted = [one for one in problem.needs.of(oldest) if one.key.component in DRIVERS]
     if problem.needs.devices.gpus:
         by_rule = (one for one in problem.needs.of(newest) if one.key.component == "gpu")
         wanted.extend(by_rule if code is None else problem.needs.on_gpus(newest, code))

@@ -16,11 +16,11 @@ from packaging.version import Version as PackageVersion
 
 from provisioner.accelerators import ON_GPUS, ROCM_LIBRARIES
 from provisioner.grounds.bound import Specifier
-from provisioner.grounds.predicate import Requires
+from provisioner.grounds.predicate import BuiltFor, Requires
 from provisioner.grounds.requirement import Relation
 from provisioner.matrix.once import once_per_matrix
-from provisioner.resolver.python.bundled import CUDA, runtime_of_series, runtime_requirements
-from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Matching, Requirement
+from provisioner.resolver.python.bundled import CUDA, DRIVERS, runtime_of_series, runtime_requirements
+from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Labelled, Matching, Requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
-DRIVER, ROCM = "driver", "rocm"
+ROCM = "rocm"
 USELESS = 3
 """The rank of a version that a measurement or a limit of the matrix excludes on the hosts."""
 Measured = TypeVar("Measured", bound="GpuWheel | SystemWheel")
@@ -108,6 +108,7 @@ class GpuWheels:
             yield from self._problem.needs.devices.of_unmeasured(candidate, uploaded(candidate))
         row = measured or self._of_others_around(candidate)
         if row is None:
+            yield from self._of_another_platform(candidate)
             return
         place = self._problem.matrix.place_of(f"wheel:{row.distribution} {row.versions}")
         yield from self._problem.needs.devices.of_wheel(candidate, self._without_components(row), place)
@@ -115,11 +116,29 @@ class GpuWheels:
             runtime, because = runtime_of_series(self._problem.matrix, row.runtime), "its wheel contains that runtime"
             found = runtime_requirements(self._problem, candidate, runtime, named=row.runtime, because=because, place=place)
             # The wheel's own targets decide which GPUs it supports.
-            yield from (one for one in found if one.key.component == DRIVER)
+            yield from (one for one in found if one.key.component in DRIVERS)
         if row.numpy:
             predicate = Requires("numpy", (Specifier(row.numpy),), "its compiled modules cannot be imported with another NumPy")
             ground = candidate.entails(predicate, Relation(row.distribution, "numpy", "undeclared"), place)
             yield Requirement(Key("numpy", PACKAGE), Matching(SpecifierSet(row.numpy)), ground)
+
+    def _of_another_platform(self, candidate: Candidate) -> Iterator[Requirement]:
+        """Yield the requirement on the platform of a wheel that is tagged for any, and was measured for another one alone.
+
+        Its libraries are for that platform, whatever its tag says.
+        """
+        file = candidate.release.file if isinstance(candidate, FileCandidate) else None
+        name = file.filename if file is not None else ""
+        rows = [
+            row
+            for row in self._rows.get(candidate.key.project, ())
+            if name.endswith("-any.whl") and _stands_for(row, candidate)
+        ]
+        if rows and all(any(of.endswith("-any.whl") for of in row.artefacts) for row in rows):
+            platforms = tuple(sorted({platform for row in rows for platform in row.platforms}))
+            place = self._problem.matrix.place_of(f"wheel:{rows[0].distribution} {rows[0].versions}")
+            ground = candidate.entails(BuiltFor(platforms), Relation(rows[0].distribution, "platform"), place)
+            yield Requirement(Key("platform"), Labelled(frozenset(platforms)), ground)
 
     def _of_others_around(self, candidate: Candidate) -> GpuWheel | None:
         """Return the measured row below an unmeasured version if that and the next row are for another vendor's GPUs alone.

@@ -206,10 +206,12 @@ class Devices:
         if "ptx-jit" in self._request.allowed or not self.older_than(uploaded):
             return
         relation = Relation(candidate.key.project, "gpu")
+        firsts = {device: first_compiler(self._matrix, device) for device in self._known_devices()}
+        served = frozenset(one for one, first in firsts.items() if first is None or not is_before(uploaded, first.released))
         for key, first in self._first_compilers.items():
             if first is not None and is_before(uploaded, first.released):
                 place = self._matrix.place_of(f"nvcc=={first.cuda}")
-                yield Requirement(key, Labelled(frozenset()), candidate.entails(first, relation, place))
+                yield Requirement(key, Labelled(served), candidate.entails(first, relation, place))
 
     def older_than(self, uploaded: str) -> OlderThanCompiler | None:
         """Return the first CUDA that compiles for a GPU of the hosts, if a wheel of the day `uploaded` is older than that CUDA.
@@ -389,12 +391,25 @@ def first_compiler(matrix: Matrix, device: str, seen: tuple[str, ...] = ()) -> O
 
     None if the matrix has no such CUDA, or not the day of its release.
     """
-    nvcc, wanted = matrix.components.get("nvcc"), [capability(device), *map(capability, seen)]
-    for release in sorted(nvcc.releases if nvcc else (), key=lambda one: one.version):
-        targets = [Target.parse(target) for build in release.builds for target in build.sass or ()]
+    wanted = [capability(device), *map(capability, seen)]
+    for cuda, released, targets in _compilers(matrix):
         if any(runs_natively(target, one) for target in targets for one in wanted):
-            return OlderThanCompiler(device, str(release.version), release.released) if release.released else None
+            return OlderThanCompiler(device, cuda, released) if released else None
     return None
+
+
+@once_per_matrix
+def _compilers(matrix: Matrix) -> list[tuple[str, str, tuple[Target, ...]]]:
+    """Return each nvcc, the oldest first: its version, the day of its release, and the targets that no older one knows."""
+    nvcc = matrix.components.get("nvcc")
+    known: set[str] = set()
+    found = []
+    for release in sorted(nvcc.releases if nvcc else (), key=lambda one: one.version):
+        new = [target for build in release.builds for target in build.sass or () if target not in known]
+        known.update(new)
+        if new:
+            found.append((str(release.version), release.released, tuple(map(Target.parse, new))))
+    return found
 
 
 def is_before(day: str, other: str) -> bool:

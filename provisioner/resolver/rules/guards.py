@@ -58,6 +58,7 @@ class Guards:
             "accelerator": request.accelerator,
             "runs": request.runs,
             "build": build.kind if build is not None else ABSENT,
+            "framework": PRESENT if request.names_framework else ABSENT,
             "cuda_compat": "present" if request.spec.image.cuda_compat else ABSENT,
         }
 

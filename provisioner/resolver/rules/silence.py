@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.components import ABSENT
+from provisioner.components import ABSENT, PRESENT
 from provisioner.matrix.families import families_of
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ class Silence:
             "accelerator": request.accelerator,
             "runs": request.runs,
             "build": request.spec.build.kind if request.spec.build is not None else ABSENT,
+            "framework": PRESENT if request.names_framework else ABSENT,
         }
         self._binding: dict[str, tuple[Family, ...]] = {}
 

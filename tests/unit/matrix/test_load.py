@@ -233,7 +233,7 @@ def test_the_digest_follows_the_content_and_not_the_place(tmp_path: Path) -> Non
             "cuda.yaml:10:10: rules[0].on.pytorch",
             (
                 "`pytorch` is no host fact; a rule may depend on driver, driver_module, gpu, platform, accelerator, runs, "
-                "build, cuda_compat, gpu_kind, nvswitch, prebuilt_modules, virtualization"
+                "build, framework, cuda_compat, gpu_kind, nvswitch, prebuilt_modules, virtualization"
             ),
         ),
         (
