@@ -30,12 +30,17 @@ class Counting(SearchReporter):
 
 def test_a_version_that_needs_a_dead_one_is_not_tried_again_at_each_start() -> None:
     """As xinference, of which a hundred versions need what has no file, and each other dead version is a new start."""
-    leaves = {f"leaf{number}": {"1": []} for number in range(LEAVES)}
-    dead = {"middle": {"1": ["absent>=9"]}, "absent": {"1": []}}
-    others = {f"z{number}": {"2": [f"low{number}"], "1": []} for number in range(STARTS)}
-    low: dict[str, dict[str, list[str]]] = {f"low{number}": {"1": ["absent>=9"]} for number in range(STARTS)}
-    versions = {str(number): [*leaves, *(["middle"] if number > 1 else [])] for number in range(1, VERSIONS + 1)}
-    shelf = Shelf({"app": versions, **leaves, **dead, **others, **low})
+    leaves = [f"leaf{number}" for number in range(LEAVES)]
+    others = [f"z{number}" for number in range(STARTS)]
+    metadata: dict[str, dict[str, list[str] | str]] = {
+        "app": {str(number): [*leaves, *(["middle"] if number > 1 else [])] for number in range(1, VERSIONS + 1)},
+        "middle": {"1": ["absent>=9"]},
+        "absent": {"1": []},
+    }
+    metadata |= {leaf: {"1": []} for leaf in leaves}
+    for name in others:
+        metadata |= {name: {"2": [f"low-{name}"], "1": []}, f"low-{name}": {"1": ["absent>=9"]}}
+    shelf = Shelf(metadata)
     problem = join(MATRIX, small.request({}, packages=["app", *others]))
     instance = ProblemInstance(problem, PackageFinder(problem, shelf, Environment(platform="linux/amd64", python="3.12")))
     reporter = Counting()
