@@ -98,7 +98,7 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
             "unobtainable",
             "published",
         ),
-        *("refutation", "joint", "why"),
+        *("refutation", "for_gpus", "joint", "why"),
     ),
 }
 """The modules and packages inside a large part, in the order the data flows: each imports what stands before it."""

@@ -1,7 +1,7 @@
 """What a GPU needs of a framework that is installed as the spec names it, and whether that goes with the rest.
 
 The GPUs of a target call for an accelerator, and a line such as `tensorflow` does not ask for what a GPU needs beside it. The
-problem is solved once more as if the spec named the accelerator.
+problem is solved once more with the same Python, as if the spec named the accelerator.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 from provisioner.errors import UnavailableError
 from provisioner.grounds.relaxation import FrameworkOnCpu
+from provisioner.resolver.attempts import PYTHON, with_python
 from provisioner.resolver.choices.frameworks import install_requirement, is_taken_as_named
 from provisioner.resolver.explain.fixes import rejoined
 from provisioner.resolver.refutation import Refutation, decided
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 MOST_STEPS = 40_000
 """The most steps (`StepBudget`) that are taken to learn what a GPU needs; a read of metadata counts a hundred.
 
-TensorFlow beside PyTorch takes 10,000. Where they end it is not told whether that goes with the rest.
+Where they end it is not told whether that goes with the rest.
 """
 
 
@@ -42,10 +43,12 @@ def told_of_gpus(stack: Stack, problem: Problem, source_for: SourceFor) -> Stack
     if not any(is_taken_as_named(problem.matrix.components[name], request) for name in on_cpu):
         return stack
     asked = replace(request, spec=replace(request.spec, accelerator=request.accelerator))
+    again = rejoined(problem, asked)
+    python = next(one for one in again.domains[PYTHON] if one.label == stack.components[PYTHON.name])
     steps = StepBudget()
     steps.limit(MOST_STEPS)
     try:
-        found = decided(rejoined(problem, asked), source_for, steps)
+        found = decided(with_python(again, python), source_for, steps)
     except UnavailableError:
         return stack
     pins: Mapping[Key, Candidate] = {}

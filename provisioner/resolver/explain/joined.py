@@ -7,7 +7,7 @@ cannot hold together with any Python of the matrix, so a request on Python is a 
 from __future__ import annotations
 
 from collections import Counter
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain, groupby
 from typing import TYPE_CHECKING
 
@@ -87,9 +87,7 @@ class JointConflict:
         or else for a reason that is known without metadata.
         """
         groups = _union(self._failed)
-        files = tuple(
-            Relation(name, FILES) for name in dict.fromkeys(one.subject for one in groups if isinstance(one, Relation))
-        )
+        files = _files_of(groups)
         like = next((one for one in self._failed if one.lacking is not None or one.pairs), None)
         requests = [root for root in problem.roots if root.key == PYTHON]
         asked = tuple(dict.fromkeys(root.ground.group for root in requests))
@@ -154,17 +152,33 @@ def _union(failures: Sequence[Failure]) -> tuple[Group, ...]:
 def _minimal(failures: Sequence[Failure]) -> tuple[Group, ...]:
     """Return a minimal set of groups that cannot hold together in any of the failed attempts.
 
-    Groups that few attempts need are dropped first.
+    Requests that the files of the others make needless are dropped first, then groups that few attempts need.
     """
     kept = list(_union(failures))
     count = Counter(group for one in failures for group in one.groups)
     if all(set(one.groups) == set(kept) for one in failures):
         return tuple(kept)
+    for group in sorted(filter(partial(_is_request, failures), kept), key=lambda group: count[group]):
+        # With a Python that one attempt failed by another request, the rest may have no file: that it failed by first.
+        rest = [other for other in kept if other != group]
+        rest = list(dict.fromkeys((*rest, *_files_of(rest))))
+        if all(_is_refuted(one, rest) for one in failures):
+            kept = rest
     for group in sorted(kept, key=lambda group: count[group]):
         rest = [other for other in kept if other != group]
         if all(_is_refuted(one, rest) for one in failures):
             kept = rest
     return tuple(kept)
+
+
+def _is_request(failures: Sequence[Failure], group: Group) -> bool:
+    found = next((members for one in failures if (members := one.search.members(group))), ())
+    return any(requirement.ground.is_request for _, requirement in found)
+
+
+def _files_of(groups: Sequence[Group]) -> tuple[Relation, ...]:
+    """Return the groups of the files of what some groups are about."""
+    return tuple(Relation(name, FILES) for name in dict.fromkeys(one.subject for one in groups if isinstance(one, Relation)))
 
 
 def _is_refuted(failure: Failure, groups: Collection[Group]) -> bool:

@@ -205,7 +205,9 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
             # Where one version is dead, the next ones mostly are for the same reason: they are not pinned one by one. What the
             # components are, the matrix knows: a build for another driver is left out without the search for what it needs.
             is_component = not identifier.is_package or identifier == TORCH
-            return filterfalse(self._is_refused, found) if is_in_doubt or is_component else found
+            if is_component:
+                return filterfalse(self._is_refused, found)
+            return filterfalse(self._is_out if is_in_doubt else self._is_known_dead, found) if self._dead_keys else found
 
         return matches
 
@@ -306,6 +308,16 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
                 if one.key in keys:
                     self.note_clash(candidate, one)
         return candidate in self._dead
+
+    def _is_out(self, candidate: Candidate) -> bool:
+        """Return whether a version of a distribution with dead versions is refused, or dead like them."""
+        with suppress(UnavailableError):  # it is told where the version is pinned
+            return self._is_refused(candidate) or self.is_dead(candidate)
+        return False
+
+    def _is_known_dead(self, candidate: Candidate) -> bool:
+        """Return whether what was read of a version tells that it is dead."""
+        return self._instance.is_read(candidate) and self.is_dead(candidate)
 
     def _is_hopeless(self, requirement: Requirement) -> bool:
         """Return whether every version that meets a requirement on a distribution is dead or has no file for the target.

@@ -105,8 +105,10 @@ def test_years_old_packages_are_no_answer_where_every_pytorch_is_on_an_index_out
     assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
     assert caught.value.causes == (
         "without what it has the answer would be one without PyTorch:",
-        "  tool 1 rather than 2: tool 2 needs torch; "
-        "torch 2.4.0+cu118 cannot be installed: index pytorch-cu118 is out of reach",
+        (
+            "  tool 1 rather than 2: tool 2 needs torch; "
+            "torch 2.4.0+cu118 cannot be installed: index pytorch-cu118 is out of reach"
+        ),
     )
 
 
