@@ -7,7 +7,7 @@
 #   .ci/kubernetes.sh build     download and compile what is missing; needs no engine
 #   .ci/kubernetes.sh start     build, start all of it (as root), wait until the node is ready
 #   .ci/kubernetes.sh stop      stop what `build` and `start` started
-#   .ci/kubernetes.sh status    say where the configuration is (for KUBECONFIG); exit 1 when the API server does not answer
+#   .ci/kubernetes.sh status    say where the configuration is (for KUBECONFIG); without an answer `built` or `none`, and exit 1
 #
 # Settings, all optional:
 #   PROVISION_KUBERNETES_STATE   sources, programs, state, logs         (default /var/lib/provision-kubernetes)
@@ -15,6 +15,7 @@
 #   PROVISION_DEBIAN_MIRROR      where the packages are from            (default http://deb.debian.org/debian)
 set -eu
 
+script=$(realpath "$0")
 state=${PROVISION_KUBERNETES_STATE:-/var/lib/provision-kubernetes}
 port=${PROVISION_KUBERNETES_PORT:-26440}
 pool=${PROVISION_DEBIAN_MIRROR:-http://deb.debian.org/debian}/pool/main
@@ -158,13 +159,14 @@ build() {
 
 start() {
     if answers; then say "a cluster already answers"; return 0; fi
-    [ "$(id -u)" = 0 ] || fail "starting a cluster needs root"
+    [ "$(id -u)" = 0 ] || exec sudo -n --preserve-env sh "$script" start
     command -v kubectl >/dev/null || fail "there is no kubectl; install kubernetes-client"
     build
     launch_all
 }
 
 stop() {
+    [ "$(id -u)" = 0 ] || exec sudo -n --preserve-env sh "$script" stop
     # With its compilers, if it leads a group of processes (setsid).
     if [ -s "$state/build.pid" ]; then
         kill -- "-$(cat "$state/build.pid")" 2>/dev/null || kill "$(cat "$state/build.pid")" 2>/dev/null || true
@@ -178,7 +180,10 @@ stop() {
 }
 
 status() {
-    answers || { echo "kubernetes none"; return 1; }
+    if ! answers; then
+        if [ -e "$state/bin/kubelet" ]; then echo "kubernetes built"; else echo "kubernetes none"; fi
+        return 1
+    fi
     echo "kubernetes $KUBECONFIG"
 }
 

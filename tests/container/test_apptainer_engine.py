@@ -17,7 +17,6 @@ from provisioner.render import render
 from tests.cluster.conftest import slurm
 from tests.container.conftest import push
 from tests.container.siblings import RIGHTS, TOOLS
-from tests.container.test_siblings import tools_image
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from provisioner.validate.docker_engine import DockerEngine
     from tests.container.image_locks import Wheelhouse
 
-__all__ = ["slurm", "tools_image"]
+__all__ = ["slurm"]
 
 pytestmark = pytest.mark.docker
 

@@ -1,6 +1,6 @@
 """`validate --engine kubernetes` on a real cluster: API server, controllers, scheduler and a kubelet that runs the pods.
 
-`.ci/kubernetes.sh start` builds and starts it. What they found of real clusters is in tests/cluster/test_kubernetes.py, too,
+`.ci/kubernetes.sh build` builds it. What they found of real clusters is in tests/cluster/test_kubernetes.py, too,
 which needs none.
 """
 
@@ -36,15 +36,30 @@ pytestmark = [pytest.mark.docker, pytest.mark.kubectl]
 _SCRIPT = Path(__file__).parents[2] / ".ci/kubernetes.sh"
 
 
-@pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The cluster that `.ci/kubernetes.sh` starts; whatever a test leaves in it is deleted, and fails the test."""
+def script(word: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["sh", str(_SCRIPT), word], capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def configuration(engine: DockerEngine) -> Iterator[str]:
+    """The configuration of a cluster that answers, or of one that is built: that is started, and stopped again."""
     if shutil.which("kubectl") is None:
         unavailable("there is no kubectl; install kubernetes-client")
-    finished = subprocess.run(["sh", str(_SCRIPT), "status"], capture_output=True, text=True, check=False)
-    if finished.returncode != 0:
-        unavailable("no Kubernetes answers; run .ci/kubernetes.sh start")
-    monkeypatch.setenv("KUBECONFIG", finished.stdout.split()[1])
+    is_own = script("status").stdout.strip() == "kubernetes built"
+    if is_own and (started := script("start")).returncode != 0:
+        unavailable(f"Kubernetes does not start: {started.stderr.strip()[-1000:]}")
+    found = script("status")
+    if found.returncode != 0:
+        unavailable("no Kubernetes is built; run .ci/kubernetes.sh build")
+    yield found.stdout.split()[1]
+    if is_own:
+        script("stop")
+
+
+@pytest.fixture
+def cluster(configuration: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A cluster for kubectl; whatever a test leaves in it is deleted, and fails the test."""
+    monkeypatch.setenv("KUBECONFIG", configuration)
     yield
     left = kubectl("get", "jobs", "--output", "name")
     kubectl("delete", "jobs", "--all", "--wait=false")
