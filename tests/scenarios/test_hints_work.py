@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.errors import UnavailableError
 from provisioner.resolver.stack import Stack
 from provisioner.words.conflict import fix_words
 from tests.scenarios.applied import applied
@@ -41,7 +42,13 @@ def test_every_hint_gives_what_it_says(path: Path, tmp_path: Path) -> None:
             continue  # of several GPUs the words say which one, the changes cannot
         given_by = {}
         for is_at_end in (False, True):
-            again = outcome(applied(scenario, hint, is_at_end=is_at_end), tmp_path)
+            try:
+                again = outcome(applied(scenario, hint, is_at_end=is_at_end), tmp_path)
+            except UnavailableError:
+                assert hint.is_unverified, fix_words(hint)
+                assert conflicts[0].unreached, fix_words(hint)
+                given_by[is_at_end] = dict(hint.gives)  # the framework is on an index out of reach, and the rest was solved
+                continue
             assert isinstance(again, Stack), f"{fix_words(hint)}: {again}"
             given_by[is_at_end] = given(again, hint.gives)
         assert dict(hint.gives) in given_by.values(), fix_words(hint)

@@ -198,6 +198,8 @@ def fixes(
         found.append(last)
     found = [*map(among_members.least_part, found)]
     found = [one for one in found if not _is_superset(one, found)]
+    # What was solved without a framework is told only where nothing was solved whole.
+    found = [one for one in found if one.outcome.is_whole] or found
     found.sort(key=lambda one: one.rank)
     distinct = {one.identities: one for one in reversed(found)}
     hosts = {target.label: target for target in instance.problem.request.hosts}
