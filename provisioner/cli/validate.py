@@ -286,8 +286,10 @@ def _together(jobs: Sequence[Callable[[], Validation]], stop: Event) -> list[Val
             try:
                 wait_for(started)
             except KeyboardInterrupt:
-                # Who ends a process often does so twice; the second signal must not keep the first from being obeyed.
-                signal.signal(signal.SIGTERM, signal.SIG_IGN)
+                # Who ends a process often does so twice. The second signal must neither keep the first from being obeyed nor
+                # change the exit code: it is ignored until the process ends.
+                before = signal.SIG_IGN
+                signal.signal(signal.SIGTERM, before)
                 stop.set()
                 pool.shutdown(cancel_futures=True)
                 raise
