@@ -67,11 +67,10 @@ class Catalogue:
         return replace(host, os=replace(system, like=None))
 
     def _platform(self, host: Host) -> PlatformName | None:
-        """Return the platform of every machine with the GPUs of a host; None if there are others of them, or no GPUs."""
-        shown = [self._platforms.get(gpu.name or "") or self._platforms.get(gpu.target or "") for gpu in host.gpus or ()]
-        if host.jetson is not None:
-            shown.append(JETSON)
-        return shown[0] if shown and len(set(shown)) == 1 else None
+        """Return the platform of every machine with one of the GPUs of a host; None if none shows one, or they disagree."""
+        found = {self._platforms.get(gpu.name or "") or self._platforms.get(gpu.target or "") for gpu in host.gpus or ()}
+        shown = (found | ({JETSON} if host.jetson is not None else set())) - {None}
+        return shown.pop() if len(shown) == 1 else None
 
     def _of_board(self, host: Host) -> tuple[HostGpu, ...] | None:
         """Return the GPU that the Jetson Linux of a host shows; None if it shows none, or several are possible."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     [
         "driver: {version: '580.95.05', module: open}, gpus: [{name: GH200}]",
         "driver: {version: '580.95.05', module: open}, gpus: [{compute_capability: '12.1'}]",
+        "driver: {version: '580.95.05', module: open}, gpus: [{name: GH200}, {name: H100 PCIe}]",
         "jetson: {l4t: '36.4.3'}",
     ],
 )
