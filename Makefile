@@ -12,6 +12,8 @@ PYTHON := $(shell for name in python3.11 python3.12 python3.13 python3.14 python
   "$$name" -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && command -v "$$name" && break; done)
 endif
 VENV ?= .venv
+# The tests start hundreds of processes of the program: each would compile every module again where bytecode may not be kept.
+unexport PYTHONDONTWRITEBYTECODE
 BIN := $(VENV)/bin
 # Two at a time, because half of the time is waiting for processes.
 PYTEST_FLAGS ?= -n 2 --dist worksteal
