@@ -8,6 +8,8 @@ from msgspec import Struct
 
 System = Literal["linux", "macos"]
 PlatformName = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64"]
+HostPlatform = Literal["linux/amd64", "linux/arm64", "macos/x86_64", "macos/arm64", "windows"]
+"""The platform of a machine. Nothing can be locked for Windows; inventories list such machines beside others."""
 
 
 class Platform(Struct, frozen=True, kw_only=True):

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner.host.facts import stated
+from provisioner.platforms import PLATFORMS
 from provisioner.request import Request, TargetHost, listed_target
 from provisioner.resolver.rules.facts import FACTS, binds
 
@@ -118,12 +119,12 @@ def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, 
     parts: dict[tuple[str, str], list[HostClass]] = {}
     other_platforms = []
     for one in fold(listed):
-        platform = one.host.platform or (platforms[0] if platforms else request.platform)
-        alone = replace(request, hosts=(TargetHost(label=one.name, host=one.host),), platform=platform)
-        if platforms and platform not in platforms:
+        platform = one.host.platform or _platform_of(one.host, platforms or (request.platform,))
+        if platform not in (platforms or PLATFORMS):
             other_platforms.append(one)
-        else:
-            parts.setdefault((platform, alone.accelerator), []).append(one)
+            continue
+        alone = replace(request, hosts=(TargetHost(label=one.name, host=one.host),), platform=platform)
+        parts.setdefault((platform, alone.accelerator), []).append(one)
     pools = []
     for (platform, _), some in sorted(parts.items(), key=lambda item: (item[0][0], item[0][1] == "cpu", item[0][1])):
         known = replace(request, hosts=(TargetHost(label="", host=some[0].host),), platform=platform)
@@ -132,3 +133,8 @@ def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, 
         pools=tuple(pools),
         other_platforms=indistinguishable(other_platforms, matrix, request),
     )
+
+
+def _platform_of(host: Host, platforms: Sequence[str]) -> str:
+    """Return the first of some platforms that a host without a stated one can have; "" if its system is of none of them."""
+    return next((one for one in platforms if host.os is None or PLATFORMS[one].system == host.os.system), "")

@@ -13,6 +13,7 @@ from provisioner.grounds.edit import AddPlatform
 from provisioner.grounds.requirement import FactOf, Ground, HostFact, HostGpu, SpecPlatforms
 from provisioner.grounds.source import MatrixRow
 from provisioner.host.facts import stated
+from provisioner.platforms import PLATFORMS
 from provisioner.resolver.explain.conflict import described, explain_conflict
 from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve_system
 from provisioner.resolver.problem import join
@@ -108,11 +109,13 @@ class Explaining:
     def _other_platform(
         self, request: Request, platform: str, classes: list[HostClass], *, platforms: Sequence[str]
     ) -> Unserved:
-        requested = SpecPlatforms(platforms=tuple(platforms), place=request.place("target.platform"))
+        requested = SpecPlatforms(platforms=tuple(platforms) or tuple(PLATFORMS), place=request.place("target.platform"))
         target = classes[0].target
-        fact = HostFact(name="platform", value=platform, host=target.label, place=target.place("platform"))
+        place = target.place("platform" if platform else "os")
+        system = target.host.os.id if target.host.os is not None else ""
+        fact = HostFact(name="platform", value=platform or system, host=target.label, place=place)
         edit = AddPlatform(platforms=(*platforms, platform))
-        fixes = self._fix(edit, replace(request, hosts=(target,)))
+        fixes = self._fix(edit, replace(request, hosts=(target,))) if platform in PLATFORMS else ()
         return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(requested), member_of(fact)), fixes=fixes))
 
     def _fix(self, edit: Edit, tried: Request) -> tuple[Fix, ...]:

@@ -49,6 +49,8 @@ _TOO_MANY = f"the inventory lists more than {_MOST_HOSTS:,} hosts, the most that
 
 _OURS = "provision_"
 _SYSTEMS = {"Linux": "linux", "Darwin": "macos"}
+_OF_WINDOWS = frozenset({"psrp", "winrm"})
+"""Connections that only reach Windows (Ansible documentation, "Windows Remote Management")."""
 _DISTRIBUTIONS = {
     "AlmaLinux": "almalinux",
     "Amazon": "amzn",
@@ -384,6 +386,8 @@ def _gathered(variables: Mapping[str, object]) -> dict[str, str]:
         return next((value for value in values if isinstance(value, str)), "")
 
     found: dict[str, str] = {}
+    if fact("os_family") == "Windows" or fact("connection") in _OF_WINDOWS:
+        return {"platform": "windows"}
     system = _SYSTEMS.get(fact("system"))
     platform = platform_of("macos" if system == "macos" else "linux", fact("architecture"))
     if system is not None and platform is not None:

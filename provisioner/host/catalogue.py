@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from provisioner.host.gpu_names import GpuNames
 from provisioner.host.model import HostGpu
-from provisioner.platforms import JETSON
+from provisioner.platforms import JETSON, platform_of
 from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from provisioner.host.model import Host
-    from provisioner.platforms import PlatformName
+    from provisioner.platforms import HostPlatform, PlatformName
+
+_OF_KERNEL = re.compile(r"[-.](aarch64|amd64|arm64|x86_64)$")
+"""The machine in the name of a kernel, as RHEL (`5.14.0-503.el9.aarch64`) and Debian (`6.1.0-40-arm64`) write it."""
+
+_FIRST_ON_ARM = 11
+"""The first macOS for Macs with an Arm CPU (Apple, "Apple announces Mac transition to Apple silicon", 2020-06-22)."""
 
 
 class Catalogue:
@@ -49,15 +56,16 @@ class Catalogue:
 
         A Jetson that states its release and no GPUs has the one GPU that the release runs on. If the matrix has the host's own
         operating system, `os.like`, the system that it is derived from, is dropped. For AMD's driver the number of its module,
-        which is not that of a release, becomes the series of its releases. A GPU on one module with a CPU has the platform of
-        that, if the host states none.
+        which is not that of a release, becomes the series of its releases. A platform that is not stated is the one that other
+        facts show: a GPU on one module with a CPU, its system, the name of its kernel.
         """
         if host.gpus is None:
             host = replace(host, gpus=self._of_board(host))
         elif host.gpus:
             host = replace(host, gpus=tuple(map(self.gpus.identify, host.gpus)))
         if host.platform is None:
-            host = replace(host, platform=self._platform(host))
+            shown = set(self.platforms_shown(host).values())
+            host = replace(host, platform=shown.pop() if len(shown) == 1 else None)
         driver = host.driver
         if driver is not None and driver.kind == "amdgpu" and driver.version in self._stated_modules:
             host = replace(host, driver=replace(driver, version=self._stated_modules[driver.version]))
@@ -66,11 +74,17 @@ class Catalogue:
             return host
         return replace(host, os=replace(system, like=None))
 
-    def _platform(self, host: Host) -> PlatformName | None:
-        """Return the platform of every machine with one of the GPUs of a host; None if none shows one, or they disagree."""
-        found = {self._platforms.get(gpu.name or "") or self._platforms.get(gpu.target or "") for gpu in host.gpus or ()}
-        shown = (found | ({JETSON} if host.jetson is not None else set())) - {None}
-        return shown.pop() if len(shown) == 1 else None
+    def platforms_shown(self, host: Host) -> dict[str, HostPlatform]:
+        """Return the platform of every machine with a fact of a host, by that fact as text, for each that leaves only one.
+
+        The facts are a GPU on one module with a CPU (`GH200 480GB`), the system (`macos 10.13.6`), a driver, and the kernel.
+        """
+        found = {gpu.name or gpu.target or "": self._platform_of(gpu) for gpu in host.gpus or ()}
+        found["jetson"] = JETSON if host.jetson is not None else None
+        return {fact: platform for fact, platform in [*found.items(), *_of_system(host)] if platform is not None}
+
+    def _platform_of(self, gpu: HostGpu) -> PlatformName | None:
+        return self._platforms.get(gpu.name or "") or self._platforms.get(gpu.target or "")
 
     def _of_board(self, host: Host) -> tuple[HostGpu, ...] | None:
         """Return the GPU that the Jetson Linux of a host shows; None if it shows none, or several are possible."""
@@ -85,3 +99,25 @@ class Catalogue:
         parts = (version or "").split(".")
         releases = (".".join(parts[:count]) for count in range(len(parts), -1, -1))
         return any(f"{name} {release}".strip() in self._systems for release in releases)
+
+
+def _of_system(host: Host) -> Iterator[tuple[str, HostPlatform | None]]:
+    """Yield the system, driver and kernel of a host as text, each with the platform that it shows, None if that stays open.
+
+    A Mac with a GPU of NVIDIA or AMD, a Web Driver or a CUDA driver has an Intel CPU, and so has one with macOS before 11.
+    """
+    system, driver = host.os, host.driver
+    if driver is not None and driver.kind == "webdriver":
+        yield f"webdriver {driver.version or ''}".strip(), "macos/x86_64"
+    if host.cuda_driver is not None:
+        yield f"cuda_driver {host.cuda_driver}", "macos/x86_64"
+    if system is not None and system.id == "windows":
+        yield "windows", "windows"
+    elif system is not None and system.id == "macos":
+        major = (system.version or "").partition(".")[0]
+        if major.isdecimal() and int(major) < _FIRST_ON_ARM:
+            yield f"macos {system.version}", "macos/x86_64"
+        for gpu in host.gpus or ():
+            yield f"macos with {gpu.name or gpu.target}", "macos/x86_64" if gpu.accelerator else None
+    elif (machine := _OF_KERNEL.search(host.kernel or "")) is not None:
+        yield f"kernel {host.kernel}", platform_of("linux", machine[1])

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from provisioner.document import KeyPath
     from provisioner.host.catalogue import Catalogue
+    from provisioner.platforms import HostPlatform
 
     Mistakes = list[tuple[KeyPath, str]]
 
@@ -174,7 +175,7 @@ class NodeReader:
         given = self._mapping(metadata, "labels", (*path, "metadata"))
         labels = self._labels_of(given, path)
         info, capacity = (self._mapping(status, key, (*path, "status")) for key in ("nodeInfo", "capacity"))
-        seen = tuple(_text(info, key) for key in ("architecture", "kernelVersion", "osImage"))
+        seen = tuple(_text(info, key) for key in ("architecture", "kernelVersion", "operatingSystem", "osImage"))
         amounts = (_text(capacity, f"{_NVIDIA}gpu"), _text(capacity, f"{_AMD}gpu"))
         has_slices = any(_count(_text(capacity, key)) for key in capacity if key.startswith(_MIG_RESOURCE))
         has_slices = has_slices or any(_count(_text(given, key)) for key in given if _MIG_COUNT.fullmatch(key))
@@ -229,7 +230,7 @@ class _Facts:
         if gpus is None and _says_none(self._labels, signs):
             gpus = ()
         return Host(
-            platform=platform_of("linux", _text(self._info, "architecture") or self._labels.get("kubernetes.io/arch", "")),
+            platform=self._platform(),
             os=self._system(),
             kernel=parse.kernel_release(
                 _text(self._info, "kernelVersion") or self._labels.get(f"{_NFD}kernel-version.full", "")
@@ -240,6 +241,12 @@ class _Facts:
             container_toolkit=PRESENT if nvidia or has_slices else None,
             virtualization="vm" if f"{_NFD}cpu-cpuid.HYPERVISOR" in signs or self._is_virtual_gpu() else None,
         )
+
+    def _platform(self) -> HostPlatform | None:
+        """Return the platform that kubelet reports or its labels name; its systems are those of Go, `linux` and `windows`."""
+        if "windows" in {_text(self._info, "operatingSystem"), self._labels.get("kubernetes.io/os")}:
+            return "windows"
+        return platform_of("linux", _text(self._info, "architecture") or self._labels.get("kubernetes.io/arch", ""))
 
     def _system(self) -> OperatingSystem | None:
         identity = self._labels.get(f"{_NFD}system-os_release.ID")

@@ -15,7 +15,7 @@ from msgspec import Meta, Struct, convert
 from msgspec.structs import fields
 
 from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, AcceleratorName, accelerator_of_target
-from provisioner.platforms import PlatformName
+from provisioner.platforms import HostPlatform
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
@@ -43,6 +43,10 @@ VersionOrPresence = Annotated[str, Meta(extra={"holds": Holds.VERSION_OR_PRESENC
 """A version, `present` for a part that is installed in an unknown version, or `none`."""
 
 
+NOT_LINUX = frozenset({"dragonfly", "freebsd", "macos", "netbsd", "openbsd", "windows"})
+"""Systems that are no distribution of Linux, as `os.id` names them; the BSDs as their own /etc/os-release does."""
+
+
 class OperatingSystem(StrictModel, frozen=True, kw_only=True):
     """An operating system as named by /etc/os-release (`id`, `version`) or macOS (`version`, `build`).
 
@@ -56,6 +60,11 @@ class OperatingSystem(StrictModel, frozen=True, kw_only=True):
     version: str | None = None
     build: str | None = None
     like: str | None = None
+
+    @property
+    def system(self) -> str:
+        """The system of the platforms that it can have: its own name if it is not a distribution of Linux, else `linux`."""
+        return self.id if self.id in NOT_LINUX else "linux"
 
 
 class Driver(StrictModel, frozen=True, kw_only=True):
@@ -141,7 +150,7 @@ class Jetson(StrictModel, frozen=True, kw_only=True):
 class Host(StrictModel, frozen=True, kw_only=True):
     """All facts of a machine that `inspect` can read and rules can use; None is an unknown fact."""
 
-    platform: PlatformName | None = None
+    platform: HostPlatform | None = None
     os: OperatingSystem | None = None
     kernel: VersionText | None = None
     glibc: VersionText | None = None

@@ -25,7 +25,7 @@ from provisioner.matrix.model import Matrix
 from provisioner.matrix.once import once_per_matrix
 from provisioner.outputs import OUTPUTS
 from provisioner.places import Place
-from provisioner.platforms import DEFAULT_PLATFORM, JETSON
+from provisioner.platforms import DEFAULT_PLATFORM, JETSON, PLATFORMS
 from provisioner.request import Request, TargetHost, listed_target, merge_equal_hosts
 from provisioner.resolver.rules.images import images_named
 from provisioner.spec.check import component_mistakes
@@ -502,7 +502,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: boo
 def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:
     """Return the spec with the defaults that its hosts decide: their common platform, and no outputs where no container is."""
     spec, stated = inputs.spec, inputs.document.data
-    platforms = {target.host.platform for target in hosts} - {None}
+    platforms = {target.host.platform for target in hosts} & PLATFORMS.keys()
     if len(platforms) == 1 and "platform" not in (stated.get("target") or {}):
         spec = replace(spec, target=replace(spec.target, platform=platforms.pop()))
     is_mac = all(platform.startswith("macos/") for platform in replace(inputs, spec=spec).platforms)
@@ -533,22 +533,28 @@ def _places(document: Document, spec_path: Path) -> dict[str, Place]:
 
 
 def _require_platform(target: TargetHost, inputs: Inputs, *, is_stated: bool) -> None:
-    """Raise `UsageError` if a host has a platform that the spec does not lock, which it states or which its GPUs show."""
-    wanted = inputs.platforms
-    if target.host.platform is None or target.host.platform in wanted:
+    """Raise `UsageError` if a host states, or other facts show, a platform or a system that the spec does not lock."""
+    wanted, platform, system = inputs.platforms, target.host.platform, target.host.os
+    if platform is not None:
+        possible = tuple({platform} & PLATFORMS.keys())
+        has, facts = f"is {platform}", f"platform: {platform}"
+        if not is_stated:
+            shown = catalogue_of(inputs.matrix).platforms_shown(target.host)
+            facts = ", ".join(f"{fact} shows that it is {platform}" for fact, one in shown.items() if one == platform)
+    elif system is not None:
+        possible = tuple(one.name for one in PLATFORMS.values() if one.system == system.system)
+        has, facts = f"has {system.id}", f"os: {system.id}"
+    else:
         return
-    shown_by = (
-        "jetson"
-        if target.host.jetson is not None
-        else ", ".join(gpu.name or gpu.target or "" for gpu in target.host.gpus or ())
-    )
+    if platform in wanted or (platform is None and set(possible) & set(wanted)):
+        return
+    where = inputs.document.where(("target", "platform"))
     raise UsageError(
-        f"host `{target.label}` is {target.host.platform}, but the spec locks {', '.join(wanted)}",
-        causes=(
-            f"target.platform: {', '.join(wanted)}  ({inputs.document.where(('target', 'platform'))})",
-            f"platform: {target.host.platform}  ({target.label})"
-            if is_stated
-            else f"{shown_by} is on one module with a CPU of {target.host.platform}  ({target.label})",
+        f"host `{target.label}` {has}, but the spec locks {', '.join(wanted)}",
+        causes=(f"target.platform: {', '.join(wanted)}  ({where})", f"{facts}  ({target.label})"),
+        hints=(
+            f"set target.platform to {' or '.join(possible)}, or leave this host out"
+            if possible
+            else "locks are for Linux and macOS: leave this host out, or describe the Linux in its WSL 2 (`provision inspect`)",
         ),
-        hints=(f"set target.platform to {target.host.platform}, or leave this host out",),
     )

@@ -82,6 +82,12 @@ all:
     assert host_document(found["b"].host) == "platform: linux/amd64\nkernel: 6.5.0\nsecure_boot: {enabled: false}\n"
 
 
+def test_windows_is_known_by_its_facts_and_by_how_it_is_reached(tmp_path: Path) -> None:
+    text = "a ansible_connection=winrm\nb ansible_os_family=Windows ansible_system=Win32NT\nc ansible_connection=ssh\n"
+    found = written(tmp_path, text)
+    assert {name: one.host.platform for name, one in found.items()} == {"a": "windows", "b": "windows", "c": None}
+
+
 def test_a_nearer_group_beats_a_farther_one_and_a_host_both(tmp_path: Path) -> None:
     text = (
         "[near]\nx\ny provision_kernel=3.0\n[near:vars]\nprovision_kernel=2.0\n"

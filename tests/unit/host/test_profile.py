@@ -110,7 +110,7 @@ def test_all_mistakes_of_a_profile_are_reported_at_once() -> None:
         "glibc: new\n"
     )
     assert mistakes(text) == [
-        "host.yaml:1:1: platform: `linux/amd46` must be linux/amd64, linux/arm64, macos/x86_64 or macos/arm64",
+        "host.yaml:1:1: platform: `linux/amd46` must be linux/amd64, linux/arm64, macos/x86_64, macos/arm64 or windows",
         'host.yaml:2:1: kernel: 6.5 is not quoted; write "6.5" (12.10 is not 12.1)',
         'host.yaml:4:15: gpus[0].compute_capability: 9.0 is not quoted; write "9.0" (12.10 is not 12.1)',
         "host.yaml:5:6: gpus[1].gfx: `gfx` is AMD's and `compute_capability` NVIDIA's; a GPU has one of them",
