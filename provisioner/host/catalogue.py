@@ -56,7 +56,8 @@ class Catalogue:
 
         A Jetson that states its release and no GPUs has the one GPU that the release runs on. If the matrix has the host's own
         operating system, `os.like`, the system that it is derived from, is dropped. For AMD's driver the number of its module,
-        which is not that of a release, becomes the series of its releases. A platform that is not stated is the one that other
+        which is not that of a release, becomes the series of its releases; a driver that is not told to be of another kind is
+        AMD's on a host whose GPUs are all AMD's. A platform that is not stated is the one that other
         facts show: a GPU on one module with a CPU, its system, the name of its kernel.
         """
         if host.gpus is None:
@@ -67,6 +68,9 @@ class Catalogue:
             shown = set(self.platforms_shown(host).values())
             host = replace(host, platform=shown.pop() if len(shown) == 1 else None)
         driver = host.driver
+        if driver is not None and driver.may_be_of_amd and _are_of_amd(host):
+            driver = replace(driver, kind="amdgpu")
+            host = replace(host, driver=driver)
         if driver is not None and driver.kind == "amdgpu" and driver.version in self._stated_modules:
             host = replace(host, driver=replace(driver, version=self._stated_modules[driver.version]))
         system = host.os
@@ -99,6 +103,10 @@ class Catalogue:
         parts = (version or "").split(".")
         releases = (".".join(parts[:count]) for count in range(len(parts), -1, -1))
         return any(f"{name} {release}".strip() in self._systems for release in releases)
+
+
+def _are_of_amd(host: Host) -> bool:
+    return bool(host.gpus) and all(gpu.accelerator == "rocm" for gpu in host.gpus or ())
 
 
 def _of_system(host: Host) -> Iterator[tuple[str, HostPlatform | None]]:

@@ -76,6 +76,12 @@ class Driver(StrictModel, frozen=True, kw_only=True):
     module: Literal["open", "proprietary"] | None = None
     kind: Literal["nvidia", "amdgpu", "webdriver"] = "nvidia"
 
+    @property
+    def may_be_of_amd(self) -> bool:
+        """Whether a driver of which only the version is told may be AMD's: those have numbers up to 31, NVIDIA's from 100 on."""
+        major = (self.version or "").partition(".")[0]
+        return self.kind == "amdgpu" or (self.module is None and self.kind == "nvidia" and len(major) <= 2)
+
 
 class HostGpu(StrictModel, frozen=True, kw_only=True):
     """The `count` GPUs of one kind in a machine; `compute_capability` (NVIDIA) or `gfx` (AMD) is the target of their code."""

@@ -126,7 +126,8 @@ def _mistakes(document: Document) -> Iterator[Mistake]:
     kind = driver.get("kind", Driver().kind)
     if driver.get("module") is not None and kind != "nvidia":
         yield document.mistake(("driver", "module"), f"only NVIDIA's driver has flavours; this one is `{kind}`")
-    yield from _wrong_gpus(document, data.get("gpus"), kind=kind if driver else None)
+    is_open = "kind" not in driver and Driver(version=str(driver.get("version", "")), module=driver.get("module")).may_be_of_amd
+    yield from _wrong_gpus(document, data.get("gpus"), kind=kind if driver and not is_open else None)
 
 
 def _wrong_versions(document: Document, data: Mapping[str, Any]) -> Iterator[Mistake]:
@@ -159,7 +160,7 @@ def _version_keys() -> tuple[ProfileKey, ...]:
 def _wrong_gpus(document: Document, gpus: object, *, kind: str | None) -> Iterator[Mistake]:
     """Yield mistakes about a GPU with targets of two vendors, or of another vendor than that of the driver.
 
-    `kind` is the kind of the driver, None if the profile states no driver.
+    `kind` is the kind of the driver, None if the profile states no driver, or leaves its kind to the GPUs.
     """
     for index, gpu in enumerate(gpus if isinstance(gpus, tuple) else ()):
         stated = [row for row in GPU_ACCELERATORS if isinstance(gpu, dict) and row.target_key in gpu]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.accelerators import ACCELERATORS
+from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS
 from provisioner.components import ABSENT, COMPONENTS, Move, Supplier
 from provisioner.host import parse
 from provisioner.host.facts import stated
@@ -158,8 +158,16 @@ def shown_by_drivers(matrix: Matrix) -> frozenset[str]:
 
 
 def has_running_driver(host: Host) -> bool:
-    """Return whether a host states the version of the driver that it runs."""
-    return host.driver is not None and host.driver.version not in {None, ABSENT}
+    """Return whether a host states the version of the driver that it runs, and has a GPU that this driver runs.
+
+    A host that does not state its GPUs, or of what vendor they are, has such a GPU.
+    """
+    driver = host.driver
+    if driver is None or driver.version in {None, ABSENT}:
+        return False
+    accelerators = {gpu.accelerator for gpu in host.gpus or ()}
+    kinds = {DRIVER_KINDS.get(name) for one in GPU_ACCELERATORS if one.name in accelerators for name in one.drivers}
+    return not accelerators or None in accelerators or driver.kind in kinds
 
 
 @once_per_matrix
