@@ -66,6 +66,11 @@ class OperatingSystem(StrictModel, frozen=True, kw_only=True):
         """The system of the platforms that it can have: its own name if it is not a distribution of Linux, else `linux`."""
         return self.id if self.id in NOT_LINUX else "linux"
 
+    @property
+    def has_musl(self) -> bool:
+        """Whether its C library is musl, for which wheels of the platforms `manylinux` are not (PEP 656)."""
+        return "alpine" in {self.id, (self.like or "").partition(" ")[0]}
+
 
 class Driver(StrictModel, frozen=True, kw_only=True):
     """The loaded GPU driver; `module` is the flavour of NVIDIA's kernel module."""
@@ -78,7 +83,7 @@ class Driver(StrictModel, frozen=True, kw_only=True):
 
     @property
     def may_be_of_amd(self) -> bool:
-        """Whether a driver of which only the version is told may be AMD's: those have numbers up to 31, NVIDIA's from 100 on."""
+        """Whether a driver may be AMD's by what is told of it: AMD's have numbers up to 31, NVIDIA's in use three digits."""
         major = (self.version or "").partition(".")[0]
         return self.kind == "amdgpu" or (self.module is None and self.kind == "nvidia" and len(major) <= 2)
 

@@ -382,13 +382,20 @@ def _read(
     )
 
 
+_OF_ALPINE = re.compile(r"^(?!.*glibc)(?:.*[/:-])?alpine(?![a-z])")
+"""References of images of Alpine Linux, as Docker's official images write them: `alpine:3.20`, `python:3.12-alpine3.20`."""
+
+
 def _image_mistakes(document: Document, matrix: Matrix) -> Iterator[Mistake]:
-    """Yield a mistake if the spec asks for packages in an image of which no Linux distribution with apt-get is known."""
+    """Yield a mistake if an image has no glibc, or if packages of apt are wanted and it is not known to have apt-get."""
     image = document.data.get("image") if isinstance(document.data, dict) else None
     base = image.get("base", "auto") if isinstance(image, dict) else "auto"
-    if not isinstance(image, dict) or not image.get("apt") or image.get("distribution") or not isinstance(base, str):
+    if not isinstance(image, dict) or not isinstance(base, str) or base in IMAGE_KINDS:
         return
-    if base not in IMAGE_KINDS and not any(one.distribution for one in images_named(matrix, base)):
+    if _OF_ALPINE.search(base) and not image.get("glibc"):
+        text = f"the C library of {base} is musl, and wheels are solved for glibc alone; `slim` is small, too, and has glibc"
+        yield document.mistake(("image", "base"), text)
+    elif image.get("apt") and not image.get("distribution") and not any(one.distribution for one in images_named(matrix, base)):
         text = (
             f"the matrix does not know whether {base} has apt-get; `distribution: debian:12`, for instance, states what it is"
         )
@@ -496,7 +503,9 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: boo
     inputs = replace(inputs, spec=_completed(inputs, identified))
     for target, as_stated in zip(identified, hosts, strict=True):
         _require_platform(target, inputs, is_stated=as_stated.host.platform is not None)
-    return replace(inputs, hosts=identified, remarks=remarks)
+    inputs = replace(inputs, hosts=identified, remarks=remarks)
+    _require_glibc(inputs)
+    return inputs
 
 
 def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:
@@ -558,3 +567,17 @@ def _require_platform(target: TargetHost, inputs: Inputs, *, is_stated: bool) ->
             else "locks are for Linux and macOS: leave this host out, or describe the Linux in its WSL 2 (`provision inspect`)",
         ),
     )
+
+
+def _require_glibc(inputs: Inputs) -> None:
+    """Raise `UsageError` if packages are to run on a host whose C library is musl: wheels for that are not looked for."""
+    stated = inputs.spec.runs
+    if "host" not in (stated if isinstance(stated, tuple) else {inputs.request(inputs.platforms[0]).runs}):
+        return
+    for target in inputs.hosts:
+        system = target.host.os
+        if system is not None and system.has_musl and target.host.glibc is None:
+            raise UsageError(
+                f"host `{target.label}` has {system.id}, whose C library is musl, and wheels are solved for glibc alone",
+                hints=("write `runs: container`, whose image brings glibc; or state `glibc` if the host has one beside",),
+            )
