@@ -48,7 +48,7 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
     for at, distribution in top.each("distributions", content.distributions):
         yield from checker.distribution(at, distribution)
         for below, opened in at.each("opens", distribution.opens):
-            yield from checker.opened(below, distribution.name, opened, known)
+            yield from checker.opened(below, distribution.name, opened, known=known)
     yield from twice(top, "toolkit_files", content.toolkit_files, kind="file of the toolkit")
     for at, file in top.each("toolkit_files", content.toolkit_files):
         yield from checker.toolkit_file(at, file)
@@ -133,7 +133,7 @@ class _Checker:
             yield from _specifier(below.at("versions"), loading.versions)
             yield from self._rows.cited(below, loading.source, f"what `{row.name}` {loading.versions} loads")
 
-    def opened(self, at: KeyPosition, name: str, row: OpenedFiles, known: Collection[str]) -> Iterator[Mistake]:
+    def opened(self, at: KeyPosition, name: str, row: OpenedFiles, *, known: Collection[str]) -> Iterator[Mistake]:
         yield from _specifier(at.at("versions"), row.versions)
         for index, file in enumerate(row.files):
             if file not in known:
