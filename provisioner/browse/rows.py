@@ -142,6 +142,9 @@ def package_data(matrix: Matrix) -> list[Data]:
             }
             title = f"Version {implied.versions}" if implied.versions else "Every version"
             rows.append(without_empty({"title": title, **needs, "because": implied.because, "sources": implied.source}))
+        for opened in known.opens:
+            title = f"What version {opened.versions} opens" if opened.versions else "What every version opens"
+            rows.append({"title": title, "files": opened.files, "because": opened.because, "sources": opened.source})
         if known.used is not None:
             used: Data = {"needs": needs_data(known.used.require), "because": known.used.because, "sources": known.used.source}
             rows.append(without_empty({"title": "Where a spec names it", **used}))
@@ -325,8 +328,10 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"distribution {distribution.name}", distribution.source
         yield from ((f"distribution {distribution.name}", implied.source) for implied in distribution.implies)
         yield from ((f"distribution {distribution.name}", loading.source) for loading in distribution.loads)
+        yield from ((f"distribution {distribution.name}", opened.source) for opened in distribution.opens)
         if distribution.used is not None:
             yield f"distribution {distribution.name}", distribution.used.source
+    yield from ((f"file {file.name} of the toolkit", file.source) for file in matrix.toolkit_files)
     for rows in (
         matrix.limits,
         matrix.shared_files,
@@ -367,6 +372,8 @@ def _keyed_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"distribution:{distribution.name}", distribution.source
         for implied in distribution.implies:
             yield f"distribution:{distribution.name} {implied.versions}", implied.source
+        for opened in distribution.opens:
+            yield f"opens:{distribution.name} {opened.versions}", opened.source
     yield from ((f"rule:{row.name}", row.source) for row in matrix.rules)
     yield from ((f"limit:{row.name}", row.source) for row in matrix.limits)
     yield from ((f"shared-file:{row.name}", row.source) for row in matrix.shared_files)

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
         GpuWheel,
         ImpliedNeed,
         NeededToUse,
+        OpenedFiles,
         PublishedWheels,
         SharedFile,
+        ToolkitFile,
     )
 
 PYTORCH = "pytorch"
@@ -41,8 +43,15 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
     checker = _Checker(rows)
     top, content = files.distributions.at(), files.distributions.content
     yield from twice(top, "distributions", content.distributions, kind="distribution")
+    measured = {soname for wheel in files.wheels.content.wheels for soname in wheel.provides}
+    known = measured.union(file.name for file in content.toolkit_files)
     for at, distribution in top.each("distributions", content.distributions):
         yield from checker.distribution(at, distribution)
+        for below, opened in at.each("opens", distribution.opens):
+            yield from checker.opened(below, distribution.name, opened, known=known)
+    yield from twice(top, "toolkit_files", content.toolkit_files, kind="file of the toolkit")
+    for at, file in top.each("toolkit_files", content.toolkit_files):
+        yield from checker.toolkit_file(at, file)
     yield from twice(top, "limits", content.limits, kind="limit")
     for at, limit in top.each("limits", content.limits):
         yield from checker.limit(at, limit)
@@ -110,8 +119,9 @@ class _Checker:
             yield from self._framework(at.at("compiled_against"), row.compiled_against)
         if row.gpu_twin:
             yield from _normalized(at.at("gpu_twin"), row.gpu_twin)
-        if not (row.compiled_against or row.implies or row.loads or row.gpu_twin or row.used):
-            text = f"distribution `{row.name}` says nothing; give `compiled_against`, `implies`, `loads`, `used` or `gpu_twin`"
+        if not (row.compiled_against or row.implies or row.loads or row.opens or row.gpu_twin or row.used):
+            keys = "`compiled_against`, `implies`, `loads`, `opens`, `used` or `gpu_twin`"
+            text = f"distribution `{row.name}` says nothing; give {keys}"
             yield at.mistake(text)
         if row.compiled_against or row.source:
             yield from self._rows.cited(at, row.source, f"distribution `{row.name}`")
@@ -122,6 +132,24 @@ class _Checker:
         for below, loading in at.each("loads", row.loads):
             yield from _specifier(below.at("versions"), loading.versions)
             yield from self._rows.cited(below, loading.source, f"what `{row.name}` {loading.versions} loads")
+
+    def opened(self, at: KeyPosition, name: str, row: OpenedFiles, *, known: Collection[str]) -> Iterator[Mistake]:
+        yield from _specifier(at.at("versions"), row.versions)
+        for index, file in enumerate(row.files):
+            if file not in known:
+                yield at.at("files", index).mistake(
+                    f"no measured wheel contains `{file}`, and `toolkit_files` has none of that name"
+                )
+        if not row.files:
+            yield at.at("files").mistake(f"`{name}` {row.versions} opens nothing; give `files`")
+        yield from self._rows.cited(at, row.source, f"what `{name}` {row.versions} opens")
+
+    def toolkit_file(self, at: KeyPosition, row: ToolkitFile) -> Iterator[Mistake]:
+        for index, distribution in enumerate(row.wheels):
+            yield from _normalized(at.at("wheels", index), distribution)
+        for kind, releases in row.images.items():
+            yield from _specifier(at.at("images", kind), releases)
+        yield from self._rows.cited(at, row.source, f"file `{row.name}` of the toolkit")
 
     def _used(self, at: KeyPosition, name: str, row: NeededToUse) -> Iterator[Mistake]:
         if [need.component for need in row.require] != ["gpu"]:

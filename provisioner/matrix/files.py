@@ -42,6 +42,7 @@ from provisioner.matrix.model import (
     SystemSurvey,
     SystemTool,
     SystemWheel,
+    ToolkitFile,
     Variables,
     WheelSurvey,
 )
@@ -156,10 +157,11 @@ class PythonBuildFile(SourcedFile, frozen=True, kw_only=True):
 
 
 class DistributionFile(SourcedFile, frozen=True, kw_only=True):
-    """The matrix file of Python distributions, of limits on their versions, and of wheels that no package index has."""
+    """The matrix file of Python distributions, limits on their versions, files that they open, and wheels that no index has."""
 
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
+    toolkit_files: tuple[ToolkitFile, ...] = ()
     published: tuple[PublishedWheels, ...] = ()
 
 

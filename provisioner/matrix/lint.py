@@ -194,9 +194,11 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield "distributions", distribution.source
         yield from (("distributions", implied.source) for implied in distribution.implies)
         yield from (("distributions", loading.source) for loading in distribution.loads)
+        yield from (("distributions", opened.source) for opened in distribution.opens)
         if distribution.used is not None:
             yield "distributions", distribution.used.source
     yield from (("limits", limit.source) for limit in matrix.limits)
+    yield from (("distributions", file.source) for file in matrix.toolkit_files)
     yield from (("shared files", shared.source) for shared in matrix.shared_files)
     yield from (("published wheels", one.source) for one in matrix.published)
     yield from (("variables", one.source) for one in matrix.variables)

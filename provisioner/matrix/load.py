@@ -45,6 +45,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         positions=_positions(files),
         distributions=files.distributions.content.distributions,
         limits=files.distributions.content.limits,
+        toolkit_files=files.distributions.content.toolkit_files,
         shared_files=files.hazards.content.shared_files,
         published=files.distributions.content.published,
         overrides=files.gpus.content.overrides,
@@ -122,6 +123,8 @@ def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, KeyPosition]]:
         yield f"distribution:{distribution.name}", at
         implied = at.each("implies", distribution.implies)
         yield from ((f"distribution:{distribution.name} {row.versions}", below) for below, row in implied)
+        opened = at.each("opens", distribution.opens)
+        yield from ((f"opens:{distribution.name} {row.versions}", below) for below, row in opened)
     yield from ((f"limit:{limit.name}", at) for at, limit in top.each("limits", about.limits))
     yield from ((f"published:{row.name}", at) for at, row in top.each("published", about.published))
     top, shared_files = files.hazards.at(), files.hazards.content.shared_files

@@ -549,6 +549,32 @@ class LibraryLoading(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class OpenedFiles(Row, frozen=True, kw_only=True):
+    """Files of a CUDA toolkit that the Python code of some versions of a distribution opens whenever it uses a GPU.
+
+    `versions` is a PEP 440 specifier, "" for every version. `files` are libraries by soname, or names of `ToolkitFile`; of
+    several versions of one library it needs any one. Nothing in its wheels links to them.
+    """
+
+    versions: str
+    files: tuple[str, ...]
+    because: str
+    source: Cited = ()
+
+
+class ToolkitFile(Row, frozen=True, kw_only=True):
+    """A file of a CUDA toolkit that Python code opens by its name, and that no wheel links to: a compiler's library, headers.
+
+    `wheels` are the distributions that contain it, `images` the kinds of NVIDIA's images that do, or in which it is not needed,
+    each with the CUDA releases of these images (a PEP 440 specifier, "" for all).
+    """
+
+    name: str
+    wheels: tuple[str, ...]
+    images: dict[str, str]
+    source: Cited = ()
+
+
 class NeededToUse(Row, frozen=True, kw_only=True):
     """What a distribution needs of a host in order to be used, and not only installed: GPUs of NVIDIA's, by compute capability.
 
@@ -567,7 +593,7 @@ class Distribution(Row, frozen=True, kw_only=True):
     all) is compiled against one build of that component. `served_by` is `variant-index` when the framework's indexes have
     wheels of the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this
     one never does. `implies` are its undeclared requirements; `loads` are the versions that load CUDA libraries themselves;
-    `used` is what it needs where the spec names it.
+    `opens` are the files of a CUDA toolkit that its Python code opens; `used` is what it needs where the spec names it.
     """
 
     name: str
@@ -577,6 +603,7 @@ class Distribution(Row, frozen=True, kw_only=True):
     gpu_twin: str = ""
     implies: tuple[ImpliedNeed, ...] = ()
     loads: tuple[LibraryLoading, ...] = ()
+    opens: tuple[OpenedFiles, ...] = ()
     used: NeededToUse | None = None
     source: Cited = ()
 
@@ -855,8 +882,8 @@ class Matrix(Struct, frozen=True, kw_only=True):
     has the file and line of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
     (`limit:NAME`), shared file (`shared-file:NAME`), published wheels (`published:NAME`), row of variables (`variables:NAME`),
     failure (`failure:NAME`), statement in a log (`statement:NAME`), distribution (`distribution:NAME`, `distribution:NAME
-    VERSIONS` for what some versions imply), GPU wheel (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the
-    system (`system-wheel:`, `system-need:` likewise).
+    VERSIONS` for what some versions imply, `opens:NAME VERSIONS` for what they open), GPU wheel (`wheel:DISTRIBUTION
+    VERSIONS`), and row on what wheels need of the system (`system-wheel:`, `system-need:` likewise).
     """
 
     order: tuple[str, ...]
@@ -870,6 +897,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     positions: dict[str, Place] = field(default_factory=dict)
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
+    toolkit_files: tuple[ToolkitFile, ...] = ()
     shared_files: tuple[SharedFile, ...] = ()
     published: tuple[PublishedWheels, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()

@@ -206,7 +206,9 @@ class Problem(Struct, frozen=True, kw_only=True):
         key = Key("image")
         if any(isinstance(one, ImageCandidate) and one.image.cuda for one in self.domains.get(key, ())):
             return None
-        found = arranged(images_with_libraries(self.matrix, self.request, key), self.request, "image")
+        images = images_with_libraries(self.matrix, self.request, key)
+        known_first = sorted(images, key=lambda one: not self.needs.cuda_compat.knows(one))
+        found = arranged(known_first, self.request, "image")
         if not found:
             return None
         labels = Labelled(frozenset(one.label for one in found))

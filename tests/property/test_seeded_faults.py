@@ -46,7 +46,10 @@ HARMLESS = (r"environments\[\]: added",)
 
 NOT_FOUND = (*ONLY_THE_INDEX_KNOWS, *ONLY_THE_REGISTRY_KNOWS, *STATEMENTS_ON_THE_PAST, *HARMLESS)
 NOT_FOUND_IN = {
-    "cuda11-t4": (r"tool\.provision\.asked: taken out",),
+    "cuda11-t4": (
+        r"tool\.provision\.asked: taken out",
+        r"packages\[\]\.tool\.provision\.licenses(\[\])?: .*",
+    ),
     "jax-mi300x": (
         r"packages\[\]\.tool\.provision\.licenses(\[\])?: .*",
         r"packages\[\]\.tool(\.provision)?: exchanged",

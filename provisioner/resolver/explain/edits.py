@@ -68,7 +68,7 @@ from provisioner.resolver.explain.relaxable import Relaxable, for_another_accele
 from provisioner.resolver.python.libraries import LIBRARIES, cuda_of
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Requirement, Within, build_of, is_of_system
 from provisioner.resolver.rules.facts import virtualizations
-from provisioner.resolver.rules.images import KINDS, images_named
+from provisioner.resolver.rules.images import KINDS, WITH_LIBRARIES, images_named
 from provisioner.resolver.rules.lifecycle import is_prerelease
 from provisioner.versions import Range, Version, without_local
 
@@ -286,7 +286,10 @@ the conflict says that the policy forbids what the word permits.
 """
 
 BASES = ("auto", "cuda-runtime")
-"""Kinds of base images to try in place of the spec's image: the smallest, and one with CUDA and its newer libcuda."""
+"""Kinds of base images to try in place of the spec's image: the smallest, and one with CUDA and its newer libcuda.
+
+One with the compilers of the toolkit is tried for what opens files of these.
+"""
 
 MOST_IMAGES = 2
 """The number of newer images of the same Linux distribution that are tried in place of the spec's image."""
@@ -539,17 +542,19 @@ def _with_libraries(instance: ProblemInstance, groups: tuple[Group, ...]) -> Ite
 
 
 def cuda_images(instance: ProblemInstance) -> tuple[SetImage, ...]:
-    """Return the edit that takes a base image with CUDA in place of the slim one.
+    """Return the edits that take a base image with CUDA, and with the compilers of its toolkit, in place of a smaller one.
 
     () if the spec names another base image or none, if the stack has no packages or is not for a container, or if no requested
-    package may need CUDA libraries. Where the spec names none, one with CUDA is taken without an edit.
+    package may need CUDA libraries, or files of a toolkit. Where the spec names none, one with CUDA is taken without an edit.
     """
     request = instance.problem.request
     base = request.spec.image.base
-    if instance.finder is None or request.runs != "container" or base != "slim":
+    if instance.finder is None or request.runs != "container" or base not in {"slim", *WITH_LIBRARIES}:
         return ()
-    needs_libraries = any(instance.finder.libraries.may_need(key) for key in instance.named)
-    return (SetImage(base="cuda-runtime", before=base),) if needs_libraries else ()
+    libraries = instance.finder.libraries
+    found = ["cuda-runtime"] if any(map(libraries.may_need, instance.named)) and base == "slim" else []
+    found += ["cuda-devel"] if any(map(libraries.may_open, instance.named)) and base != "cuda-devel" else []
+    return tuple(SetImage(base=kind, before=base) for kind in found)
 
 
 def _accelerators(request: Request, groups: tuple[Group, ...]) -> Iterator[tuple[Edit, ...]]:
@@ -665,7 +670,10 @@ def _bases(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[str
     base = request.spec.image.base
     images = instance.problem.matrix.images
     own = next(iter(images_named(instance.problem.matrix, base)), None)
-    kinds = dict.fromkeys((own.kind if own is not None else "", *BASES))
+    finder = instance.finder
+    bearers = {group.subject for group in groups if isinstance(group, Relation) and group.object == LIBRARIES}
+    opens = finder is not None and any(finder.libraries.may_open(Key(name, PACKAGE)) for name in bearers)
+    kinds = dict.fromkeys((own.kind if own is not None else "", *BASES, *(["cuda-devel"] if opens else [])))
     if own is not None and own.kind not in KINDS.values():
         later = [image for image in images if image.kind == own.kind and Version.parse(image.glibc) > Version.parse(own.glibc)]
         yield from (image.reference for image in sorted(later, key=lambda image: Version.parse(image.glibc))[:MOST_IMAGES])

@@ -41,7 +41,7 @@ from provisioner.resolver.requirement import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import GpuWheel, ImageFacts, LibraryLoading, Matrix
+    from provisioner.matrix.model import GpuWheel, ImageFacts, LibraryLoading, Matrix, OpenedFiles, ToolkitFile
     from provisioner.places import Place
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.python.wheels import GpuWheels
@@ -118,6 +118,8 @@ class Libraries:
         self._providers = _providers(problem.matrix)
         self._runtimes = _runtimes(problem.matrix)
         self._loading = _loading(problem.matrix)
+        self._opening = _opening(problem.matrix)
+        self._files = {one.name: one for one in problem.matrix.toolkit_files}
 
     def lacking(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Group, ...]]]:
         """Return the chosen wheels that need libraries which nothing provides, each with these libraries.
@@ -228,17 +230,33 @@ class Libraries:
         return frozenset(folder for row in self._alike(candidate) for folder in row.folders)
 
     def needed(self, candidate: Candidate) -> tuple[Group, ...]:
-        """Return the libraries that a version's wheel needs.
+        """Return the libraries that a version's wheel needs, and the files of a toolkit that its Python code opens.
 
-        () when the wheel was not measured, or for CUDA has no GPU code. A library is left out that no measured wheel contains
-        and no row on a runtime names, because it is unknown what may provide it.
+        No libraries when the wheel was not measured, or for CUDA has no GPU code. A library is left out that no measured wheel
+        contains and no row on a runtime names, because it is unknown what may provide it.
         """
+        linked = self.linked(candidate)
+        opened = (group for row in self.opened(candidate) for group in _by_library(row.files) if group not in linked)
+        return (*linked, *opened)
+
+    def linked(self, candidate: Candidate) -> tuple[Group, ...]:
+        """Return the libraries that a version's wheel needs; () when it was not measured, or for CUDA has no GPU code."""
         row = self._wheels.row_of(candidate)
         return self._needed_by(row) if row is not None else ()
 
+    def opened(self, candidate: Candidate) -> Iterator[OpenedFiles]:
+        """Yield the rows on what the Python code of a version opens of a CUDA toolkit; none where CUDA is not used."""
+        for row in self._opening.get(candidate.key.project, ()) if self._problem.request.accelerator == CUDA else ():
+            if SpecifierSet(row.versions).contains(candidate.pep440, prereleases=True):
+                yield row
+
     def may_need(self, key: Key) -> bool:
-        """Return whether some measured wheel of a distribution needs libraries that it does not contain."""
-        return any(self._needed_by(row) for row in self._wheels.rows_of(key))
+        """Return whether some version of a distribution needs libraries, or files of a toolkit, that it does not contain."""
+        return self.may_open(key) or any(self._needed_by(row) for row in self._wheels.rows_of(key))
+
+    def may_open(self, key: Key) -> bool:
+        """Return whether the Python code of some version of a distribution opens files of a CUDA toolkit."""
+        return key.project in self._opening
 
     def probably_needed(self, candidate: Candidate) -> tuple[Group, ...]:
         """Return the libraries that an unmeasured version probably needs, because the measured versions next to it do.
@@ -267,22 +285,28 @@ class Libraries:
         return _by_library([*row.links, *(one for one in row.opens if uses_gpus and library_of(one) in NEEDED)])
 
     def is_provider(self, key: Key) -> bool:
-        """Return whether some measured wheel of a distribution contains libraries for other wheels."""
-        return any(key.project in owners for owners in self._providers.values())
+        """Return whether some measured wheel of a distribution contains libraries, or files of a toolkit, for other wheels."""
+        owners = (*self._providers.values(), *(one.wheels for one in self._files.values()))
+        return any(key.project in some for some in owners)
 
     def provided_by(self, candidate: Candidate) -> frozenset[str]:
-        """Return the libraries that a version's wheel contains.
+        """Return the libraries, and the files of a toolkit, that a version's wheel contains.
 
         For an unmeasured wheel, the libraries that measured wheels of the same major version contain.
         """
+        files = (one.name for one in self._files.values() if candidate.key.project in one.wheels)
         row = self._wheels.row_of(candidate)
         if row is not None:
-            return frozenset(row.provides)
-        return frozenset(soname for row in self._alike(candidate) for soname in row.provides)
+            return frozenset((*row.provides, *files))
+        return frozenset((*(soname for row in self._alike(candidate) for soname in row.provides), *files))
 
     def _alike(self, candidate: Candidate) -> list[GpuWheel]:
         rows = self._wheels.rows_of(candidate.key, of_any_platform=True)
         return [row for row in rows if row.provides and first_of(row).release[0] == candidate.pep440.release[0]]
+
+    def place_of_opened(self, row: OpenedFiles, candidate: Candidate) -> Place:
+        """Return the line of the matrix on files that a version opens."""
+        return self._problem.matrix.place_of(f"opens:{candidate.key.project} {row.versions}")
 
     def place_of(self, candidate: Candidate) -> Place:
         """Return the line of the matrix on a version's wheel.
@@ -298,7 +322,8 @@ class Libraries:
 
         If possible they are all for one CUDA major version, the newest for which each of these libraries exists.
         """
-        owners = [self._providers[max(group)] for group in groups if max(group) in self._providers]
+        known = {**self._providers, **{one.name: set(one.wheels) for one in self._files.values()}}
+        owners = [known[max(group)] for group in groups if max(group) in known]
         if not owners:
             return []
         common = set.intersection(*({cuda_of(name) for name in some} for some in owners))
@@ -308,8 +333,9 @@ class Libraries:
     def of_image(self, image: ImageFacts) -> Iterator[str]:
         """Yield the sonames of the CUDA libraries in a base image: those of the toolkit, and cuDNN if the image has it.
 
-        Of the toolkit, an image of kind `cuda-base` has the CUDA runtime only.
+        Of the toolkit, an image of kind `cuda-base` has the CUDA runtime only. Its other files that code opens come with them.
         """
+        yield from (one.name for one in self._files.values() if _is_in(image, one))
         if image.cuda:
             found = self._of_major(CUDA, _major(image.cuda))
             lacking = NOT_IN_IMAGES if image.kind != "cuda-runtime" else (*NOT_IN_IMAGES, *ONLY_IN_DEVEL_IMAGES)
@@ -421,16 +447,26 @@ class LibraryRequirements:
         return self._providers.get(key)
 
     def _required(self, candidate: Candidate) -> Iterator[Requirement]:
+        measured = self._libraries.linked(candidate)
+        if linked := measured or self._libraries.probably_needed(candidate):
+            place = self._libraries.place_of(candidate)
+            yield from self._provided_to(candidate, linked, place, is_inferred=not measured)
+        for row in self._libraries.opened(candidate):
+            opened = [group for group in _by_library(row.files) if group not in measured]
+            yield from self._provided_to(candidate, opened, self._libraries.place_of_opened(row, candidate), is_inferred=False)
+
+    def _provided_to(
+        self, candidate: Candidate, groups: Iterable[Group], place: Place, *, is_inferred: bool
+    ) -> Iterator[Requirement]:
+        """Yield the requirements of a version on what provides some libraries, one for those that can be had alike."""
         alike: dict[tuple[_Way, ...], list[str]] = {}
-        measured = self._libraries.needed(candidate)
-        for group in measured or self._libraries.probably_needed(candidate):
+        for group in groups:
             alike.setdefault(self._ways_to(group), []).append(max(group))
         relation = Relation(candidate.key.project, LIBRARIES)
         for ways, sonames in alike.items():
             bearers = tuple(way.bearer for way in ways)
-            place = self._libraries.place_of(candidate)
             ground = candidate.entails(
-                NeedsLibraries(tuple(sorted(sonames)), bearers, is_inferred=not measured), relation, place
+                NeedsLibraries(tuple(sorted(sonames)), bearers, is_inferred=is_inferred), relation, place
             )
             if not ways:
                 yield Requirement(Key("platform"), Labelled(frozenset()), ground)
@@ -506,6 +542,18 @@ def _runtimes(matrix: Matrix) -> dict[str, set[tuple[str, int]]]:
 def _loading(matrix: Matrix) -> dict[str, tuple[LibraryLoading, ...]]:
     """Return the rows about versions of distributions that load the libraries of other wheels themselves."""
     return {one.name: one.loads for one in matrix.distributions if one.loads}
+
+
+@once_per_matrix
+def _opening(matrix: Matrix) -> dict[str, tuple[OpenedFiles, ...]]:
+    """Return the rows about versions of distributions whose Python code opens files of a CUDA toolkit."""
+    return {one.name: one.opens for one in matrix.distributions if one.opens}
+
+
+def _is_in(image: ImageFacts, file: ToolkitFile) -> bool:
+    """Return whether an image has a file of a toolkit, or needs none of it."""
+    releases = file.images.get(image.kind)
+    return releases is not None and bool(image.cuda) and SpecifierSet(releases).contains(image.cuda)
 
 
 def _of_framework(pins: Mapping[Key, Candidate]) -> Iterator[Key]:

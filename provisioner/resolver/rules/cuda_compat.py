@@ -154,6 +154,11 @@ class CudaCompat:
                 predicate = NeedsDriver((test.bound,), is_compat_harmful=True)
                 yield Requirement(key, test, candidate.entails(predicate, Relation("image", "driver"), place))
 
+    def knows(self, image: Candidate) -> bool:
+        """Return whether the matrix knows the driver branches that a base image's cuda-compat supports; True if it has none."""
+        cuda = cuda_of_compat(self._request, image)
+        return cuda is None or bool(branches_of_compat(self._matrix, cuda))
+
     def loaded(self, image: Candidate | None, target: TargetHost) -> Version | None:
         """Return the CUDA release of the cuda-compat that a host loads in place of an older driver's libcuda in a base image.
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 _LIBRARIES = frozenset(name for names in BUNDLED.values() for name in names)
 
+WITH_LIBRARIES = ("cuda-runtime", "cuda-devel")
+"""The kinds of NVIDIA's images with every library of CUDA's toolkit, the smaller first; the others have its compilers, too."""
+
 KINDS = {"auto": "slim", "slim": "slim", "cuda-runtime": "cuda-runtime", "cuda-devel": "cuda-devel"}
 """The kind of base image that each keyword of `image.base` selects; any other text there is an image reference."""
 
@@ -162,8 +165,8 @@ def images_with_libraries(matrix: Matrix, request: Request, key: Key) -> tuple[C
     pythons = _managed(matrix, request.platform)
     if request.toolkit:
         return tuple(_with_toolkit(matrix, request, key, pythons))
-    found = [image for image in matrix.images if image.kind == "cuda-runtime" and _serves(image, request.platform)]
-    found.sort(key=lambda image: image.reference != request.preferred.get("image"))
+    found = [image for image in matrix.images if image.kind in WITH_LIBRARIES and _serves(image, request.platform)]
+    found.sort(key=lambda image: (image.reference != request.preferred.get("image"), WITH_LIBRARIES.index(image.kind)))
     return tuple(_candidate(image, key, pythons) for image in found)
 
 
