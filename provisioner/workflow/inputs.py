@@ -494,8 +494,8 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: boo
     catalogue = catalogue_of(inputs.matrix)
     identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in hosts)
     inputs = replace(inputs, spec=_completed(inputs, identified))
-    for target, as_stated in zip(identified, hosts, strict=True):
-        _require_platform(target, inputs, is_stated=as_stated.host.platform is not None)
+    for target in identified:
+        _require_platform(target, inputs)
     return replace(inputs, hosts=identified, remarks=remarks)
 
 
@@ -532,23 +532,30 @@ def _places(document: Document, spec_path: Path) -> dict[str, Place]:
     return {key: Place(files[place.file], place.line) for key, place in places.items()}
 
 
-def _require_platform(target: TargetHost, inputs: Inputs, *, is_stated: bool) -> None:
-    """Raise `UsageError` if a host has a platform that the spec does not lock, which it states or which its GPUs show."""
-    wanted = inputs.platforms
-    if target.host.platform is None or target.host.platform in wanted:
+def _require_platform(target: TargetHost, inputs: Inputs) -> None:
+    """Raise `UsageError` if a host has a platform that the spec does not lock, which it states or which its GPUs show.
+
+    Readers of inventories infer the platform of a machine with a GPU on one module with its CPU, which is then not stated.
+    """
+    host, wanted = target.host, inputs.platforms
+    if host.platform is None or host.platform in wanted:
         return
-    shown_by = (
-        "jetson"
-        if target.host.jetson is not None
-        else ", ".join(gpu.name or gpu.target or "" for gpu in target.host.gpus or ())
-    )
+    showing = _showing_platform(host, catalogue_of(inputs.matrix))
     raise UsageError(
-        f"host `{target.label}` is {target.host.platform}, but the spec locks {', '.join(wanted)}",
+        f"host `{target.label}` is {host.platform}, but the spec locks {', '.join(wanted)}",
         causes=(
             f"target.platform: {', '.join(wanted)}  ({inputs.document.where(('target', 'platform'))})",
-            f"platform: {target.host.platform}  ({target.label})"
-            if is_stated
-            else f"{shown_by} is on one module with a CPU of {target.host.platform}  ({target.label})",
+            f"{showing} is on one module with a CPU of {host.platform}  ({target.label})"
+            if showing
+            else f"platform: {host.platform}  ({target.label})",
         ),
-        hints=(f"set target.platform to {target.host.platform}, or leave this host out",),
+        hints=(f"set target.platform to {host.platform}, or leave this host out",),
     )
+
+
+def _showing_platform(host: Host, catalogue: Catalogue) -> str:
+    """Return what of a host is on one module with a CPU of the host's platform: `jetson` or a GPU; "" for nothing."""
+    if host.jetson is not None:
+        return "jetson"
+    alone = ((gpu, catalogue.identify(Host(gpus=(gpu,))).platform) for gpu in host.gpus or ())
+    return next((gpu.name or gpu.target or "" for gpu, platform in alone if platform == host.platform), "")
