@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import NEVER_ALONE
 from provisioner.errors import UnavailableError
-from provisioner.grounds.requirement import PYTHON_ATTEMPT
+from provisioner.grounds.requirement import PYTHON_ATTEMPT, RequiresComponent, RequiresDistribution
 from provisioner.resolver.requirement import WheelCandidate, build_of
 from provisioner.resolver.search.instance import STEPS_OF_CALL
 from provisioner.resolver.search.sat import at_most_one
@@ -252,7 +252,8 @@ class CompleteSearch:
         requests = [group for group in groups if group not in rules]
         found = groups
         for request in tuple(requests):
-            proof = self._proof([*(one for one in requests if one != request), *rules]) if request in requests else None
+            is_line = request in requests and isinstance(known[request], RequiresComponent | RequiresDistribution)
+            proof = self._proof([*(one for one in requests if one != request), *rules]) if is_line else None
             if proof is not None:
                 found, requests = proof, [one for one in requests if one in proof]
         for near in self._by_distance(requests, rules):
@@ -263,7 +264,7 @@ class CompleteSearch:
         return found
 
     def _proof(self, groups: Collection[Group]) -> list[Group] | None:
-        """Return those of `groups` by which what was read so far proves that they cannot hold together; None without a proof."""
+        """Return those of `groups` that a proof from what was read uses that they cannot hold together; None without one."""
         self._kept_present = ()
         assumed = [self._groups[group] for group in groups if group in self._groups]
         others = self._groups.keys() - set(groups)
