@@ -169,7 +169,7 @@ class _Bench:
         folder = SCRATCH / "work" / problem.slug
         shutil.rmtree(folder / "cache-uv", ignore_errors=True)
         python = ours.python if ours.python in problem.pythons else problem.pythons[-1]
-        usage, counted = self._counted(lambda: self._run_uv(problem, folder, problem.packages, python, bounds(ours.packages)))
+        usage, counted = self._counted(lambda: self._run_uv(problem, problem.packages, python, bounds(ours.packages)))
         theirs = Outcome(
             status=_STATUS.get(usage.code, "error"),
             packages=(answered(folder / "requirements.txt") or {}) if usage.code == 0 else {},
@@ -188,7 +188,7 @@ class _Bench:
             if sum(one.wall for one in ours) < _PATIENCE:
                 ours.append(self._run_provision(folder))
             if sum(one.wall for one in theirs) < _PATIENCE:
-                theirs.append(self._run_uv(problem, folder, problem.packages, record.theirs.python, pins))
+                theirs.append(self._run_uv(problem, problem.packages, record.theirs.python, pins))
         said = {_STATUS.get(one.code, "error") for one in ours}
         if said != {record.ours.status}:
             sys.stderr.write(f"{problem.name}: {record.ours.status} with an empty cache, {said} with a warm one\n")
@@ -196,15 +196,18 @@ class _Bench:
         self._keep(problem, new)
 
     def _opinions(self, problem: Problem, host: Host, folder: Path, conflicts: Sequence[dict[str, Any]]) -> tuple[Opinion, ...]:
-        known: dict[tuple[tuple[str, ...], str], bool] = {}
+        known: dict[tuple[tuple[str, ...], str, tuple[str, ...]], bool] = {}
 
-        def answers(packages: Sequence[str], python: str) -> bool:
-            key = (tuple(packages), python)
+        def answers(packages: Sequence[str], python: str, wheels_only: Sequence[str]) -> bool:
+            key = (tuple(packages), python, tuple(wheels_only))
             if key not in known:
-                known[key] = self._run_uv(problem, folder, packages, python, ()).code == 0
+                known[key] = self._run_uv(problem, packages, python, wheels=wheels_only).code == 0
             return known[key]
 
-        return tuple(opinion(conflict, problem, host, answers) for conflict in conflicts)
+        def has_wheel(requirement: str, python: str) -> bool:
+            return self._run_pip(folder, requirement, python).code == 0
+
+        return tuple(opinion(conflict, problem, host, answers, has_wheel) for conflict in conflicts)
 
     def _counted(self, run: Callable[[], Usage]) -> tuple[Usage, Counted]:
         tally = self._index.memory.tally = Tally()
@@ -222,7 +225,25 @@ class _Bench:
         )
         return measured(command, settings, limit=limit, output=folder / "provision.txt")
 
-    def _run_uv(self, problem: Problem, folder: Path, packages: Sequence[str], python: str, pins: Sequence[str]) -> Usage:
+    def _run_pip(self, folder: Path, requirement: str, python: str) -> Usage:
+        command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--no-deps", requirement]
+        command += ["--only-binary", ":all:", "--python-version", python, "--target", str(folder / "pip")]
+        cache = str(folder / "cache-pip")
+        settings = environment(
+            HOME=cache, PIP_CONFIG_FILE="/dev/null", PIP_INDEX_URL=self._index.url, PIP_DISABLE_PIP_VERSION_CHECK="1"
+        )
+        return measured(command, settings, limit=LIMIT, output=folder / "pip.txt")
+
+    def _run_uv(
+        self,
+        problem: Problem,
+        packages: Sequence[str],
+        python: str,
+        pins: Sequence[str] = (),
+        *,
+        wheels: Sequence[str] = (),
+    ) -> Usage:
+        folder = SCRATCH / "work" / problem.slug
         listed, bound, answer = folder / "requirements.in", folder / "constraints.txt", folder / "requirements.txt"
         listed.write_text("".join(f"{one}\n" for one in packages), encoding="utf-8")
         bound.write_text("".join(f"{one}\n" for one in pins), encoding="utf-8")
@@ -230,6 +251,8 @@ class _Bench:
         host = self._problems.hosts[problem.host]
         uv = str(Path(sys.executable).parent / "uv")
         command = uv_words(problem, host, python, uv=uv, interpreter=sys.executable)
+        for name in wheels:
+            command += ["--only-binary", name, "--prerelease-package", f"{name}=explicit"]
         command += [str(listed), "--constraint", str(bound), "--output-file", str(answer)]
         cache = str(folder / "cache-uv")
         settings = environment(

@@ -7,7 +7,7 @@ import statistics
 from typing import TYPE_CHECKING
 
 from hard_problems import FRAMEWORKS
-from second_opinion import AGREED, OF_THE_SYSTEM
+from second_opinion import AGREED, OF_THE_SYSTEM, PIP_AGREES, UNDISPUTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -71,7 +71,9 @@ def page(problems: Problems, records: Mapping[str, Record], limit: float) -> Ite
     yield from (_refused(*pair, problems, records) for pair in refused)
     yield from ("", "### What was told, and the second opinion", "")
     yield "uv is asked for the packages that a conflict names, on every Python that is asked for, and without each in turn."
-    yield "What rests on the driver, the GPU or a rule of the matrix it cannot know: *of the system*."
+    yield "What rests on the driver, the GPU or a rule of the matrix it cannot know: *of the system*. Where the policy is the"
+    yield "reason it gets the same: of a distribution with source distributions that `allow` does not admit it may take final"
+    yield "wheels alone. It repairs invalid requirements in metadata; whether files with such can be used is asked of pip."
     yield ""
     for problem, record in refused:
         for one in record.opinions:
@@ -115,9 +117,10 @@ def _aims(hard: Sequence[Pair], pairs: Sequence[Pair], refused: Sequence[Pair], 
         told = f"{len(slower)} of {len(beside)} slower" + (f": {', '.join(slower)}" if slower else "")
         yield _aim("a conflict is never slower than the answer beside it", told, is_met=not slower)
     opinions = [one for _, record in refused for one in record.opinions]
-    disputed = [one for one in opinions if one.verdict not in {AGREED, OF_THE_SYSTEM}]
-    agreed, system = (sum(one.verdict == verdict for one in opinions) for verdict in (AGREED, OF_THE_SYSTEM))
-    told = f"{len(opinions)} conflicts: uv agrees with {agreed}, disputes {len(disputed)}; {system} of the system"
+    disputed = [one for one in opinions if one.verdict not in UNDISPUTED]
+    agreed, pip, system = (sum(one.verdict == verdict for one in opinions) for verdict in UNDISPUTED)
+    by_pip = f"; pip with {pip} of files that uv repairs" if pip else ""
+    told = f"{len(opinions)} conflicts: uv agrees with {agreed}, disputes {len(disputed)}{by_pip}; {system} of the system"
     yield _aim("uv agrees with each conflict between packages", told, is_met=not disputed)
     peaks = [(record.ours_warm.peak, problem.name) for problem, record in pairs if record.ours_warm]
     if peaks:
@@ -160,9 +163,10 @@ def _refused(problem: Problem, record: Record, problems: Problems, records: Mapp
     assert record.ours_warm is not None
     assert record.theirs_warm is not None
     verdicts = [one.verdict for one in record.opinions]
-    disputed = sum(verdict not in {AGREED, OF_THE_SYSTEM} for verdict in verdicts)
+    disputed = sum(verdict not in UNDISPUTED for verdict in verdicts)
     counts = [
         f"{verdicts.count(AGREED)} agreed" if AGREED in verdicts else "",
+        f"{verdicts.count(PIP_AGREES)} by pip" if PIP_AGREES in verdicts else "",
         f"{verdicts.count(OF_THE_SYSTEM)} {OF_THE_SYSTEM}" if OF_THE_SYSTEM in verdicts else "",
         f"**{disputed} disputed**" if disputed else "",
     ]
@@ -215,6 +219,8 @@ def _python(problem: Problem, record: Record) -> str:
 def _marked(verdict: str) -> str:
     if verdict == AGREED:
         return "uv agrees."
+    if verdict == PIP_AGREES:
+        return f"{verdict[0].upper()}{verdict[1:]}."
     return "Of the system." if verdict == OF_THE_SYSTEM else f"**Disputed: {verdict}.**"
 
 

@@ -21,6 +21,14 @@ _RELEASE = re.compile(r"v?(\d+(?:\.\d+)*)(.*)", re.DOTALL)
 _STRANGE = re.compile(r"[^\w.:~!+-]", re.ASCII)
 """A character that is in no version of a component, kernel or distribution: a comma, a space, a bracket."""
 
+_NUMBERS = re.compile(r"v?\d+(?:\.\d+)*")
+_SLIP = re.compile(r"\.*(?:$|(?=[-+~]))|\.\.+|\.?(?:[OolIS]+|(?!(?:[abcfpr]\d)|x86)[A-Za-z])(?![A-Za-z])")
+"""What follows the numbers of a version where one of them was mistyped: a dot too many, a letter like a digit, a lone letter.
+
+Vendors write words (`post1`, `rc2`, `el9`), a letter with a number (`b3`, `f01`), and whatever comes after a dash, `+` or `~`.
+"""
+_LIKE_DIGITS = str.maketrans("OolIS", "00115")
+
 _CLAUSE = re.compile(r"\s*(===|==|!=|<=|>=|~=|<|>)?\s*([^\s,<>=!~]+)\s*")
 _LONGEST = 200
 _POST = re.compile(r"[.-]?post(\d+)")
@@ -130,6 +138,42 @@ def _parse_version(text: str) -> Version:
     while trimmed and trimmed[-1] == 0:
         trimmed = trimmed[:-1]
     return Version(text.strip(), release, number, local, (trimmed, number, ""))
+
+
+def version_as_written(text: str) -> Version:
+    """Parse a version that a person wrote; raises `ValueError` as `Version.parse` does, and for one that was mistyped.
+
+    `58O.95` starts with a number, but no vendor publishes such a version; read as 58, it would be another question's answer.
+    """
+    version = Version.parse(text)
+    slip = _slip(version.text)
+    if slip:
+        raise ValueError(f"`{text}` is not a version: {slip}")
+    return version
+
+
+def range_as_written(text: str) -> Range:
+    """Parse a range that a person wrote; raises `ValueError` as `Range.parse` does, and for a version that was mistyped."""
+    found = Range.parse(text)
+    for clause in found.clauses:
+        slip = _slip(clause.version.text)
+        if slip:
+            raise ValueError(f"`{text}` is not a range: {slip}")
+    return found
+
+
+def _slip(text: str) -> str:
+    """Return where a version was mistyped, with what may be meant; "" where nothing shows that it was."""
+    numbers = _NUMBERS.match(text)
+    rest = text[numbers.end() :] if numbers is not None else ""
+    slip = _SLIP.match(rest) if rest else None
+    if slip is None or not slip[0]:
+        return ""
+    public = re.split(r"[-+~]", text, maxsplit=1)[0]
+    meant = re.sub(r"\.+", ".", public.translate(_LIKE_DIGITS)).rstrip(".xX")
+    meant = f"{meant}{text.removeprefix(public)}" if _NUMBERS.fullmatch(meant) else ""
+    where = f"after {numbers[0]} comes `{slip[0]}`" if numbers is not None else ""
+    return f"{where}; did you mean `{meant}`?" if meant else f"{where}, which is no number"
 
 
 def kernel_build(kernel: str) -> Version:

@@ -99,7 +99,7 @@ def _lay(text: str, inputs: Inputs, requires: dict[str, str], packages: dict[str
     from packaging.requirements import InvalidRequirement, Requirement
 
     from provisioner.names import nearest
-    from provisioner.versions import Range
+    from provisioner.versions import range_as_written
 
     match = _REQUIREMENT.fullmatch(text)
     if match is None:
@@ -116,7 +116,7 @@ def _lay(text: str, inputs: Inputs, requires: dict[str, str], packages: dict[str
             requires[component] = value
             return
         try:
-            Range.parse(bounds)
+            range_as_written(bounds)
         except ValueError as error:
             raise UsageError(f"--to `{text}`: {error}") from None
         joined = ",".join(part for part in (requires.get(component, ""), bounds) if part)

@@ -215,6 +215,7 @@ def _clause(clause: Ground | Statement) -> dict[str, object]:
         ],
         **_filled(PredicateFields(object=object_of(clause.predicate), ranges=ranges_of(clause.predicate))),
         **({"pythons": list(clause.pythons)} if clause.pythons else {}),
+        **({"allow": allowance} if (allowance := getattr(clause.predicate, "allowance", "")) else {}),
     }
 
 

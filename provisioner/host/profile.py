@@ -18,7 +18,7 @@ from provisioner.host.instance_types import instance_type
 from provisioner.host.model import Driver, Holds, Host, profile_keys
 from provisioner.names import nearest
 from provisioner.strict_model import plain_data
-from provisioner.versions import Version
+from provisioner.versions import version_as_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -137,7 +137,7 @@ def _wrong_versions(document: Document, data: Mapping[str, Any]) -> Iterator[Mis
         if not isinstance(value, str) or value in words:
             continue
         try:
-            Version.parse(value)
+            version_as_written(value)
         except ValueError as error:
             advice = "".join(f"; write `{word}` when it is {meaning}" for word, meaning in words.items())
             yield document.mistake(path, f"{error}{advice}")

@@ -23,7 +23,7 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.outputs import OUTPUTS, output_advice
 from provisioner.spec.check_requirements import requirement_mistakes
 from provisioner.spec.interval import interval_of_range
-from provisioner.versions import Range, Version
+from provisioner.versions import Range, range_as_written, version_as_written
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -104,7 +104,7 @@ def _requires(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]
         if not isinstance(text, str) or (name in NAMED_COMPONENTS and _NAME.fullmatch(text)):
             continue
         try:
-            ranges[name] = Range.parse(text)
+            ranges[name] = range_as_written(text)
         except ValueError as error:
             yield document.mistake(("requires", name), str(error))
             continue
@@ -241,7 +241,7 @@ def _image(document: Document) -> Iterator[Mistake]:
         text = _at(document, "image", key)
         if isinstance(text, str):
             try:
-                Version.parse(text)
+                version_as_written(text)
             except ValueError as error:
                 yield document.mistake(("image", key), str(error))
     yield from _gate(document)
@@ -371,7 +371,7 @@ def _preferences(document: Document, table: str, entries: object, found: dict[st
                 yield document.mistake(path, fault)
                 continue
             try:
-                found[subject] = _Preference(path, Range.parse(text))
+                found[subject] = _Preference(path, range_as_written(text))
             except ValueError:
                 continue
 
@@ -382,7 +382,7 @@ def _range_mistake(text: str) -> str | None:
     The message may also be that the range allows every version, or none. The result is None for a useful range.
     """
     try:
-        wanted = Range.parse(text)
+        wanted = range_as_written(text)
     except ValueError as error:
         try:
             SpecifierSet(text)

@@ -125,7 +125,7 @@ def own_subject_words(predicate: Predicate, name: str) -> str | None:
 def _request(ground: Ground) -> str:
     match ground:
         case of.RequiresComponent():
-            return f"you require {request_words(ground)}"
+            return f"you require {noun_words(ground)}"
         case of.RequiresDistribution(requirement=requirement, is_unlisted=is_unlisted):
             return f"you require {requirement}{', a build the matrix does not list' if is_unlisted else ''}"
         case of.NeedsToBeUsed(requested=requested, predicate=predicate):

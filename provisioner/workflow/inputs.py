@@ -501,8 +501,8 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: boo
     catalogue = catalogue_of(inputs.matrix)
     identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in hosts)
     inputs = replace(inputs, spec=_completed(inputs, identified))
-    for target, as_stated in zip(identified, hosts, strict=True):
-        _require_platform(target, inputs, is_stated=as_stated.host.platform is not None)
+    for target in identified:
+        _require_platform(target, inputs)
     inputs = replace(inputs, hosts=identified, remarks=remarks)
     _require_glibc(inputs)
     return inputs
@@ -541,15 +541,14 @@ def _places(document: Document, spec_path: Path) -> dict[str, Place]:
     return {key: Place(files[place.file], place.line) for key, place in places.items()}
 
 
-def _require_platform(target: TargetHost, inputs: Inputs, *, is_stated: bool) -> None:
+def _require_platform(target: TargetHost, inputs: Inputs) -> None:
     """Raise `UsageError` if a host states, or other facts show, a platform or a system that the spec does not lock."""
     wanted, platform, system = inputs.platforms, target.host.platform, target.host.os
     if platform is not None:
         possible = tuple({platform} & PLATFORMS.keys())
-        has, facts = f"is {platform}", f"platform: {platform}"
-        if not is_stated:
-            shown = catalogue_of(inputs.matrix).platforms_shown(target.host)
-            facts = ", ".join(f"{fact} shows that it is {platform}" for fact, one in shown.items() if one == platform)
+        shown = catalogue_of(inputs.matrix).platforms_shown(target.host)
+        showing = [f"{fact} shows that it is {platform}" for fact, one in shown.items() if one == platform]
+        has, facts = f"is {platform}", ", ".join(showing) or f"platform: {platform}"
     elif system is not None:
         possible = tuple(one.name for one in PLATFORMS.values() if one.system == system.system)
         has, facts = f"has {system.id}", f"os: {system.id}"

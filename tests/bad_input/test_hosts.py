@@ -37,6 +37,17 @@ REFUSED = {
             "known keys: version, module, kind\n"
         ),
     ),
+    "versions that were mistyped": (
+        'kernel: 6.8.O-45-generic\nglibc: "2.3S"\ndriver: {version: "58O.95"}\nlibraries: {cudnn: "9..1"}\n',
+        (
+            "error: host profile has 4 mistakes  [invalid-document]\n"
+            "  host.yaml:1:1: kernel: `6.8.O-45-generic` is not a version: after 6.8 comes `.O`; "
+            "did you mean `6.8.0-45-generic`?\n"
+            "  host.yaml:2:1: glibc: `2.3S` is not a version: after 2.3 comes `S`; did you mean `2.35`?\n"
+            "  host.yaml:3:10: driver.version: `58O.95` is not a version: after 58 comes `O`; did you mean `580.95`?\n"
+            "  host.yaml:4:13: libraries.cudnn: `9..1` is not a version: after 9 comes `..`; did you mean `9.1`?\n"
+        ),
+    ),
     "a GPU nobody knows": (
         "gpus: [{name: NVIDIA RTX 4095}]\n",
         (

@@ -34,6 +34,18 @@ def test_an_image_of_another_platform_is_refused_with_what_shows_it(project: Pro
     assert "NVIDIA GB200 shows that it is linux/arm64  (target.host)" in found.err
 
 
+def test_that_an_inventory_states_a_platform_is_told_only_where_it_does(project: Project) -> None:
+    project.write("name,driver.version,gpus\nnode1,580.95.05,GB200\n", name="nodes.csv")
+    project.write("name: trainer\ntarget: {platform: linux/amd64, host: 'nodes.csv#node1'}\nrequires: {cuda: '*'}\n")
+    found = project.run("solve", "--stack-only")
+    assert found.code == 2
+    assert "NVIDIA GB200 shows that it is linux/arm64  (nodes.csv#node1)" in found.err
+    project.write("name,platform,driver.version,gpus\nnode1,linux/arm64,580.95.05,L4\n", name="nodes.csv")
+    found = project.run("solve", "--stack-only")
+    assert found.code == 2
+    assert "platform: linux/arm64  (nodes.csv#node1)" in found.err
+
+
 def test_a_gpu_that_there_is_as_a_board_too_shows_no_platform(project: Project) -> None:
     """Compute capability 9.0 is that of the H100 and of the GH200."""
     project.write(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from provisioner.versions import Range, Version
+from provisioner.versions import Range, Version, range_as_written, version_as_written
 
 
 @pytest.mark.parametrize(
@@ -61,6 +61,41 @@ def test_what_is_no_version_is_refused_with_the_reason(text: str, message: str) 
 )
 def test_the_versions_that_kernels_packages_and_systems_have_are_read(text: str) -> None:
     assert Version.parse(text).text == text
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("58O.95", "after 58 comes `O`; did you mean `580.95`?"),
+        ("570.I33.20", "after 570 comes `.I`; did you mean `570.133.20`?"),
+        ("2.3S", "after 2.3 comes `S`; did you mean `2.35`?"),
+        ("6.8.O-45-generic", "after 6.8 comes `.O`; did you mean `6.8.0-45-generic`?"),
+        ("580..95", "after 580 comes `..`; did you mean `580.95`?"),
+        ("580.95.", "after 580.95 comes `.`; did you mean `580.95`?"),
+        ("12.x.", "after 12 comes `.x`; did you mean `12`?"),
+        ("3.13t", "after 3.13 comes `t`, which is no number"),
+    ],
+)
+def test_a_version_that_a_person_mistyped_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match="is not a version") as caught:
+        version_as_written(text)
+    assert str(caught.value) == f"`{text}` is not a version: {message}"
+    with pytest.raises(ValueError, match="is not a range") as caught:
+        range_as_written(f">={text}")
+    assert str(caught.value) == f"`>={text}` is not a range: {message}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "6.8.0-45-generic", "4.18.0-553.el8_10.x86_64", "2.6.32.el6", "5.4.0.x86_64", "3.10.107+", "5.4.0mine",
+        "5.10.16.3-microsoft-standard-WSL2", "12.2.0-14+deb12u1", "1.18.0~rc.1-1", "8.1.post1", "2.7.0a0", "2.7.0rc1",
+        "378.05.05.25f13", "2.7.1+cu126", "v12.6", "6.0-dp", "12.4.1",
+    ],
+)  # fmt: skip
+def test_a_version_as_vendors_spell_it_is_read_as_it_is_written(text: str) -> None:
+    assert version_as_written(text) == Version.parse(text)
+    assert range_as_written(f"=={text.partition('~')[0]}") == Range.parse(f"=={text.partition('~')[0]}")
 
 
 def test_names_are_compared_as_names() -> None:

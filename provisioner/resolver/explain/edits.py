@@ -249,9 +249,12 @@ def bound_left_out(ground: Ground) -> Edit | None:
 
 
 def _grounds(instance: ProblemInstance, one: Relaxable) -> tuple[Ground, ...]:
-    """Return the grounds of a request: several lines may be about one distribution, and an edit changes all of them."""
+    """Return the grounds of a request: several lines may be about one distribution, and an edit changes all of them.
+
+    What a line needs of a host in order to be used is no line of its own.
+    """
     others = (root.ground for root in instance.roots if root.ground.group == one.group)
-    return tuple(dict.fromkeys((one.current.ground, *others)))
+    return tuple(dict.fromkeys((one.current.ground, *(other for other in others if not isinstance(other, NeedsToBeUsed)))))
 
 
 def _of_fact(instance: ProblemInstance, one: Relaxable, candidate: Candidate, shown_by: str) -> SetFact:

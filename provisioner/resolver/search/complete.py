@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.components import NEVER_ALONE
 from provisioner.errors import UnavailableError
-from provisioner.grounds.requirement import PYTHON_ATTEMPT
+from provisioner.grounds.requirement import PYTHON_ATTEMPT, RequiresComponent, RequiresDistribution
 from provisioner.resolver.requirement import WheelCandidate, build_of
 from provisioner.resolver.search.instance import STEPS_OF_CALL
 from provisioner.resolver.search.sat import at_most_one
@@ -211,12 +211,13 @@ class CompleteSearch:
 
         Groups are deleted one by one, and each step is a complete search over the same clauses. A group stays in the set when
         the search without it fails because an index cannot be reached: the set then still cannot hold together, but may not be
-        minimal. `among` are groups that are known to be impossible together, to which the set is limited; () for all groups.
+        minimal. `among` are groups that are known to be impossible together, with which the search begins; () for all groups. A
+        request is left out where rules that were read say the same, and rules near to the requests are preferred (`_nearest`).
         """
         if not among:
             decided = self.find(without=without)
             assert decided is None, "only an impossible problem has a conflict"
-        kept = list(self._start(without, among or self._core(without)))
+        kept = self._nearest(list(self._start(without, among or self._core(without))), without)
         for group in tuple(kept):
             rest = [other for other in kept if other != group]
             if group in kept and self._is_refuted(rest):
@@ -238,6 +239,49 @@ class CompleteSearch:
                 return self._core(without)
         is_better = not followers.isdisjoint(first) and self._is_refuted([group for group in known if group not in followers])
         return self._core(without) if is_better else first
+
+    def _nearest(self, groups: list[Group], without: Collection[Group]) -> list[Group]:
+        """Return groups that cannot hold together, given some: with as few of their requests, and with rules as near to those.
+
+        A rule may say what a request does: a distribution needs the very release of the framework that is requested besides.
+        Rules on what is requested come before those on what these need, and so on: the shortest proof tells most. Nothing is
+        read from an index for it.
+        """
+        known = {group: self._members[group][0][1].ground for group in self._groups if group not in without}
+        rules = [group for group, ground in known.items() if not ground.is_request]
+        requests = [group for group in groups if group not in rules]
+        found = groups
+        for request in tuple(requests):
+            is_line = request in requests and isinstance(known[request], RequiresComponent | RequiresDistribution)
+            proof = self._proof([*(one for one in requests if one != request), *rules]) if is_line else None
+            if proof is not None:
+                found, requests = proof, [one for one in requests if one in proof]
+        for near in self._by_distance(requests, rules):
+            if set(found) <= {*requests, *near}:
+                break
+            if (proof := self._proof([*requests, *near])) is not None:
+                return proof
+        return found
+
+    def _proof(self, groups: Collection[Group]) -> list[Group] | None:
+        """Return those of `groups` that a proof from what was read uses that they cannot hold together; None without one."""
+        self._kept_present = ()
+        assumed = [self._groups[group] for group in groups if group in self._groups]
+        others = self._groups.keys() - set(groups)
+        found = self._search(lambda: assumed, lambda: others, is_reading=False)
+        return list(self._core()) if found is None else None
+
+    def _by_distance(self, requests: Collection[Group], rules: Sequence[Group]) -> Iterator[list[Group]]:
+        """Yield facts and the rules on what is requested, then with these those on what such rules require, and so on."""
+        keys = {one.key for group in requests for _, one in self._members.get(group, ())}
+        near: list[Group] = []
+        while True:
+            reached = [group for group in rules if any(p is None or p.key in keys for p, _ in self._members[group])]
+            if len(reached) == len(near):
+                return
+            near = reached
+            yield near
+            keys |= {one.key for group in near for _, one in self._members[group]}
 
     def _is_refuted(self, kept: Collection[Group]) -> bool:
         try:

@@ -15,9 +15,18 @@ BENCHMARKS = Path(__file__).parents[3] / "benchmarks"
 
 
 def verdict(
-    packages: Sequence[str], refused: Sequence[set[str]], *rules: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    packages: Sequence[str],
+    refused: Sequence[set[str]],
+    *rules: dict[str, Any],
+    built: Sequence[str] = (),
+    unusable: Sequence[str] = (),
+    monkeypatch: pytest.MonkeyPatch,
 ) -> str:
-    """Return the verdict on a conflict of all `packages` and `rules`; uv refuses what holds one of the sets in `refused`."""
+    """Return the verdict on a conflict of all `packages` and `rules`; uv refuses what holds one of the sets in `refused`.
+
+    Distributions in `built` have only source distributions, of which uv needs one for each request; pip has nothing for
+    requirements in `unusable`.
+    """
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     problems, second_opinion = import_module("hard_problems"), import_module("second_opinion")
     problem = problems.Problem(name="one", theme="conflict", host="one", python="3.11", packages=tuple(packages))
@@ -29,11 +38,15 @@ def verdict(
     ]
     conflict = {"members": [*requests, *rules], "conclusion": "so"}
 
-    def answers(asked: Sequence[str], python: str) -> bool:
+    def answers(asked: Sequence[str], python: str, wheels_only: Sequence[str]) -> bool:
         del python
-        return not any(some <= set(asked) for some in refused)
+        return not any(some <= set(asked) for some in refused) and not (asked and set(built) & set(wheels_only))
 
-    told: str = second_opinion.opinion(conflict, problem, host, answers).verdict
+    def has_wheel(requirement: str, python: str) -> bool:
+        del python
+        return requirement not in unusable
+
+    told: str = second_opinion.opinion(conflict, problem, host, answers, has_wheel).verdict
     return told
 
 
@@ -44,6 +57,8 @@ def rule(kind: str, subject: str, *, source: str = "", place: str = "") -> dict[
 
 DECLARED = rule("requires", "one", source="metadata of one 1.0")
 COMPILED = rule("compiled-against", "one", place="matrices/distributions.yaml:367")
+NO_FILE = rule("no-file", "one", source="index")
+ONLY_AN_SDIST = {**NO_FILE, "clauses": [{"type": "no-file", "subject": "one", "allow": "sdist"}]}
 OF_A_DRIVER = rule("needs", "cuda", place="matrices/cuda.yaml:1")
 
 
@@ -72,3 +87,15 @@ def test_a_conflict_that_rests_on_a_driver_is_disputed_only_where_uv_refuses_it(
 
 def test_an_answer_of_uv_is_disputed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert verdict(["one==1", "two==1"], [], DECLARED, monkeypatch=monkeypatch) == "uv has an answer on Python 3.11"
+
+
+def test_uv_gets_the_policy_that_a_conflict_rests_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert verdict(["one==1"], [], ONLY_AN_SDIST, built=["one"], monkeypatch=monkeypatch) == "agrees"
+    assert verdict(["one==1"], [], ONLY_AN_SDIST, monkeypatch=monkeypatch) == "uv has an answer on Python 3.11"
+
+
+def test_pip_is_asked_about_files_that_uv_repairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = verdict(["one==1"], [], NO_FILE, unusable=["one==1"], monkeypatch=monkeypatch)
+    assert found == "pip agrees; uv repairs metadata that the standard does not allow"
+    assert verdict(["one==1"], [], NO_FILE, monkeypatch=monkeypatch) == "uv has an answer on Python 3.11"
+    assert verdict(["one==1"], [], ONLY_AN_SDIST, unusable=["one==1"], monkeypatch=monkeypatch) != found

@@ -95,6 +95,26 @@ def test_a_key_at_the_wrong_place_is_told_its_place() -> None:
     ]
 
 
+def test_versions_that_were_mistyped_are_mistakes_where_they_stand() -> None:
+    text = (
+        "name: trainer\n"
+        "requires:\n"
+        '  cuda: "12.x."\n'
+        '  driver: ">=58O.95"\n'
+        '  python: "3.l1"\n'
+        "policy:\n"
+        '  prefer: {pytorch: "==2.6.O"}\n'
+        '  avoid: {cuda: "12.9.x"}\n'
+    )
+    assert mistakes(text) == [
+        "provision.yaml:3:3: requires.cuda: `12.x.` is not a range: after 12 comes `.x`; did you mean `12`?",
+        "provision.yaml:4:3: requires.driver: `>=58O.95` is not a range: after 58 comes `O`; did you mean `580.95`?",
+        "provision.yaml:5:3: requires.python: `3.l1` is not a range: after 3 comes `.l`; did you mean `3.11`?",
+        "provision.yaml:7:12: policy.prefer.pytorch: `==2.6.O` is not a range: after 2.6 comes `.O`; did you mean `2.6.0`?",
+        "provision.yaml:8:11: policy.avoid.cuda: `12.9.x` is not a range: after 12.9 comes `.x`; did you mean `12.9`?",
+    ]
+
+
 def test_mistakes_of_every_kind_are_reported_together() -> None:
     text = (
         "naem: trainer\n"
