@@ -13,6 +13,7 @@ from provisioner.matrix.model import (
     Build,
     Chip,
     Citation,
+    DeclaredTargets,
     Distribution,
     DistributionLimit,
     DriverBranch,
@@ -161,6 +162,7 @@ class DistributionFile(SourcedFile, frozen=True, kw_only=True):
     distributions: tuple[Distribution, ...] = ()
     limits: tuple[DistributionLimit, ...] = ()
     published: tuple[PublishedWheels, ...] = ()
+    declared: tuple[DeclaredTargets, ...] = ()
 
 
 class HazardFile(SourcedFile, frozen=True, kw_only=True):
