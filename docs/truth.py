@@ -72,7 +72,7 @@ read ({share} %), in one release at least.
 DECLARED = """\
 ## Wheels that nobody has read
 
-For which GPUs projects say that they compile wheels that no package index has, in their `setup.py` or the workflow of a release.
+For which GPUs projects say that they compile wheels that no package index has: in `setup.py`, or the workflow of a release.
 That is no measurement: a GPU that a recipe leaves out makes an answer *unverified*, never a no.
 """
 
