@@ -64,8 +64,16 @@ Of {known} popular packages with GPU code in published wheels (`tests/facts/gpu_
 read ({share} %), in one release at least.
 
 - not read, on the package index: {index}
-- not read, published only elsewhere: {elsewhere}
+- not read, published only elsewhere, with the targets that its project's recipe declares: {declared}
+- not read, published only elsewhere, and no recipe known: {elsewhere}
 - not counted, code that another package does without on other GPUs: {beside}
+"""
+
+DECLARED = """\
+## Wheels that nobody has read
+
+For which GPUs projects say that they compile wheels that no package index has: in `setup.py`, or the workflow of a release.
+That is no measurement: a GPU that a recipe leaves out makes an answer *unverified*, never a no.
 """
 
 MACHINES = """\
@@ -84,7 +92,8 @@ def page(matrix: Matrix) -> str:
     """Return the whole page for a matrix."""
     parts = [HEAD, ROWS, table(("family", "rows", "cited", "measured"), families(matrix))]
     parts += [PACKAGES, table(("package", "versions", "platforms", "compiled for", "CUDA runtime"), packages(matrix.wheels))]
-    return "\n".join([*parts, coverage(matrix), MACHINES, table(("machines", "profiles", "yes", "no"), machines())])
+    parts += [coverage(matrix), DECLARED, table(("package", "versions", "build", "declared targets"), recipes(matrix))]
+    return "\n".join([*parts, MACHINES, table(("machines", "profiles", "yes", "no"), machines())])
 
 
 def families(matrix: Matrix) -> Iterable[Sequence[object]]:
@@ -108,6 +117,14 @@ def packages(wheels: Sequence[GpuWheel]) -> Iterable[Sequence[object]]:
             yield f"`{wheel.distribution}`", f"`{wheel.versions}`", platforms, " ".join(targets), wheel.runtime
 
 
+def recipes(matrix: Matrix) -> Iterable[Sequence[object]]:
+    """Yield each range of versions of a package and each build of it with the targets that its recipe declares."""
+    for row in matrix.declared:
+        names = ", ".join(f"`{name}`" for name in row.distributions)
+        for build, code in row.builds.items():
+            yield names, f"`{row.versions}`", build, " ".join((*code.sass, *code.ptx))
+
+
 def coverage(matrix: Matrix) -> str:
     """Return how many of the popular packages with GPU code were read, and the names of the others."""
     popular: dict[str, list[str]] = YAML(typ="safe").load(POPULAR.read_text(encoding="utf-8"))
@@ -119,6 +136,9 @@ def coverage(matrix: Matrix) -> str:
     known = sum(map(len, popular.values()))
     others = {place: sorted(set(names) - read) for place, names in popular.items()}
     count = known - sum(map(len, others.values()))
+    declared = {name for row in matrix.declared for name in row.distributions}
+    others["declared"] = [name for name in others["elsewhere"] if name in declared]
+    others["elsewhere"] = [name for name in others["elsewhere"] if name not in declared]
     others["beside"] = beside
     lists = {place: ", ".join(f"`{name}`" for name in names) or "none" for place, names in others.items()}
     return COVERAGE.format(known=known, read=count, share=100 * count // known, **lists)

@@ -336,6 +336,7 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         matrix.limits,
         matrix.shared_files,
         matrix.published,
+        matrix.declared,
         matrix.overrides,
         matrix.seen_to_run,
         matrix.variables,
@@ -378,6 +379,7 @@ def _keyed_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from ((f"limit:{row.name}", row.source) for row in matrix.limits)
     yield from ((f"shared-file:{row.name}", row.source) for row in matrix.shared_files)
     yield from ((f"published:{row.name}", row.source) for row in matrix.published)
+    yield from ((f"declared:{row.name}", row.source) for row in matrix.declared)
     yield from ((f"variables:{row.name}", row.source) for row in matrix.variables)
     yield from ((f"wheel:{row.distribution} {row.versions}", row.source) for row in matrix.wheels)
     yield from ((f"system-wheel:{row.distribution} {row.versions}", row.source) for row in matrix.system_wheels)

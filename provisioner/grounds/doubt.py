@@ -186,6 +186,23 @@ class UnmeasuredWheel(Doubt, frozen=True, kw_only=True):
         return self.subject.name
 
 
+class DeclaredForOthers(Doubt, frozen=True, kw_only=True):
+    """A wheel that nobody has read, and whose recipe declares the targets `targets`, none of which runs on the GPUs `gpus`.
+
+    With `has_ptx`, PTX of these targets does, which the spec does not allow.
+    """
+
+    is_of_choice: ClassVar[bool] = True
+    subject: Subject
+    targets: tuple[str, ...]
+    gpus: tuple[str, ...]
+    has_ptx: bool = False
+
+    @property
+    def component(self) -> str:
+        return self.subject.name
+
+
 class MissingLibraries(Doubt, frozen=True, kw_only=True):
     """A wheel that needs shared libraries of CUDA or ROCm (`sonames`), which nothing chosen is known to provide.
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from provisioner.matrix.check_rows import RowChecker
     from provisioner.matrix.files import KeyPosition, MatrixFiles
     from provisioner.matrix.model import (
+        DeclaredTargets,
         Distribution,
         DistributionLimit,
         FileOwner,
@@ -58,6 +59,9 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
     yield from twice(top, "published", content.published, kind="row of published wheels")
     for at, published in top.each("published", content.published):
         yield from checker.published(at, published)
+    yield from twice(top, "declared", content.declared, kind="row of declared targets")
+    for at, declared in top.each("declared", content.declared):
+        yield from checker.declared(at, declared)
     top, shared_files = files.hazards.at(), files.hazards.content.shared_files
     yield from twice(top, "shared_files", shared_files, kind="shared file")
     for at, shared in top.each("shared_files", shared_files):
@@ -210,6 +214,17 @@ class _Checker:
             if not re.fullmatch(r"\d+\.\d+", pytorch):
                 yield at.at("builds", pytorch).mistake(f"`{pytorch}` is no series of PyTorch, such as 2.8")
         yield from self._rows.cited(at, row.source, f"published wheels `{row.name}`")
+
+    def declared(self, at: KeyPosition, row: DeclaredTargets) -> Iterator[Mistake]:
+        for index, name in enumerate(row.distributions):
+            yield from _ordinary(at.at("distributions", index), name)
+        yield from _specifier(at.at("versions"), row.versions)
+        for build, code in row.builds.items():
+            if not re.fullmatch(r"cu\d+", build):
+                yield at.at("builds", build).mistake(f"`{build}` is no name of a build for CUDA, such as cu12 or cu128")
+            if not (code.sass or code.ptx):
+                yield at.at("builds", build).mistake(f"`{row.name}` declares no target for {build}")
+        yield from self._rows.cited(at, row.source, f"declared targets `{row.name}`")
 
     def _framework(self, at: KeyPosition, component: str) -> Iterator[Mistake]:
         if component not in DISTRIBUTION_OF_COMPONENT:

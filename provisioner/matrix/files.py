@@ -13,6 +13,7 @@ from provisioner.matrix.model import (
     Build,
     Chip,
     Citation,
+    DeclaredTargets,
     Distribution,
     DistributionLimit,
     DriverBranch,
@@ -163,6 +164,7 @@ class DistributionFile(SourcedFile, frozen=True, kw_only=True):
     limits: tuple[DistributionLimit, ...] = ()
     toolkit_files: tuple[ToolkitFile, ...] = ()
     published: tuple[PublishedWheels, ...] = ()
+    declared: tuple[DeclaredTargets, ...] = ()
 
 
 class HazardFile(SourcedFile, frozen=True, kw_only=True):

@@ -201,6 +201,7 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from (("distributions", file.source) for file in matrix.toolkit_files)
     yield from (("shared files", shared.source) for shared in matrix.shared_files)
     yield from (("published wheels", one.source) for one in matrix.published)
+    yield from (("declared targets", one.source) for one in matrix.declared)
     yield from (("variables", one.source) for one in matrix.variables)
     yield from (("failures", one.source) for one in matrix.failures)
     yield from (("statements of logs", one.source) for one in matrix.statements)

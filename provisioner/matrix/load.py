@@ -48,6 +48,7 @@ def load_matrix(directory: Path | None = None) -> Matrix:
         toolkit_files=files.distributions.content.toolkit_files,
         shared_files=files.hazards.content.shared_files,
         published=files.distributions.content.published,
+        declared=files.distributions.content.declared,
         overrides=files.gpus.content.overrides,
         seen_to_run=files.gpus.content.seen_to_run,
         performance=files.gpus.content.performance,
@@ -127,6 +128,7 @@ def _named_rows(files: MatrixFiles) -> Iterator[tuple[str, KeyPosition]]:
         yield from ((f"opens:{distribution.name} {row.versions}", below) for below, row in opened)
     yield from ((f"limit:{limit.name}", at) for at, limit in top.each("limits", about.limits))
     yield from ((f"published:{row.name}", at) for at, row in top.each("published", about.published))
+    yield from ((f"declared:{row.name}", at) for at, row in top.each("declared", about.declared))
     top, shared_files = files.hazards.at(), files.hazards.content.shared_files
     yield from ((f"shared-file:{shared.name}", at) for at, shared in top.each("shared_files", shared_files))
     top, known = files.knowledge.at(), files.knowledge.content

@@ -681,6 +681,28 @@ class PublishedWheels(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class DeclaredCode(Row, frozen=True, kw_only=True):
+    """The GPU targets for which the recipe of a wheel compiles it: machine code for `sass`, and PTX for `ptx`."""
+
+    sass: tuple[Sass, ...] = ()
+    ptx: tuple[Ptx, ...] = ()
+
+
+class DeclaredTargets(Row, frozen=True, kw_only=True):
+    """The GPUs for which a project says that it compiles wheels of distributions, which nobody has read.
+
+    They are what the files that build the wheels say, such as a `setup.py` or a workflow. `versions` is a PEP 440 specifier.
+    `builds` has the targets by the CUDA that the name or the address of a wheel tells: `cu128`, or `cu12` for each of CUDA 12
+    that is not listed.
+    """
+
+    name: str
+    distributions: tuple[str, ...]
+    versions: str
+    builds: dict[str, DeclaredCode]
+    source: Cited = ()
+
+
 class ImageSurvey(Row, frozen=True, kw_only=True):
     """A repository whose new tags `provision matrix refresh images` proposes as rows: those that `tags` matches as a whole.
 
@@ -880,10 +902,11 @@ class Matrix(Struct, frozen=True, kw_only=True):
 
     `order` are the names of the components; each may only require later ones. `digest` is the hash of the files. `positions`
     has the file and line of every rule (`rule:NAME`), release (`pytorch==2.7.1`), build (`pytorch==2.7.1+cu126`), limit
-    (`limit:NAME`), shared file (`shared-file:NAME`), published wheels (`published:NAME`), row of variables (`variables:NAME`),
-    failure (`failure:NAME`), statement in a log (`statement:NAME`), distribution (`distribution:NAME`, `distribution:NAME
-    VERSIONS` for what some versions imply, `opens:NAME VERSIONS` for what they open), GPU wheel (`wheel:DISTRIBUTION
-    VERSIONS`), and row on what wheels need of the system (`system-wheel:`, `system-need:` likewise).
+    (`limit:NAME`), shared file (`shared-file:NAME`), published wheels (`published:NAME`), declared targets (`declared:NAME`),
+    row of variables (`variables:NAME`), failure (`failure:NAME`), statement in a log (`statement:NAME`), distribution
+    (`distribution:NAME`, `distribution:NAME VERSIONS` for what some versions imply, `opens:NAME VERSIONS` for what they open),
+    GPU wheel (`wheel:DISTRIBUTION VERSIONS`), and row on what wheels need of the system (`system-wheel:`, `system-need:`
+    likewise).
     """
 
     order: tuple[str, ...]
@@ -900,6 +923,7 @@ class Matrix(Struct, frozen=True, kw_only=True):
     toolkit_files: tuple[ToolkitFile, ...] = ()
     shared_files: tuple[SharedFile, ...] = ()
     published: tuple[PublishedWheels, ...] = ()
+    declared: tuple[DeclaredTargets, ...] = ()
     overrides: tuple[GfxOverride, ...] = ()
     seen_to_run: tuple[SeenToRun, ...] = ()
     performance: tuple[Performance, ...] = ()

@@ -15,6 +15,7 @@ from provisioner.resolver.attempts import system_half
 from provisioner.resolver.python.bundled import CUDA
 from provisioner.resolver.python.distributions import GPU
 from provisioner.resolver.python.named_builds import NamedBuild
+from provisioner.resolver.python.wheels import declared_code
 from provisioner.resolver.requirement import PYTORCH, Labelled, Matching, Requirement, build_of
 from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.resolve import decide
@@ -76,6 +77,14 @@ def _runs_on_gpus(row: PublishedWheels, name: str, problem: Problem) -> bool:
     return all(need.allows(device) for need in needs for device in problem.needs.devices.by_key.values())
 
 
+def _is_compiled_for_gpus(row: PublishedWheels, build: str, name: str, problem: Problem) -> bool:
+    """Return whether the recipe of a release's wheels compiles a build for the GPUs of all hosts; True when none is known."""
+    if problem.request.accelerator != CUDA or not row.version:
+        return True
+    code = declared_code(problem.matrix, name, row.version, build)
+    return code is None or not problem.needs.devices.unserved_by(code)
+
+
 def _best(attempts: Sequence[Attempt], rows: Sequence[PublishedWheels], request: Requirement) -> _Fitting | None:
     """Return the most preferred build of PyTorch that the target runs with a Python of `attempts` and `rows` have wheels for.
 
@@ -88,7 +97,7 @@ def _best(attempts: Sequence[Attempt], rows: Sequence[PublishedWheels], request:
         for row in (row for row in rows if attempt.python in row.python):
             for candidate in domain:
                 build = _build_in(row, candidate)
-                if build:
+                if build and _is_compiled_for_gpus(row, build, request.key.project, attempt.problem):
                     fitting.setdefault(candidate.label, _Fitting(row, attempt.python, candidate, build))
         if fitting:
             asked = Requirement(PYTORCH, Labelled(frozenset(fitting)), request.ground)

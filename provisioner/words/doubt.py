@@ -89,6 +89,12 @@ def _words(doubt: Doubt) -> str:
             settle = "`provision matrix refresh wheels --measure` reads it"
             old = f", which was uploaded {uploaded} and{predicate_words(older_than)}" if older_than is not None else ""
             return f"nobody has measured for which GPUs {subject} has code{old}; {settle}"
+        case of.DeclaredForOthers(subject=subject, targets=targets, gpus=gpus, has_ptx=has_ptx):
+            named = listed([f"gpu {one}" for one in gpus])
+            runs = f"of which {named} runs PTX alone, with `ptx-jit` in `policy.allow`"
+            runs = runs if has_ptx else f"of which none runs on {named}"
+            said = f"the recipe of its project compiles {subject} for {listed(targets)}, {runs}"
+            return f"{said}; nobody has read the wheel itself"
         case of.MissingLibraries():
             return _missing_libraries(doubt)
         case of.LacksOfSystem():

@@ -17,6 +17,7 @@ from provisioner.grounds.doubt import (
     AssumedDriver,
     AssumedMacosBuild,
     BroughtFramework,
+    DeclaredForOthers,
     FindsLibrary,
     FromSource,
     NamelessForward,
@@ -93,6 +94,7 @@ def doubts(
         *_unmeasured(instance, pins),
         *_silent(instance, pins),
         *_unmeasured_wheels(instance, {**pins, **beside}),
+        *_declared_for_others(instance, {**pins, **beside}),
         *_own_frameworks(pins),
         *_undocumented_wheels(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
@@ -207,6 +209,21 @@ def _unmeasured_wheels(instance: ProblemInstance, pins: Mapping[Key, Candidate])
             day, subject = uploaded(candidate), Subject(key.project, candidate.label)
             older_than = instance.problem.needs.devices.older_than(day)
             yield UnmeasuredWheel(subject=subject, uploaded=day if older_than is not None else "", older_than=older_than)
+
+
+def _declared_for_others(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield each unread wheel whose recipe compiles it for none of the targets that a GPU of a host runs."""
+    wheels = GpuWheels(instance.problem, "")
+    for key, candidate in pins.items():
+        code = wheels.declared_for_others(candidate) if key.is_package else None
+        if code is not None:
+            devices, targets = instance.problem.needs.devices, (*code.sass, *code.ptx)
+            yield DeclaredForOthers(
+                subject=Subject(key.project, candidate.label),
+                targets=targets,
+                gpus=devices.unserved_by(code),
+                has_ptx=not devices.unserved_by(code, is_compiled=True),
+            )
 
 
 def _own_frameworks(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -7,6 +7,7 @@ of these conventions:
   series of PyTorch and the C++ ABI. Source: `get_wheel_url` in setup.py of Dao-AILab/flash-attention, state-spaces/mamba and
   Dao-AILab/causal-conv1d ("Minor versions should be compatible").
 - `torch_scatter-2.1.2+pt25cu124`: the series of PyTorch and its build. Source: the wheels on https://data.pyg.org/whl.
+- `natten-0.21.6+torch2110cu130`: the release of PyTorch, 2.11.0, and its build. Source: docs/install.md of SHI-Labs/NATTEN.
 - `…/mmcv/dist/cu121/torch2.1.0/mmcv-2.1.0-…`: the build and the series of PyTorch. Source:
   https://download.openmmlab.com/mmcv/dist/index.html.
 """
@@ -33,7 +34,10 @@ if TYPE_CHECKING:
 _OF_LOCAL = (
     re.compile(r"(?P<major>cu\d+|cpu)\.?torch(?P<torch>\d+\.\d+)(\.\d+)*(cxx11abi(?P<abi>true|false))?"),
     re.compile(r"pt(?P<torch>\d\d+)(?P<build>cu\d+|cpu|rocm[\d.]+)"),
+    re.compile(r"torch(?P<torch>\d\d+)\d(?P<build>cu\d+|cpu)"),
 )
+_CUDA = re.compile(r"cu\d+")
+_CUDA_OF_ADDRESS = re.compile(r"[/-](?P<build>cu\d+)/")
 _OF_ADDRESS = re.compile(r"/(?P<build>cu\d+|cpu)/torch(?P<torch>\d+\.\d+)(\.\d+)*/")
 
 
@@ -104,6 +108,22 @@ def named_build(release: PackageRelease) -> NamedBuild | None:
         is_major=bool(parts.get("major")),
         is_new_abi=None if abi is None else abi == "true",
     )
+
+
+def named_cuda(release: PackageRelease) -> str:
+    """Return the CUDA for which a release's wheel was compiled, as its name or URL spells it (`cu12`, `cu128`); "" for none.
+
+    A wheel that names no PyTorch may name its CUDA: `detectron2-0.6+cu113-….whl`,
+    `…/releases/download/v0.3.35-cu124/llama_cpp_python-0.3.35-….whl`.
+    """
+    named = named_build(release)
+    if named is not None:
+        return named.variant if named.accelerator == "cuda" else ""
+    local, file = release.version.local or "", release.file
+    if _CUDA.fullmatch(local):
+        return local
+    found = _CUDA_OF_ADDRESS.search(file.url) if file is not None and file.filename.endswith(".whl") else None
+    return found["build"] if found is not None else ""
 
 
 def named_build_requirement(candidate: Candidate, named: NamedBuild, builds: Iterable[Candidate]) -> Requirement:

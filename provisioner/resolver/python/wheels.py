@@ -20,12 +20,13 @@ from provisioner.grounds.predicate import BuiltFor, Requires
 from provisioner.grounds.requirement import Relation
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.python.bundled import CUDA, DRIVERS, runtime_of_series, runtime_requirements
+from provisioner.resolver.python.named_builds import named_cuda
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Labelled, Matching, Requirement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import GpuWheel, Matrix, SeenToRun, SystemWheel
+    from provisioner.matrix.model import DeclaredCode, DeclaredTargets, GpuWheel, Matrix, SeenToRun, SystemWheel
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
@@ -48,6 +49,8 @@ class GpuWheels:
         is_about_gpus = problem.request.accelerator in ON_GPUS and problem.needs.devices.are_known
         self._rows: Mapping[str, Sequence[GpuWheel]] = _by_distribution(problem.matrix) if is_about_gpus else {}
         self._with_gpu_code = with_gpu_code(problem.matrix) if is_about_gpus else frozenset()
+        is_about_cuda = is_about_gpus and problem.request.accelerator == CUDA
+        self._declared = _declared(problem.matrix) if is_about_cuda else {}
         self._served: dict[int, bool] = {}
         self._of_others: dict[str, bool] = {}
         self._row_of: dict[Candidate, GpuWheel | None] = {}
@@ -95,6 +98,17 @@ class GpuWheels:
             return True
         targets = row.gfx if self._problem.request.accelerator == ROCM else row.sass
         return targets is None and not self._problem.needs.devices.is_for_others(row)
+
+    def declared_for_others(self, candidate: Candidate) -> DeclaredCode | None:
+        """Return the targets that the recipe of an unread wheel declares, if one of the hosts' GPUs runs none of them.
+
+        None if they suffice, and for a wheel that was measured or of which no recipe is known.
+        """
+        name = candidate.key.project
+        if name not in self._declared or not isinstance(candidate, FileCandidate) or self.row_of(candidate) is not None:
+            return None
+        code = declared_code(self._problem.matrix, name, candidate.pep440.public, named_cuda(candidate.release))
+        return code if code is not None and self._problem.needs.devices.unserved_by(code) else None
 
     def undocumented(self, candidate: Candidate) -> tuple[SeenToRun, ...]:
         """Return the rows about GPUs of the hosts that were seen to run code like a wheel's, without NVIDIA's promise."""
@@ -160,8 +174,8 @@ class GpuWheels:
     def rank(self, candidate: Candidate) -> int:
         """Return 0 for a version ordered by its number alone, and more the later one is to be tried.
 
-        1 is for one with unmeasured GPU code, 2 for one that is too old for more than PTX, `USELESS` for one that has no code
-        for some GPU of a host, so that its metadata need not be read.
+        1 is for one with unmeasured GPU code, or whose recipe declares none for a GPU of a host, 2 for one that is too old for
+        more than PTX, `USELESS` for one that has no code for some GPU of a host, so that its metadata need not be read.
         """
         row = self.row_of(candidate) or self._of_others_around(candidate)
         if row is not None:
@@ -170,7 +184,7 @@ class GpuWheels:
             if not self._served[id(row)]:
                 return USELESS
         if not self._is_unmeasured(candidate, row):
-            return 0
+            return 0 if self.declared_for_others(candidate) is None else 1
         if self._problem.needs.devices.older_than(uploaded(candidate)) is None:
             return 1
         return 2 if "ptx-jit" in self._problem.request.allowed else USELESS
@@ -249,6 +263,26 @@ def _is_for(row: GpuWheel, platform: str) -> bool:
 
 def _stands_for(row: GpuWheel, candidate: Candidate) -> bool:
     return _specifier(row.versions).contains(candidate.pep440, prereleases=True)
+
+
+def declared_code(matrix: Matrix, distribution: str, version: str, build: str) -> DeclaredCode | None:
+    """Return the targets that the recipe of a distribution's wheel declares; None when no row of the matrix tells them.
+
+    `version` is without a local version, `build` the CUDA for which the wheel is compiled, such as `cu12` or `cu128`.
+    """
+    rows = _declared(matrix).get(distribution, ())
+    fitting = (row.builds for row in rows if _specifier(row.versions).contains(version, prereleases=True))
+    builds: Mapping[str, DeclaredCode] = next(fitting, {})
+    return builds.get(build, builds.get(build[: len("cu12")]))
+
+
+@once_per_matrix
+def _declared(matrix: Matrix) -> dict[str, list[DeclaredTargets]]:
+    found: dict[str, list[DeclaredTargets]] = {}
+    for row in matrix.declared:
+        for name in row.distributions:
+            found.setdefault(name, []).append(row)
+    return found
 
 
 @once_per_matrix

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.predicate import Predicate
     from provisioner.grounds.requirement import Ground
-    from provisioner.matrix.model import GfxOverride, GpuWheel, Matrix, SeenToRun
+    from provisioner.matrix.model import DeclaredCode, GfxOverride, GpuWheel, Matrix, SeenToRun
     from provisioner.places import Place
     from provisioner.request import Request
     from provisioner.resolver.rules.guards import Guards
@@ -253,6 +253,18 @@ class Devices:
             return True
         seen = (row.gpu for key in self.gpus for row in self._seen(key, build))
         return self._served(build).union(seen).issuperset(self._all_devices())
+
+    def unserved_by(self, code: DeclaredCode, *, is_compiled: bool = False) -> tuple[str, ...]:
+        """Return the GPUs of NVIDIA's, of those that the hosts state, on which no code of some targets runs.
+
+        With `is_compiled`, PTX counts even if the spec does not allow it.
+        """
+        build = Build(name="declared", accelerator=CUDA, sass=code.sass, ptx=code.ptx)
+        seen = {row.gpu for key in self.gpus for row in self._seen(key, build)}
+        compiles_ptx = is_compiled or "ptx-jit" in self._request.allowed
+        served = _running(code.sass, code.ptx, self._known_devices(), compiles_ptx)
+        wanted = (one for one in self._all_devices() if not one.startswith("gfx"))
+        return tuple(one for one in wanted if one not in served and one not in seen)
 
     def is_for_others(self, wheel: GpuWheel) -> bool:
         """Return whether a wheel has GPU code for the GPUs of another vendor than the accelerator's, and for no others.

@@ -55,6 +55,13 @@ published:
     builds: {"2.2": [cu12]}
     python: ["3.12"]
     source: [wheels]
+declared:
+  - name: kernels-2-recipe
+    distributions: [kernels]
+    versions: "==2.0"
+    builds:
+      cu12: {sass: [sm_80], ptx: [compute_80]}
+    source: [wheels]
 """
 
 
@@ -103,6 +110,7 @@ def test_every_distribution_and_limit_knows_its_line(tmp_path: Path) -> None:
         "distribution:torchaudio ==2.11.0": "rules/distributions.yaml:9",
         "limit:numpy-1": "rules/distributions.yaml:12",
         "published:kernels-2": "rules/distributions.yaml:19",
+        "declared:kernels-2-recipe": "rules/distributions.yaml:27",
     }
 
 
@@ -253,6 +261,21 @@ def test_a_matrix_may_say_nothing_of_distributions(tmp_path: Path) -> None:
             '    python: ["3.12"]\n    source: [wheels]\n',
             '    python: ["3.12"]\n',
             "19:5: published[0]: published wheels `kernels-2` cites no source; add `source: [...]`",
+        ),
+        (
+            "      cu12: {",
+            "      cpu: {",
+            "31:7: declared[0].builds.cpu: `cpu` is no name of a build for CUDA, such as cu12 or cu128",
+        ),
+        (
+            "{sass: [sm_80], ptx: [compute_80]}",
+            "{}",
+            "31:7: declared[0].builds.cu12: `kernels-2-recipe` declares no target for cu12",
+        ),
+        (
+            'versions: "==2.0"\n    builds:\n',
+            'versions: "2.0"\n    builds:\n',
+            "29:5: declared[0].versions: `2.0` is not a version specifier such as >=1.0,<2 or ==1.*",
         ),
     ],
 )

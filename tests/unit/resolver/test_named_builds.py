@@ -8,7 +8,8 @@ from packaging.utils import canonicalize_name, parse_wheel_filename
 from provisioner.grounds.predicate import CompiledForNamed
 from provisioner.index.model import DIRECT_URL, IndexFile, PackageRelease
 from provisioner.resolver.choices.candidates import candidates_of
-from provisioner.resolver.python.named_builds import NamedBuild, named_build
+from provisioner.resolver.python.named_builds import NamedBuild, named_build, named_cuda
+from provisioner.resolver.python.wheels import declared_code
 from provisioner.resolver.requirement import PYTORCH
 from provisioner.resolver.rules.silence import Silence
 from provisioner.words.predicate import predicate_words
@@ -41,6 +42,8 @@ def release(url: str) -> PackageRelease:
         ("https://x/torch_scatter-2.1.2+pt25cu124-cp312-cp312-linux_x86_64.whl", NamedBuild("2.5", "cu124")),
         ("https://x/torch_scatter-2.1.2+pt210cu128-cp312-cp312-linux_x86_64.whl", NamedBuild("2.10", "cu128")),
         ("https://x/torch_sparse-0.6.17+pt113cpu-cp310-cp310-linux_x86_64.whl", NamedBuild("1.13", "cpu")),
+        ("https://x/natten-0.21.6+torch2110cu130-cp312-cp312-linux_x86_64.whl", NamedBuild("2.11", "cu130")),
+        ("https://x/natten-0.20.1+torch270cu128-cp312-cp312-linux_x86_64.whl", NamedBuild("2.7", "cu128")),
         (OPENMMLAB + "cu121/torch2.1.0/mmcv-2.1.0-cp310-cp310-manylinux1_x86_64.whl", NamedBuild("2.1", "cu121")),
         ("https://x/torchvision-0.22.1+cu128-cp312-cp312-manylinux_2_28_x86_64.whl", None),
         ("https://x/numpy-2.2.6-cp312-cp312-manylinux_2_17_x86_64.whl", None),
@@ -48,6 +51,42 @@ def release(url: str) -> PackageRelease:
 )
 def test_a_name_says_for_which_pytorch_a_wheel_is(url: str, expected: NamedBuild | None) -> None:
     assert named_build(release(url)) == expected
+
+
+LLAMA = "https://github.com/abetlen/llama-cpp-python/releases/download/"
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        (FLASH + "flash_attn-2.8.3+cu12torch2.8cxx11abiTRUE-cp312-cp312-linux_x86_64.whl", "cu12"),
+        ("https://x/exllamav2-0.3.2+cu128.torch2.7.0-cp312-cp312-linux_x86_64.whl", "cu128"),
+        ("https://x/torch_sparse-0.6.17+pt113cpu-cp310-cp310-linux_x86_64.whl", ""),
+        ("https://x/detectron2-0.6+cu113-cp39-cp39-linux_x86_64.whl", "cu113"),
+        (OPENMMLAB + "cu121/torch2.1.0/mmcv-2.1.0-cp310-cp310-manylinux1_x86_64.whl", "cu121"),
+        (LLAMA + "v0.3.35-cu124/llama_cpp_python-0.3.35-py3-none-linux_x86_64.whl", "cu124"),
+        (LLAMA + "v0.3.35/llama_cpp_python-0.3.35-py3-none-linux_x86_64.whl", ""),
+    ],
+)
+def test_a_name_or_an_address_says_for_which_cuda_a_wheel_is(url: str, expected: str) -> None:
+    assert named_cuda(release(url)) == expected
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"),
+    [
+        ("cu124", "sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 compute_90"),
+        ("cu118", "sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_89"),
+        ("cu130", "sm_75 sm_80 sm_86 sm_89 sm_90 compute_90"),
+        ("cu102", None),
+        ("", None),
+    ],
+)
+def test_the_recipe_of_a_wheel_is_that_of_its_cuda(build: str, expected: str | None) -> None:
+    """llama-cpp-python 0.3.30; what the recipe of one CUDA compiles is nothing that another one has."""
+    code = declared_code(shipped(), "llama-cpp-python", "0.3.30", build)
+    assert (None if code is None else " ".join((*code.sass, *code.ptx))) == expected
+    assert declared_code(shipped(), "llama-cpp-python", "0.3.99", build) is None
 
 
 @pytest.mark.parametrize(
