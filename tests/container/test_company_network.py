@@ -1,7 +1,7 @@
 """`docker build` as the Dockerfile's own comment says it, in a network as companies have them.
 
 The index is reached through a proxy alone, has a certificate of a private authority, and asks for a login, as the proxy does.
-It listens on the loopback address of the machine, which a step of a build cannot reach: what arrives there came through the proxy.
+It listens on the loopback address of the machine, which no step of a build can reach: what arrives came through the proxy.
 The base image is the one that a registry of the company has, by digest.
 """
 
