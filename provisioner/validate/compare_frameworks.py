@@ -56,16 +56,23 @@ def compare_framework_devices(lock: Lock, measurement: Measurement) -> Iterator[
 
 
 def _import(name: str, locked: str, framework: Framework) -> FieldReport:
-    """Compare the version that a framework states; other packages may state what they like, and need not state any."""
+    """Compare the version that a framework states; other packages may state what they like, and need not state any.
+
+    What such a package states, its note tells: what is installed is compared by its metadata, at level 2.
+    """
     error = framework.errors.get("import", "")
     if _NEEDS_DRIVER.search(error):
         return unverified(name, locked, error)
     if error:
         return agreement(name, locked, framework.version or "", agrees=False, note=error)
-    measured = framework.version or "imported"
-    agrees = not has_own_check(name) or _is_release(measured, locked)
-    facts = ", ".join(f"{fact} {value}" for fact, value in framework.facts.items() if value)
-    return agreement(name, locked, measured, agrees=agrees, note=facts)
+    facts = [f"{fact} {value}" for fact, value in framework.facts.items() if value]
+    if has_own_check(name):
+        measured = framework.version or "imported"
+        return agreement(name, locked, measured, agrees=_is_release(measured, locked), note=", ".join(facts))
+    if framework.version and not _is_release(framework.version, locked):
+        facts.append(f"it calls itself {framework.version}")
+        return agreement(name, locked, "imported", agrees=True, note=", ".join(facts))
+    return agreement(name, locked, framework.version or "imported", agrees=True, note=", ".join(facts))
 
 
 def _is_release(measured: str, locked: str) -> bool:

@@ -1,7 +1,8 @@
 """`docker build` as the Dockerfile's own comment says it, in a network as companies have them.
 
-The index is reached through a proxy alone, has a certificate of a private authority, and asks for a login. It listens on the
-loopback address of the machine, which a step of a build cannot reach: what arrives there came through the proxy.
+The index is reached through a proxy alone, has a certificate of a private authority, and asks for a login, as the proxy does.
+It listens on the loopback address of the machine, which no step of a build can reach: what arrives came through the proxy.
+The base image is the one that a registry of the company has, by digest.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from provisioner.validate.builder import docker_builder
 from provisioner.validate.docker_engine import DockerEngine
 from provisioner.validate.engine import EngineError
 from provisioner.validate.run import Options, validate_lock
-from tests.container.conftest import unavailable
+from tests.container.conftest import push, unavailable
 from tests.container.image_locks import LOCK_NAME, source_distribution
 from tests.container.test_managed_python import LAYOUT
 from tests.loopback_index import LoopbackIndex
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.docker, pytest.mark.network]
 
 USER, PASSWORD = "ada", "not-in-any-layer"
+PROXY_PASSWORD, PROXY_PASSWORD_IN_URLS = "notInAnyLayer7", "not%49nAnyLayer7"
 TAG = "provision-test/company:1"
 
 
@@ -70,13 +72,15 @@ def company(engine: DockerEngine, tmp_path_factory: pytest.TempPathFactory) -> I
     log = folder / "proxy.log"
     settings = (
         f'Port {port}\nListen {gateway}\nAllow {configuration["Subnet"]}\nLogFile "{log}"\nLogLevel Connect\nMaxClients 50\n'
+        f"BasicAuth {USER} {PROXY_PASSWORD}\n"
     )
     (folder / "tinyproxy.conf").write_text(settings, encoding="utf-8")
     process = subprocess.Popen(["tinyproxy", "-d", "-c", folder / "tinyproxy.conf"], stdout=subprocess.DEVNULL)
     try:
         until_it_answers(gateway, port)
         with LoopbackIndex(certificate=certificate, credentials=f"{USER}:{PASSWORD}") as index:
-            yield Company(folder=folder, proxy=f"http://{gateway}:{port}", log=log, index=index)
+            proxy = f"http://{USER}:{PROXY_PASSWORD_IN_URLS}@{gateway}:{port}"
+            yield Company(folder=folder, proxy=proxy, log=log, index=index)
     finally:
         process.terminate()
         process.wait()
@@ -105,8 +109,15 @@ def until_it_answers(host: str, port: int) -> None:
     unavailable(f"the proxy does not answer at {host}:{port}")
 
 
+@pytest.fixture(scope="module")
+def mirrored(engine: DockerEngine, base_image: str, registry: str) -> tuple[str, str]:
+    """The base image as the registry has it, and its digest."""
+    reference = f"{registry}/provision-test/company:bookworm"
+    return reference, push(engine, base_image, reference)
+
+
 @pytest.fixture
-def project(company: Company, wheelhouse: Wheelhouse, base_image: str) -> Lock:
+def project(company: Company, wheelhouse: Wheelhouse, base_image: str, mirrored: tuple[str, str]) -> Lock:
     """A lock of which every file is on the index: uv, a wheel, a source distribution, and an archive of Python."""
     index = company.index
     shutil.copyfile(company.folder / "ca.pem", wheelhouse.folder / "ca.pem")
@@ -117,7 +128,8 @@ def project(company: Company, wheelhouse: Wheelhouse, base_image: str) -> Lock:
     wheelhouse.add_file("alpha", version, filename, sha256=served.sha256, url=f"{index.root}{served.path}")
     sdist = serve(index, "compiled-3.0.tar.gz", source_distribution())
     wheelhouse.packages.append(LockedPackage(name="compiled", version="3.0", platforms=("linux/amd64",), sdist=sdist))
-    lock = wheelhouse.lock()
+    reference, digest = mirrored
+    lock = wheelhouse.lock(base=reference, digest=digest)
     (stack,) = lock.stacks
     assert stack.image is not None
     assert stack.installer is not None
@@ -161,7 +173,7 @@ def test_the_command_in_the_dockerfile_builds_and_leaves_no_trace(
         assert ran.stdout == "from source /opt/python\n", ran.stderr
         saved = b"".join(engine._client.images.get(TAG).save())
         authority = (company.folder / "ca.pem").read_text(encoding="utf-8").splitlines()[1]
-        for trace in (PASSWORD, company.proxy.rpartition("/")[2], authority):
+        for trace in (PASSWORD, PROXY_PASSWORD, PROXY_PASSWORD_IN_URLS, company.proxy.rpartition("@")[2], authority):
             assert trace.encode() not in saved
     finally:
         engine.remove(TAG)

@@ -45,11 +45,17 @@ URL = re.compile(r"https?://[^\s\"]+")
 
 
 def run(*command):
-    """Run a program with the caches and, where they were handed in, the certificates and the logins of this build."""
+    """Run a program with the caches and, where they were handed in, the certificates and the logins of this build.
+
+    buildah before 1.29 has one cache for all users of a machine, which only the first can write (its issue 4404).
+    """
+    if CACHE.exists() and not os.access(str(CACHE), os.W_OK):
+        sys.exit("error: the cache of this build belongs to another user: TMPDIR=$HOME podman build --no-cache . has its own")
     environment = dict(
         os.environ,
         PIP_CACHE_DIR=str(CACHE / "pip"),
         PIP_DISABLE_PIP_VERSION_CHECK="1",
+        PIP_NO_INPUT="1",
         PIP_ROOT_USER_ACTION="ignore",
         PYTHONDONTWRITEBYTECODE="1",
         PYTHONHASHSEED="0",

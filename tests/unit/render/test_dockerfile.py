@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from provisioner.render.helper import helper_files, helper_text
 from provisioner.render.instruction import UnwritableValueError
 from provisioner.resolver.stack import BaseImage, ManagedPython, PackagePin, RuntimeImage, SystemPackage
 from tests.lock_examples import IMAGE_DIGEST, UV_AMD64, cpu_stack, cuda_stack, lock_of, with_file
+from tests.loopback_index import LoopbackIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,6 +223,34 @@ def helper() -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "install", "__file__": "install.py"}
     exec(compile(helper_text("install.py"), "install.py", "exec"), names)
     return names
+
+
+def test_a_login_that_a_build_lacks_is_told_and_not_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", "")  # the helper file sets it, for pip out of its wheel
+    names = helper()
+    names |= {"SCRATCH": tmp_path, "CACHE": tmp_path / "cache", "WHEELHOUSE": tmp_path / "wheelhouse"}
+    with LoopbackIndex() as index:
+        filename = index.add_wheel("demo", "1.0")
+        index.credentials = "ada:secret"
+        served = index.files[f"/files/{filename}"]
+        wanted = f"demo @ {index.root}{served.path} --hash=sha256:{served.sha256}"
+        with pytest.raises(SystemExit):
+            names["pip"]("install", [wanted], "--target", tmp_path / "target")
+    said = capfd.readouterr()
+    assert "HTTP error 401 while getting" in said.out + said.err
+    assert "EOFError" not in said.err
+
+
+def test_a_cache_that_another_user_owns_is_told_with_the_command_that_has_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda path, mode: (path, mode) != (str(tmp_path), os.W_OK))  # root may write everywhere
+    names = helper()
+    names["CACHE"] = tmp_path
+    with pytest.raises(SystemExit, match=r"belongs to another user: TMPDIR=\$HOME podman build --no-cache \. has its own$"):
+        names["run"]("true")
 
 
 def layers(lock_text: str, dockerfile: str) -> dict[str, tuple[str, ...]]:

@@ -239,3 +239,17 @@ def test_a_triton_before_its_backends_is_not_asked_to_compile(version: str, comp
     found = verdicts(tmp_path, "triton", version, {"triton/__init__.py": f'__version__ = "{version}"\n'})
     assert found["import"] == ("yes", "")
     assert found.get("compile", (None,))[0] == compiles
+
+
+@pytest.mark.parametrize(
+    ("stated", "note"), [("3.20", "modules plain"), ("3.10", "modules plain, it calls itself 3.10"), ("", "modules plain")]
+)
+def test_another_version_that_a_package_without_a_check_states_is_told_beside_its_import(
+    tmp_path: Path, stated: str, note: str
+) -> None:
+    files = {
+        "plain/__init__.py": f"__version__ = {stated!r}\n" if stated else "",
+        "plain-3.20.dist-info/METADATA": "Metadata-Version: 2.1\nName: plain\nVersion: 3.20\n",
+        "plain-3.20.dist-info/RECORD": "plain/__init__.py,,\nplain-3.20.dist-info/METADATA,,\nplain-3.20.dist-info/RECORD,,\n",
+    }
+    assert verdicts(tmp_path, "plain", "3.20", files) == {"import": ("yes", note)}
