@@ -83,7 +83,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     `problem` is the whole problem with that Python required; `system` is the most preferred answer for the components of
     `problem` alone, which gives the environment its glibc and the index of the framework's build. `rank` is the place of the
     framework's release in it, 0 for the newest, and `named` has the places of the other components that the spec names.
-    `allowed` is what tests allow of the components, found once for all attempts.
+    `allowed` is what tests allow of the components, found once for all attempts. `prereleases` are the distributions of which
+    metadata was found to need pre-releases, by any attempt: the next one has them from the start and need not start again.
     """
 
     python: str
@@ -92,6 +93,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     rank: int = 0
     named: tuple[int, ...] = ()
     allowed: AllowedOf = field(default_factory=dict)
+    prereleases: set[str] = field(default_factory=set)
 
 
 class Failure(Struct, frozen=True, kw_only=True, dict=True):
@@ -125,14 +127,15 @@ def attempts_of(problem: Problem) -> list[Attempt]:
     A locked Python comes first if it is the first candidate. The others are ordered by `rank` and `named`, equal ones as
     Python's candidates.
     """
-    found, allowed = [], AllowedOf()
+    found, allowed, prereleases = [], AllowedOf(), set[str]()
     for candidate in problem.domains[PYTHON]:
         if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
             continue
         narrowed = with_python(problem, candidate)
         system = decide(ProblemInstance(system_half(narrowed), allowed=allowed))
         if system is not None:
-            found.append(Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed))
+            narrow = Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed, prereleases=prereleases)
+            found.append(narrow)
 
     locked = _locked(problem)
     ranked = [
@@ -641,7 +644,8 @@ def _decided(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
     """
     from provisioner.resolver.python.libraries import ProviderCandidate
 
-    discoveries, pairs, environment = Discoveries(), frozenset[Pair](), environment_of(attempt)
+    discoveries = Discoveries(attempt.prereleases)
+    pairs, environment = frozenset[Pair](), environment_of(attempt)
     lacking: Chosen | None = None
     while True:
         discoveries.has_grown = False
@@ -651,6 +655,7 @@ def _decided(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
         if isinstance(found, CompleteSearch) and not discoveries.has_grown:
             _discover(instance)
         if discoveries.has_grown:
+            attempt.prereleases.update(discoveries.prereleases)
             if isinstance(found, CompleteSearch):
                 found.close()
             continue

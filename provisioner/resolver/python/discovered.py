@@ -65,12 +65,12 @@ class DirectUrlMutex(HolderCandidate, frozen=True, eq=False, gc=False, kw_only=T
 class Discoveries:
     """The direct URLs and pre-releases to which the metadata read so far refers; it outlives restarts of the search.
 
-    Every new discovery sets `has_grown`.
+    Every new discovery sets `has_grown`. `prereleases` are distributions of which another search needed pre-releases.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, prereleases: Iterable[str] = ()) -> None:
         self._holders: dict[tuple[str, str], dict[tuple[Key, str], Candidate]] = {}
-        self.prereleases: set[str] = set()
+        self.prereleases = set(prereleases)
         """The distributions for which a requirement in metadata names a pre-release and no final version meets it."""
         self.has_grown = False
 

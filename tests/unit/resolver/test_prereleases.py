@@ -138,3 +138,24 @@ def test_the_index_tells_of_them_apart(index: LoopbackIndex, tmp_path: Path) -> 
         ]
         assert [one.is_usable for one in source.releases("young")] == [True]  # type: ignore[arg-type]
         assert source.prereleases("young") == ()  # type: ignore[arg-type]
+
+
+def test_another_python_need_not_find_out_again_who_needs_a_prerelease(
+    index: LoopbackIndex, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    index.add_wheel("app", "1.0", requires=["base>=2.0a1"])
+    index.add_wheel("base", "1.0")
+    index.add_wheel("base", "2.0a1")
+    index.add_wheel("tool", "1.0", requires=["limit<1; python_version == '3.12'"])
+    index.add_wheel("limit", "1.0")
+    settings = IndexSettings(
+        indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=tmp_path / "cache", fresh_seconds=0
+    )
+    matrix = small.matrix(("python",), {"python": {"3.11": {}, "3.12": {}}}, virtual=())
+    request = small.request({"python": ">=3.11"}, packages=("app", "tool"), accelerator="cpu", runs="host")
+    with caplog.at_level("INFO", "provisioner.search"):
+        stack = solve_joint(join(matrix, request), lambda environment: PackageIndex(settings, environment))
+    assert {one.name: one.version for one in stack.packages} == {"app": "1.0", "base": "2.0a1", "tool": "1.0"}
+    first, other = "\n".join(caplog.messages).split("trying python 3.11")
+    assert first.count("components and packages: ") == 2, "the search starts again with the pre-release"
+    assert other.count("components and packages: ") == 1, "it is known from the start"
