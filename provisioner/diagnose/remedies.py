@@ -155,7 +155,7 @@ class Remedies:
         yield DriversFor(kernel=kernel, driver=driver, same_branch=same if same != driver else "", others=others)
 
     def _libraries(self) -> Iterator[Remedy]:
-        """Yield what contains each library of the log, as far as the matrix was measured; NVIDIA's own distributions alone, if any."""
+        """Yield what contains each library of the log, as far as it was measured; only NVIDIA's own distributions, if any."""
         names = dict.fromkeys(value.rpartition("/")[2] for value in self._facts.values.get("library", ()))
         for name in names:
             found = dict.fromkeys(wheel.distribution for wheel in self._matrix.wheels if name in wheel.provides)
