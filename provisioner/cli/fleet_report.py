@@ -96,7 +96,9 @@ def _headline(answer: FleetAnswer) -> str:
         return f"no stack serves any of {counted(total, 'host')}"
     stacks = counted(len(answer.stacks), "stack")
     served = (
-        f"all {counted(total, 'host')}" if not answer.unserved_nodes else f"{answer.served_nodes:,} of {counted(total, 'host')}"
+        f"{'all ' if total > 1 else 'the '}{counted(total, 'host')}"
+        if not answer.unserved_nodes
+        else f"{answer.served_nodes:,} of {counted(total, 'host')}"
     )
     verb = "serves" if len(answer.stacks) == 1 else "serve"
     if answer.limit is not None:

@@ -362,6 +362,18 @@ def _tell_files(answer: Answer, inputs: Inputs, run: Run) -> None:
         return
     talk(f"wrote {', '.join(answer.written)}")
     tell([Line(_next_command(answer, inputs), "next:", Paint.NEXT)])
+    if run.hosts and not inputs.is_without_spec:
+        talk(_of_hosts(inputs.document.file, run.hosts))
+
+
+def _of_hosts(spec: str, hosts: Sequence[Path]) -> str:
+    """Return how `check` is asked about hosts that a command line names: no lock tells of them, for it is not one machine's."""
+    from shlex import join
+
+    command = join(["provision", "check", *(part for host in hosts for part in ("--host", str(host)))])
+    asks = f"`{command}` asks about the same hosts"
+    is_yaml = spec.endswith((".yaml", ".yml"))
+    return f"{asks}; with them under `target.host` in {spec} plain `provision check` does" if is_yaml else asks
 
 
 def _next_command(answer: Answer, inputs: Inputs) -> str:

@@ -84,22 +84,24 @@ class _Hit(NamedTuple):
 
 
 def recognise(log: Log, matrix: Matrix) -> Recognition:
-    """Return the failures and facts in a log; a general failure only in lines that no other explains."""
+    """Return the failures and facts in a log; a general failure only in lines that no other explains, its facts in all."""
     search = _Search(log)
     found: list[Recognised] = []
     explained: set[int] = set()
+    stated: list[Reading] = []
     for failure in sorted((one for one in matrix.failures if one.kind != "silent"), key=lambda one: one.general):
         hits = search.hits_of(failure.symptoms, together=failure.together)
         if failure.general:
+            stated += [reading for hit in hits if hit.at in explained for reading in hit.readings]
             hits = [hit for hit in hits if hit.at not in explained]
         if hits:
             found.append(_recognised(log, failure, hits))
             explained.update(hit.at for hit in hits)
-    readings = [reading for row in matrix.statements for reading in _stated(search, row, explained)]
+    stated += [reading for row in matrix.statements for reading in _stated(search, row, explained)]
     unknown = [index for index, line in enumerate(log.lines) if index not in explained and _ERROR.search(line)]
     return Recognition(
         failures=tuple(sorted(found, key=lambda one: one.line)),
-        readings=tuple(dict.fromkeys(readings)),
+        readings=tuple(dict.fromkeys(stated)),
         unexplained=tuple(Quote(log.numbers[index], quoted(log.shown[index])) for index in unknown[:MOST_QUOTED]),
         unexplained_count=len(unknown),
     )

@@ -13,6 +13,7 @@ from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError
 from provisioner.grounds.diagnosis import (
     Advice,
+    BroughtBy,
     BuildsFor,
     CannotFollow,
     ChangeHost,
@@ -95,6 +96,8 @@ class Remedies:
             yield from self._driver()
         elif step.solve == "gpu":
             yield from self._gpu(failure)
+        elif step.solve == "library":
+            yield from self._libraries()
         else:
             yield from self._kernel()
 
@@ -150,6 +153,16 @@ class Remedies:
         nearest = sorted(newest, key=lambda one: abs(int(one) - int(branch))) if branch.isdigit() else list(newest)
         others = tuple(newest[one] for one in nearest[:MOST_DRIVERS])
         yield DriversFor(kernel=kernel, driver=driver, same_branch=same if same != driver else "", others=others)
+
+    def _libraries(self) -> Iterator[Remedy]:
+        """Yield what contains each library of the log, as far as it was measured; only NVIDIA's own distributions, if any."""
+        names = dict.fromkeys(value.rpartition("/")[2] for value in self._facts.values.get("library", ()))
+        for name in names:
+            found = dict.fromkeys(wheel.distribution for wheel in self._matrix.wheels if name in wheel.provides)
+            vendors = [one for one in found if one.startswith("nvidia-")]
+            packages = [item for row in self._matrix.system_libraries if row.soname == name for item in row.packages.items()]
+            if found or packages:
+                yield BroughtBy(library=name, distributions=tuple(vendors or found), packages=tuple(packages))
 
     def _driver(self) -> Iterator[Remedy]:
         """Yield what the driver of the log runs, what the wanted CUDA needs, and the steps to the wanted lock or spec."""

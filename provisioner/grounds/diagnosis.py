@@ -82,6 +82,17 @@ class DriversFor(Struct, frozen=True, kw_only=True):
     others: tuple[str, ...]
 
 
+class BroughtBy(Struct, frozen=True, kw_only=True):
+    """What contains a shared library: distributions on the package index, and packages of Linux distributions.
+
+    `packages` are pairs of a package and the systems that have it, such as `libgl1` and `debian:12`.
+    """
+
+    library: str
+    distributions: tuple[str, ...] = ()
+    packages: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
 class RunsHere(Struct, frozen=True, kw_only=True):
     """The newest stack that the solver finds for the machine of the log.
 
@@ -139,6 +150,7 @@ Remedy = (
     | CudaNeeds
     | BuildsFor
     | DriversFor
+    | BroughtBy
     | RunsHere
     | NothingRuns
     | ChangeHost

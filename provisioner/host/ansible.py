@@ -23,6 +23,7 @@ from msgspec import Struct
 from provisioner.document import Document, KeyPath, Position
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.host.inventory_csv import columns_of_hosts, read_cells
+from provisioner.host.remark import VariablesNotRead
 from provisioner.names import nearest
 from provisioner.platforms import platform_of
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from provisioner.host.model import Host
+    from provisioner.host.remark import NodeRemark
 
 KIND = "Ansible inventory"
 
@@ -48,6 +50,9 @@ _MOST_HOSTS = 200_000
 _TOO_MANY = f"the inventory lists more than {_MOST_HOSTS:,} hosts, the most that are read: give a part of it"
 
 _OURS = "provision_"
+_ALIKE = re.compile(r"(?:nvidia_|amd_)?(?:driver|gpus?)(?:_(?:version|name|type|model|count|branch))?")
+"""Variables that people give their hosts for the facts that are read from `provision_` variables."""
+
 _SYSTEMS = {"Linux": "linux", "Darwin": "macos"}
 _OF_WINDOWS = frozenset({"psrp", "winrm"})
 """Connections that only reach Windows (Ansible documentation, "Windows Remote Management")."""
@@ -68,10 +73,11 @@ _DISTRIBUTIONS = {
 
 
 class AnsibleHost(Struct, frozen=True, kw_only=True):
-    """One host of an inventory: its name and its facts."""
+    """One host of an inventory: its name, its facts, and remarks on its variables."""
 
     name: str
     host: Host
+    remarks: tuple[NodeRemark, ...] = ()
 
 
 class _Group(Struct):
@@ -230,7 +236,7 @@ class AnsibleReader:
             except InvalidDocumentError as error:
                 wrong += error.mistakes
                 continue
-            yield self._at[name], AnsibleHost(name=name, host=host)
+            yield self._at[name], AnsibleHost(name=name, host=host, remarks=self._remarks(variables | own))
         if wrong:
             raise InvalidDocumentError(KIND, tuple(wrong))
 
@@ -335,6 +341,13 @@ class AnsibleReader:
             known = read_cells(cells, {column: self._position(at) for column, at in paths.items()}, file=self._file)
             self._known[tuple(sorted(cells.items()))] = known
         return known
+
+    def _remarks(self, variables: Mapping[str, object]) -> tuple[NodeRemark, ...]:
+        """Return a remark on variables that look like facts; none where `provision_` variables state facts."""
+        if any(name.startswith(_OURS) for name in variables):
+            return ()
+        names = sorted(name for name in variables if name in self._columns or _ALIKE.fullmatch(name))
+        return (VariablesNotRead(tuple(names)),) if names else ()
 
     def _mistake(self, path: KeyPath, text: str) -> None:
         if (path, text) not in self.mistakes:

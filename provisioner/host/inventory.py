@@ -297,7 +297,11 @@ class _Reader:
         remarks = tuple(map(VariablesElsewhere, beside))
         for path, one in self._nodes(reader, source, KIND_OF_ANSIBLE):
             yield InventoryHost(
-                name=one.name, host=self._shared(one.host), origin="ansible", place=source.place(path), remarks=remarks
+                name=one.name,
+                host=self._shared(one.host),
+                origin="ansible",
+                place=source.place(path),
+                remarks=(*remarks, *one.remarks),
             )
 
     def _nodes(self, reader: _NodeReader[Listed_co], source: _Source, kind: str) -> Iterator[tuple[KeyPath, Listed_co]]:

@@ -27,6 +27,7 @@ from provisioner.host.instance_types import instance_type
 from provisioner.host.model import Driver, Host, HostGpu, OperatingSystem
 from provisioner.host.remark import (
     AmdgpuModule,
+    LabelsNotRead,
     MigChanging,
     MigNotOffered,
     MigSlices,
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
     Mistakes = list[tuple[KeyPath, str]]
 
 _NVIDIA, _AMD = ACCELERATORS["cuda"].node_labels, ACCELERATORS["rocm"].node_labels
+_NAMES_A_GPU = re.compile(r"(?:[\w.-]+/)?(?:gpu|accelerator)(?:[-_.](?:type|model|name|product))?")
+"""Labels of their own by which clusters say which GPU a node has; `_NO_GPU` are values that say there is none."""
+
+_NO_GPU = frozenset({"", "0", "false", "no", "none"})
 _NFD = "feature.node.kubernetes.io/"
 _DRIVER = ("driver-version.major", "driver-version.minor", "driver-version.revision")
 _OLD_DRIVER = ("driver.major", "driver.minor", "driver.rev")
@@ -187,7 +192,10 @@ class NodeReader:
             self._facts[identity] = (self._catalogue.identify(host), tuple(facts.remarks))
             self.mistakes += (((*path, "metadata", "labels", label), text) for label, text in facts.mistakes)
         host, remarks = self._facts[identity]
-        yield path, Node(name=name, host=host, labels=labels, remarks=(*remarks, *_condition(item, status)))
+        yield (
+            path,
+            Node(name=name, host=host, labels=labels, remarks=(*remarks, *_unread(given, host), *_condition(item, status))),
+        )
 
     def _mapping(self, item: Mapping[str, Any], key: str, path: KeyPath) -> Mapping[str, Any]:
         value = item.get(key)
@@ -452,6 +460,13 @@ def _is_of_gpus(labels: Mapping[str, str]) -> bool:
     """Return whether a node has labels about GPUs, even unreadable ones, or is of an instance type with GPUs."""
     is_labelled = any(key.startswith((_NVIDIA, _AMD, f"beta.{_AMD}", _GOOGLE)) for key in labels)
     return is_labelled or instance_type(labels.get(_INSTANCE_TYPE, "")) is not None
+
+
+def _unread(labels: Mapping[str, Any], host: Host) -> Iterator[NodeRemark]:
+    """Yield the remark on labels that look as if they named the GPU of a node, about whose GPUs nothing else is known."""
+    names = [name for name, value in labels.items() if _NAMES_A_GPU.fullmatch(name) and str(value).lower() not in _NO_GPU]
+    if host.gpus is None and names:
+        yield LabelsNotRead(tuple(sorted(names)))
 
 
 def _condition(item: Mapping[str, Any], status: Mapping[str, Any]) -> Iterator[NodeUnavailable]:

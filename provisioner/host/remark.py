@@ -197,6 +197,18 @@ class VariablesElsewhere(Struct, frozen=True):
     folder: str
 
 
+class VariablesNotRead(Struct, frozen=True):
+    """The remark that variables of an Ansible inventory look like facts of the host, and are none that are read."""
+
+    names: tuple[str, ...]
+
+
+class LabelsNotRead(Struct, frozen=True):
+    """The remark that labels of a Kubernetes node without known GPUs look as if they named one, and are none that are read."""
+
+    names: tuple[str, ...]
+
+
 NvmlProblem = NvmlNotLoadable | NvmlFailed | GpuSilent
 """Failures of NVIDIA's management library (NVML)."""
 
@@ -215,6 +227,8 @@ NodeRemark = (
     | MigGres
     | GroupedNodes
     | VariablesElsewhere
+    | VariablesNotRead
+    | LabelsNotRead
 )
 """Remarks on a host of an inventory: a node of Kubernetes or Slurm, or a host of Ansible."""
 

@@ -358,13 +358,13 @@ class RemedyStep(Row, frozen=True, kw_only=True):
 
     `run`, `say` and `note` may name facts of the log: `{kernel}`, or `{kernel|$(uname -r)}` with the text for a log without it.
     `solve` is a question that the matrix and the solver answer for the machine of the log: which `stack` runs there, which
-    `driver` is needed, which builds have code for the `gpu`, which drivers build on the `kernel`. `note` says what a command is
-    for.
+    `driver` is needed, which builds have code for the `gpu`, which drivers build on the `kernel`, what brings a `library`.
+    `note` says what a command is for.
     """
 
     run: str = ""
     say: str = ""
-    solve: Literal["", "stack", "driver", "gpu", "kernel"] = ""
+    solve: Literal["", "stack", "driver", "gpu", "kernel", "library"] = ""
     note: str = ""
 
 

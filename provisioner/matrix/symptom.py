@@ -27,7 +27,21 @@ that should be the same.
 OTHER_FACTS = frozenset(
     {
         *("cuda_of_driver", "cuda_of_pytorch", "gpus_of_build", "gpu_name", "package", "requirement", "library", "symbol"),
-        *("error", "xid", "device", "path", "libstdcxx_wanted", "numpy", "numpy_wanted", "torchvision", "user", "image"),
+        *(
+            "error",
+            "xid",
+            "device",
+            "path",
+            "header",
+            "program",
+            "module",
+            "libstdcxx_wanted",
+            "numpy",
+            "numpy_wanted",
+            "torchvision",
+            "user",
+            "image",
+        ),
         *("gcc_ceiling", "xformers_wanted", "platform", "platform_wanted", "virtualization", "accelerator"),
     }
 )
@@ -131,6 +145,9 @@ NOTATIONS: dict[str, Notation] = {
     "tuple": Notation(r"\d+(?:, ?\d+)+", release_of_tuple, "9, 1, 0"),
     "tag": Notation(r"(?:cu|cp)\d{2,4}", release_of_tag, "cu126"),
     "kernel": Notation(r"\d+\.\d+[\w.+~-]*", lambda text: text.rstrip(".,)"), "6.8.0-40-generic"),
+    "status": Notation(r"(?!success\b)\w+", _same, "INTERNAL_ERROR"),
+    "libcuda": Notation(r"cuda(?!\w)", lambda _: "libcuda.so", "cuda"),
+    "call": Notation(r"(?-i:[A-Z])\w*", _same, "MemCreate"),
     "word": Notation(r"[^\s'\"`,;]+", _same, "torch"),
     "text": Notation(r"[^\n]{1,120}?", lambda text: text.strip(), "NVIDIA A100"),
     "platform": Notation(r"[a-z]+/[a-z0-9]+(?:/v\d)?", platform_of, "linux/arm64/v8"),

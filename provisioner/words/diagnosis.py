@@ -108,6 +108,8 @@ def remedy_words(remedy: Remedy) -> str:
             return _builds_words(remedy)
         case of.DriversFor():
             return _drivers_words(remedy)
+        case of.BroughtBy():
+            return _brought_words(remedy)
         case of.RunsHere():
             return _runs_words(remedy)
         case of.NothingRuns(host=host, conflict=conflict):
@@ -158,6 +160,12 @@ def _drivers_words(drivers: of.DriversFor) -> str:
     verb = ("does too" if is_one else "do too") if same else f"{'builds' if is_one else 'build'} on {kernel}"
     others = f"{listed(drivers.others)} {verb}"
     return "; ".join(part for part in (same, others if drivers.others else "") if part)
+
+
+def _brought_words(brought: of.BroughtBy) -> str:
+    wheels = f"in {listed(brought.distributions, 'or')} of the package index" if brought.distributions else ""
+    packages = [f"in {name} of {listed(systems)}" for name, systems in brought.packages]
+    return f"{brought.library} is {'; '.join(part for part in (wheels, *packages) if part)}"
 
 
 def _runs_words(stack: of.RunsHere) -> str:

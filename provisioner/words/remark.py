@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from provisioner.host import remark as of
+from provisioner.words.notation import listed
 
 if TYPE_CHECKING:
     from provisioner.host.remark import Remark
@@ -53,8 +54,8 @@ def remark_words(remark: Remark) -> str:
             )
         case of.GpusWithoutSlices(count=count, total=total):
             return f"gpus: MIG is on without an instance on {count} of {total}: no CUDA program runs there"
-        case of.GpusNotListed(listed=listed, attached=attached):
-            return f"gpus: the report describes {listed} of the {attached} GPUs of its machine"
+        case of.GpusNotListed(listed=count, attached=attached):
+            return f"gpus: the report describes {count} of the {attached} GPUs of its machine"
         case of.GpuMemory(sizes=sizes):
             each = ", ".join(f"{count} with {mebibytes} MiB" for count, mebibytes in sizes)
             return f"gpus: {each}; no rule reads the memory, so that a profile has no key for it"
@@ -110,6 +111,16 @@ def remark_words(remark: Remark) -> str:
             )
         case of.VariablesElsewhere(folder=folder):
             return f"variables in {folder}/ are not read here; `ansible-inventory --list` prints an inventory with all of them"
+        case of.VariablesNotRead(names=names):
+            are = " is read as no fact" if len(names) == 1 else " are read as no facts"
+            plural = "s"[: len(names) - 1]
+            return f"the variable{plural} {listed(names)}{are}: those of a host are provision_driver, provision_gpu, …"
+        case of.LabelsNotRead(names=names):
+            are = "is" if len(names) == 1 else "are"
+            return (
+                f"gpu: the label{'s'[: len(names) - 1]} {listed(names)} {are} none that is read; "
+                "GPU Feature Discovery (nvidia.com/gpu.product), AMD's labeller or a profile tell the GPU"
+            )
 
 
 def _nvml_error(code: int) -> str:

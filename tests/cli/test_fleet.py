@@ -70,7 +70,7 @@ def test_the_whole_screen_of_one_stack(fleet: Project) -> None:
     assert (
         outcome.out
         == """\
-✓ 1 stack serves all 1 host
+✓ 1 stack serves the 1 host
 
 stack 1: pytorch 2.7.1+cu118, cuda 11.8.0, python 3.11, basis minor-version
   hosts      1 host: old
@@ -89,7 +89,7 @@ def test_the_details_have_how_cuda_runs_and_the_affinity_too(fleet: Project) -> 
     assert (
         outcome.out
         == """\
-✓ 1 stack serves all 1 host
+✓ 1 stack serves the 1 host
 
 stack 1: pytorch 2.7.1+cu118, cuda 11.8.0, python 3.11, basis minor-version
   hosts      1 host: old

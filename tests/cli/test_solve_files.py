@@ -368,3 +368,16 @@ def test_an_image_whose_python_installs_no_lock_is_refused(project: Project) -> 
             "hint: set `runs: host` and outputs without an image",
         ],
     )
+
+
+def test_what_check_needs_to_ask_about_hosts_of_a_command_line_is_told(project: Project) -> None:
+    project.spec("[alpha==1.0]", *HOST)
+    host = project.folder / "box.yaml"
+    host.write_text('platform: linux/amd64\ndriver: {version: "550.54.15"}\n', encoding="utf-8")
+    outcome = project.run("solve", "--host", "box.yaml")
+    assert outcome.code == 0, outcome.err
+    assert outcome.err.endswith(
+        f"{NEXT}`provision check --host box.yaml` asks about the same hosts; "
+        "with them under `target.host` in provision.yaml plain `provision check` does\n"
+    )
+    assert "asks about" not in project.run("solve").err

@@ -13,7 +13,7 @@ from provisioner.errors import InvalidDocumentError
 from provisioner.host.ansible import expanded
 from provisioner.host.inventory import InventoryHost, read_inventory
 from provisioner.host.profile import host_document
-from provisioner.host.remark import VariablesElsewhere
+from provisioner.host.remark import VariablesElsewhere, VariablesNotRead
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "ansible"
 
@@ -153,6 +153,16 @@ def test_a_group_below_itself_is_a_mistake(tmp_path: Path) -> None:
 def test_variables_that_stand_elsewhere_are_told(tmp_path: Path) -> None:
     (tmp_path / "group_vars").mkdir()
     assert written(tmp_path, "[g]\na\n")["a"].remarks == (VariablesElsewhere("group_vars"),)
+
+
+def test_variables_that_look_like_facts_and_are_not_read_are_told(tmp_path: Path) -> None:
+    text = (
+        "[g]\na driver=535.104.05 gpu=A100 color=red\nb provision_driver=535.104.05\n[g:vars]\nnvidia_driver_version=550.54\n"
+    )
+    found = written(tmp_path, text)
+    assert found["a"].remarks == (VariablesNotRead(("driver", "gpu", "nvidia_driver_version")),)
+    assert found["b"].remarks == (), "what is stated for us is what counts"
+    assert found["a"].host.driver is None
 
 
 @pytest.mark.parametrize(

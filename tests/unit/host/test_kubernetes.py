@@ -153,6 +153,17 @@ def test_no_gpu_is_said_only_by_who_looked(
     assert host.gpus == gpus
 
 
+def test_a_label_of_the_cluster_s_own_that_names_a_gpu_is_told_where_nothing_else_does() -> None:
+    host, (remark,) = read({"gpu": "a100", "example.com/accelerator-type": "l4", "team": "vision"})
+    assert host.gpus is None
+    assert remark == (
+        "gpu: the labels example.com/accelerator-type and gpu are none that is read; GPU Feature Discovery "
+        "(nvidia.com/gpu.product), AMD's labeller or a profile tell the GPU"
+    )
+    assert read({"gpu": "none"})[1] == ()
+    assert read({"gpu": "a100", **COMPUTE})[1] == ()
+
+
 def test_what_kubelet_counts_beyond_the_labels_is_a_gpu_nobody_described() -> None:
     labels = {**COMPUTE, "nvidia.com/gpu.count": "2", "nvidia.com/gpu.sharing-strategy": "none"}
     host, notes = read(labels, capacity={"nvidia.com/gpu": "3"})
