@@ -201,3 +201,15 @@ def test_what_excludes_a_request_itself_is_told_before_what_its_requirements_exc
     assert outcome.code == 1
     assert "app 1.0 needs numpy<2  (metadata of app 1.0)" in outcome.err
     assert "ml-dtypes" not in outcome.err
+
+
+def test_a_hint_names_a_request_for_a_compiler_once(project: Project) -> None:
+    """Triton is requested to be used, which needs a GPU: that is no second request."""
+    project.index.add_wheel("app", "1.0", requires=["triton==3.3.1"])
+    for number in ("3.2.0", "3.3.1"):
+        project.index.add_wheel("triton", number)
+    host = "{driver: {version: '580.95.05', module: open}, gpus: [{compute_capability: '8.0'}]}"
+    project.spec("[app, 'triton==3.2.0']", f"target: {{platform: linux/amd64, host: {host}}}", "accelerator: cuda")
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert "hint: triton 3.3.1 instead of `triton==3.2.0` would do: gives " in outcome.err, outcome.err
