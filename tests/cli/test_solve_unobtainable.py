@@ -165,3 +165,51 @@ def test_what_one_python_has_no_file_for_is_not_told_where_another_has_one_that_
     ]
     project.spec("[app, other]", 'requires: {python: "==3.12"}')
     assert "app 1.0: no wheel for cp312 on linux/amd64 (has cp311)" in project.run("solve").err
+
+
+def test_a_request_that_others_require_as_well_is_no_part_of_a_conflict(project: Project) -> None:
+    project.index.add_wheel("extension", "1.0", requires=["base<3", "helper"])
+    project.index.add_wheel("helper", "1.0", requires=["base>=2"])
+    project.index.add_wheel("base", "2.0", requires=["shared==1"])
+    for number in (1, 3):
+        project.index.add_wheel("base", f"{number}.0")
+    for number in (1, 2):
+        project.index.add_wheel("shared", f"{number}.0")
+    project.spec("['base>=2', extension, 'shared==2']")
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert outcome.err.splitlines()[:8] == [
+        "error: extension and shared==2 exclude each other  [no-stack]",
+        "  you require extension  (provision.yaml:8)",
+        "  you require shared==2  (provision.yaml:8)",
+        "  extension 1.0 needs base<3  (metadata of extension 1.0)",
+        "  extension 1.0 needs helper  (metadata of extension 1.0)",
+        "  base 2.0 needs shared==1  (metadata of base 2.0)",
+        "  helper 1.0 needs base>=2  (metadata of helper 1.0)",
+        "  so no extension is left that goes with shared==2",
+    ]
+
+
+def test_what_excludes_a_request_itself_is_told_before_what_its_requirements_exclude(project: Project) -> None:
+    """The matrix knows that ml-dtypes 0.3 was compiled against NumPy 1, which is known before any metadata is read."""
+    project.index.add_wheel("app", "1.0", requires=["ml-dtypes==0.3.1", "numpy<2"])
+    project.index.add_wheel("ml-dtypes", "0.3.1", requires=["numpy>1.20"])
+    for number in ("1.26.4", "2.2.0"):
+        project.index.add_wheel("numpy", number)
+    project.spec("[app, 'numpy>=2']")
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert "app 1.0 needs numpy<2  (metadata of app 1.0)" in outcome.err
+    assert "ml-dtypes" not in outcome.err
+
+
+def test_a_hint_names_a_request_for_a_compiler_once(project: Project) -> None:
+    """Triton is requested to be used, which needs a GPU: that is no second request."""
+    project.index.add_wheel("app", "1.0", requires=["triton==3.3.1"])
+    for number in ("3.2.0", "3.3.1"):
+        project.index.add_wheel("triton", number)
+    host = "{driver: {version: '580.95.05', module: open}, gpus: [{compute_capability: '8.0'}]}"
+    project.spec("[app, 'triton==3.2.0']", f"target: {{platform: linux/amd64, host: {host}}}", "accelerator: cuda")
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert "hint: triton 3.3.1 instead of `triton==3.2.0` would do: gives " in outcome.err, outcome.err

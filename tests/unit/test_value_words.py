@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from provisioner.grounds.requirement import HostFact
+from provisioner.grounds.requirement import HostFact, RequiresComponent
 from provisioner.places import HostPlace, Place
 from provisioner.words.ground import noun_words, say
 from tests.told import needs
@@ -32,3 +32,9 @@ def test_the_subject_and_the_object_of_a_rule() -> None:
     assert say(needs("driver 550.54.15", "container_toolkit", ">=1.17")) == (
         "driver 550.54.15 needs NVIDIA Container Toolkit >=1.17"
     )
+
+
+def test_what_a_spec_requires_of_a_host() -> None:
+    required = RequiresComponent(name="driver_module", range="open", place=Place("provision.yaml", 3))
+    assert say(required) == "you require the open kernel module"
+    assert say(RequiresComponent(name="driver", range=">=580", place=Place("provision.yaml", 3))) == "you require driver >=580"
