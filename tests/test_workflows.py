@@ -178,6 +178,23 @@ def test_a_change_is_pushed_and_the_request_says_what_could_not_be_read(checkout
     assert "matrices/wheels.yaml" in pushed.stdout
 
 
+def test_a_long_report_is_cut_and_says_so(checkout: Path) -> None:
+    """GitHub refuses the text of a request of more than 65,536 characters; nothing would be opened."""
+    (checkout / "work/matrices/wheels.yaml").write_text("surveys: []\n", encoding="utf-8")
+    reading = "".join(f"reading the package index: {number}, vllm-0.33.0: vllm/_C.abi3.so\n" for number in range(2000))
+    warning = (checkout / "report/refresh").read_text(encoding="utf-8")
+    (checkout / "report/refresh").write_text(reading + warning, encoding="utf-8")
+    (checkout / "report/audit").write_text("".join(f"nccl=={number}: refuted\n" for number in range(9000)), encoding="utf-8")
+
+    assert opened(checkout).startswith("pr create ")
+    body = (checkout / "report/body").read_text(encoding="utf-8")
+    assert len(body) < 65536
+    assert "reading the package index" not in body
+    assert "vllm: index `main` answers 503" in body
+    assert "nccl==0: refuted" in body
+    assert body.count("the rest is in the log of the run") == 1
+
+
 def test_no_request_is_opened_where_nothing_changed(checkout: Path) -> None:
     assert opened(checkout) == ""
     assert "nccl: refuted" in (checkout / "summary").read_text(encoding="utf-8")

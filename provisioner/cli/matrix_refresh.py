@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from provisioner.curate.refresh import Refreshed
 
+_MOST_YANKED = 5
+"""The most yanked releases that the text for people names; a whole refresh meets hundreds, none of which is news."""
+
 
 def matrix_refresh(
     components: Annotated[
@@ -54,6 +57,7 @@ def matrix_refresh(
     from provisioner.document import write_together
     from provisioner.index.settings import settings_from_pip
     from provisioner.matrix.location import default_directory
+    from provisioner.words.notation import listed
 
     directory = matrix if matrix is not None else default_directory()
     settings = replace(settings_from_pip(os.environ), offline=offline)
@@ -73,7 +77,9 @@ def matrix_refresh(
         if changed:
             data("".join(one.diff for one in changed))
         if index.yanked:
-            talk(f"left out because they were yanked: {', '.join(index.yanked)}")
+            more = len(index.yanked) - _MOST_YANKED
+            shown = [*list(index.yanked)[:_MOST_YANKED], *([f"{more} more, which --format json names"] if more > 0 else [])]
+            talk(f"left out because they were yanked: {listed(shown)}")
         talk(_summary(found, index.fetched))
     if unread:
         raise typer.Exit(3)

@@ -81,7 +81,7 @@ def _is_compiled_for_gpus(row: PublishedWheels, build: str, name: str, problem: 
     """Return whether the recipe of a release's wheels compiles a build for the GPUs of all hosts; True when none is known."""
     if problem.request.accelerator != CUDA or not row.version:
         return True
-    code = declared_code(problem.matrix, name, row.version, build)
+    code = declared_code(problem.matrix, name, row.version, build=build)
     return code is None or not problem.needs.devices.unserved_by(code)
 
 

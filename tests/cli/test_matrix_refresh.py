@@ -138,6 +138,17 @@ def test_a_table_that_shrank_is_refused_and_every_lost_row_named(world: Project)
     assert world.files() == before
 
 
+def test_of_many_yanked_releases_five_are_named_and_the_others_counted(world: Project) -> None:
+    for number in range(7):
+        serve(world.index, "triton", f"3.9.{number}", tag="cp312-abi3-manylinux_2_27_x86_64", yanked="broken")
+
+    outcome = refreshed(world, *PARTS)
+
+    (line,) = (line for line in outcome.err.splitlines() if line.startswith("left out because they were yanked: "))
+    assert line.count("triton 3.9.") == 5
+    assert line.endswith(" and 2 more, which --format json names")
+
+
 def test_rows_go_when_removals_are_allowed(world: Project) -> None:
     refreshed(world)
     page = world.index.pages["simple"]["torch"]

@@ -107,7 +107,7 @@ class GpuWheels:
         name = candidate.key.project
         if name not in self._declared or not isinstance(candidate, FileCandidate) or self.row_of(candidate) is not None:
             return None
-        code = declared_code(self._problem.matrix, name, candidate.pep440.public, named_cuda(candidate.release))
+        code = declared_code(self._problem.matrix, name, candidate.pep440.public, build=named_cuda(candidate.release))
         return code if code is not None and self._problem.needs.devices.unserved_by(code) else None
 
     def undocumented(self, candidate: Candidate) -> tuple[SeenToRun, ...]:
@@ -265,7 +265,7 @@ def _stands_for(row: GpuWheel, candidate: Candidate) -> bool:
     return _specifier(row.versions).contains(candidate.pep440, prereleases=True)
 
 
-def declared_code(matrix: Matrix, distribution: str, version: str, build: str) -> DeclaredCode | None:
+def declared_code(matrix: Matrix, distribution: str, version: str, *, build: str) -> DeclaredCode | None:
     """Return the targets that the recipe of a distribution's wheel declares; None when no row of the matrix tells them.
 
     `version` is without a local version, `build` the CUDA for which the wheel is compiled, such as `cu12` or `cu128`.

@@ -84,9 +84,9 @@ def test_a_name_or_an_address_says_for_which_cuda_a_wheel_is(url: str, expected:
 )
 def test_the_recipe_of_a_wheel_is_that_of_its_cuda(build: str, expected: str | None) -> None:
     """llama-cpp-python 0.3.30; what the recipe of one CUDA compiles is nothing that another one has."""
-    code = declared_code(shipped(), "llama-cpp-python", "0.3.30", build)
+    code = declared_code(shipped(), "llama-cpp-python", "0.3.30", build=build)
     assert (None if code is None else " ".join((*code.sass, *code.ptx))) == expected
-    assert declared_code(shipped(), "llama-cpp-python", "0.3.99", build) is None
+    assert declared_code(shipped(), "llama-cpp-python", "0.3.99", build=build) is None
 
 
 @pytest.mark.parametrize(
