@@ -86,7 +86,7 @@ def plan(
     format: PlanFormatOption = PlanFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Say in which order hosts get from today's stack to the wanted one, and which of them cannot."""
-    from provisioner.cli.display import data, json_data, step, talk
+    from provisioner.cli.display import data, json_data, step, talk, warn
     from provisioner.cli.plan_inputs import package_changes, questions, read_going, read_hosts, read_today, with_changes
     from provisioner.cli.plan_report import plan_data, verdict_of
     from provisioner.errors import UsageError
@@ -97,6 +97,9 @@ def plan(
         raise UsageError("--host and --hosts cannot be given together", hints=("put the profile into the inventory",))
     inputs = read_inputs(spec, hosts=host, exclude_newer=exclude_newer, matrix=matrix, target=target)
     going = read_going(to or (), inputs, is_strict=strict)
+    for text in going.packages:
+        told = f"--to `{text}` was not weighed: a plan orders components, not packages"
+        warn(f"{told}; `provision solve`, then --to LOCK, weighs both")
     today = read_today(spec, inputs, lock)
     requests = questions(inputs, going, lock=today, hosts=read_hosts(inputs, hosts))
     with step("Planning"):

@@ -39,10 +39,12 @@ class Going(Struct, frozen=True, kw_only=True):
     """The goal of a plan, given with `--to`: a spec, a lock, or today's spec, with the requirements of `--to` applied.
 
     `inputs` are those of the wanted spec, `lock` and `lock_path` the wanted lock, None without one. `places` maps each key of
-    the spec that an option sets (`requires.pytorch`) to this option (`--to 'pytorch>=2.9'`).
+    the spec that an option sets (`requires.pytorch`) to this option (`--to 'pytorch>=2.9'`). `packages` are the requirements of
+    `--to` on packages that are no component: a plan weighs none of them.
     """
 
     inputs: Inputs
+    packages: tuple[str, ...] = ()
     lock: Lock | None = None
     lock_path: Path | None = None
     places: Mapping[str, Place]
@@ -92,7 +94,8 @@ def _laid_over(going: Going, texts: Sequence[str]) -> Going:
     named = {_component_of(one) for one in kept} & requires.keys()
     kept = [one for one in kept if _component_of(one) not in named]
     update = {"requires": {**spec.requires, **requires}, "packages": (*kept, *packages.values())}
-    return replace(going, inputs=replace(going.inputs, spec=replace(spec, **update)), places=places)
+    inputs = replace(going.inputs, spec=replace(spec, **update))
+    return replace(going, inputs=inputs, places=places, packages=tuple(packages.values()))
 
 
 def _lay(text: str, inputs: Inputs, requires: dict[str, str], packages: dict[str, str]) -> None:

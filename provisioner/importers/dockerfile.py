@@ -16,6 +16,7 @@ from provisioner.gate.grammar import PREFIX, GateError, parse
 from provisioner.grounds.omission import Application, OtherStage, PlatformOfImage, Refused, UnreadCommand, UnsetVariable
 from provisioner.importers.base_image import read_base_image
 from provisioner.importers.dockerfile_syntax import Instruction, load_dockerfile, substitute, unset_variable
+from provisioner.importers.importing import is_folder
 from provisioner.importers.install_commands import InstallCommands, ScriptPlace
 from provisioner.importers.shell import Command, commands
 
@@ -218,10 +219,10 @@ class _StageReader:
             return
         words = one.arguments or tuple(substitute(one.value, self._variables).split())
         *sources, target = words if len(words) > 1 else ("", "")
-        is_folder = target.endswith("/") or target in {".", ".."} or len(sources) > 1
+        into_folder = target.endswith("/") or target in {".", ".."} or len(sources) > 1
         path = normpath(PurePosixPath(self._workdir, target).as_posix())
         for source in sources:
-            into = is_folder and not (self._folder / source).is_dir()
+            into = into_folder and not is_folder(self._folder / source)
             self._copies.append(_Copy(source, (PurePosixPath(path) / PurePosixPath(source).name).as_posix() if into else path))
         if self._is_last and not all(source.endswith((".txt", ".in", ".toml", ".yml", ".yaml")) for source in sources):
             self._importing.omit(f"{one.word} …", one.position, Application())

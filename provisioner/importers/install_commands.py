@@ -16,6 +16,7 @@ from provisioner.document import Position
 from provisioner.grounds.omission import Installer, MissingFile, Redirected, UnreadCommand, UnsetVariable
 from provisioner.importers.conda import MatchSpecs
 from provisioner.importers.dockerfile_syntax import unset_variable
+from provisioner.importers.importing import is_file
 from provisioner.importers.requirement_lines import record_lines, record_reading
 from provisioner.importers.requirements import read_requirements
 from provisioner.importers.shell import Command, commands
@@ -168,7 +169,7 @@ class InstallCommands:
             self._importing.omit(f"{option} {value}", place.position, UnsetVariable(name))
             return None
         path = place.find(value)
-        if path is None or not path.is_file():
+        if path is None or not is_file(path):
             self._importing.omit(f"{option} {value}", place.position, MissingFile(value))
             return None
         return path

@@ -9,7 +9,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
 from provisioner.grounds.omission import Login, MissingFile, OwnerUnknown, PyTorchIndex, Refused
-from provisioner.importers.importing import LOGIN
+from provisioner.importers.importing import LOGIN, is_file
 from provisioner.importers.project import record_project
 from provisioner.spec.requirement_file import read_requirement_lines
 
@@ -48,7 +48,7 @@ def _record(reading: Reading, importing: Importing, *, is_torch_pinned: bool) ->
         _index(index, importing, is_torch_pinned=is_torch_pinned)
     for project in reading.projects:
         path = project.folder / "pyproject.toml"
-        if path.is_file():
+        if is_file(path):
             record_project(path, project.position, importing=importing, extras=project.extras)
         else:
             importing.omit(project.text, project.position, MissingFile(importing.relative(path)))

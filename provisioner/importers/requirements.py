@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.document import FileError, Position
 from provisioner.errors import InvalidDocumentError
 from provisioner.grounds.omission import Hashes, MissingFile
+from provisioner.importers.importing import is_file
 from provisioner.importers.requirement_lines import record_reading
 from provisioner.spec.load import load_spec
 from provisioner.spec.requirement_file import read_requirement_file
@@ -34,7 +35,7 @@ def read_requirements(path: Path, importing: Importing) -> None:
 
 def read_named_requirements(path: Path, position: Position, importing: Importing) -> None:
     """Read a requirement file that another file names at `position`; a file that does not exist is an omission."""
-    if path.is_file():
+    if is_file(path):
         read_requirements(path, importing)
     else:
         importing.omit(f"-r {importing.relative(path)}", position, MissingFile(importing.relative(path)))

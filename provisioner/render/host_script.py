@@ -61,8 +61,8 @@ def _without_setups(lock: Lock) -> UnrenderableError:
         f"lock `{lock.name}` does not say how its hosts are set up",
         causes=("a lock says so for hosts that state their operating system, if `outputs` has `host-script`",),
         hints=(
-            f'state `os`, `kernel` and `gpus` under `target.host` in {spec}, such as `os: {{id: ubuntu, version: "24.04"}}`',
-            "list `host-script` under `outputs` and solve again",
+            f"list `host-script` under `outputs` in {spec} and solve again",
+            'its hosts must state `os`, `kernel` and `gpus`, such as `os: {id: ubuntu, version: "24.04"}`',
         ),
     )
 

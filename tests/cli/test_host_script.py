@@ -275,7 +275,7 @@ def test_a_host_that_states_no_system_cannot_be_set_up(project: Project) -> None
     outcome = project.run("solve", "--stack-only")
     assert outcome.code == 2
     assert outcome.err.startswith("error: lock `trainer` does not say how its hosts are set up  [unrenderable]\n")
-    assert "state `os`, `kernel` and `gpus` under `target.host` in provision.yaml" in outcome.err
+    assert "list `host-script` under `outputs` in provision.yaml and solve again" in outcome.err
 
 
 def test_other_outputs_leave_facts_of_hosts_out_of_the_lock(project: Project) -> None:

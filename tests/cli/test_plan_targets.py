@@ -82,6 +82,16 @@ def test_another_spec_as_the_goal_is_read_for_the_same_target(project: Project) 
     )
 
 
+def test_a_package_that_no_plan_weighs_is_told(project: Project) -> None:
+    outcome = project.run("plan", *CU130, "--to", "einops>=0.8", "--target", "ampere", "--format", "json")
+    assert outcome.err.splitlines()[0] == (
+        "warning: --to `einops>=0.8` was not weighed: a plan orders components, not packages; "
+        "`provision solve`, then --to LOCK, weighs both"
+    )
+    assert outcome.out == project.run("plan", *CU130, "--target", "ampere", "--format", "json").out
+    assert "warning" not in project.run("plan", *CU130, "--target", "ampere").err
+
+
 def test_a_fleet_is_the_hosts_of_its_target_unless_others_are_given(project: Project) -> None:
     outcome = project.run("fleet", "--target", "volta", "--format", "json")
     assert outcome.code == 0, outcome.err

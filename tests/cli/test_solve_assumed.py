@@ -40,6 +40,15 @@ def test_a_stated_glibc_is_nothing_that_was_assumed(project: Project) -> None:
     assert "glibc 2.28" in outcome.err
 
 
+def test_the_glibc_of_a_stated_operating_system_is_nothing_that_was_assumed(project: Project) -> None:
+    project.index.add_wheel("old", "1.0", tag="py3-none-manylinux_2_34_x86_64")
+    project.write("os: {id: rocky, version: '9.4'}\ngpus: []\n", name="rocky.yaml")
+    project.spec("[old]", "target: {host: rocky.yaml}", *LINES)
+    outcome = project.run("solve")
+    assert outcome.code == 0
+    assert "glibc" not in project.read("pylock.trainer.toml")
+
+
 def test_an_answer_that_rests_on_it_names_it_as_an_assumption(project: Project) -> None:
     project.index.add_wheel("old", "1.0", tag="py3-none-manylinux_2_28_x86_64")
     project.spec("[old]", "target: {platform: linux/amd64}", *LINES)

@@ -223,7 +223,10 @@ class _Links:
 
     def __init__(self, page: str, base: str = "") -> None:
         self._is_local = page.startswith("file:")
-        self._start = urljoin(page, base) if base else page
+        try:
+            self._start = urljoin(page, base) if base else page
+        except ValueError:
+            self._start = page  # a base that is no URL: browsers ignore it
         self._site = urljoin(self._start, "/").removesuffix("/")
 
     def url(self, link: str) -> str:

@@ -112,7 +112,12 @@ class HostRequirements:
         if has_own_driver and "driver" in request.spec.requires:
             self._driver_of_board(target)
         self._let_follow(target)
-        if request.runs == "host" and host.glibc is None and request.system == "linux":
+        if (
+            request.runs == "host"
+            and request.system == "linux"
+            and host.glibc is None
+            and not self._has_glibc_of_system(target)
+        ):
             self.doubts.append(Unstated(fact="glibc", host=label, profile_key=profile_key("glibc")))
         if request.accelerator not in ON_GPUS:
             return
@@ -121,6 +126,14 @@ class HostRequirements:
             self.doubts.append(Unstated(fact="container_toolkit", host=label, profile_key=profile_key("container_toolkit")))
         if request.accelerator == "cuda" and request.runs == "container" and host.container_toolkit == ABSENT:
             self.doubts.append(MissingToolkit(host=label))
+
+    def _has_glibc_of_system(self, target: TargetHost) -> bool:
+        """Return whether a host states an operating system of which the matrix knows the glibc."""
+        component, value = self._matrix.components.get("os"), stated(target.host, "os")
+        if component is None or value is None:
+            return False
+        rows = (one for one in component.releases if value == one.version.text or value.startswith(f"{one.version.text}."))
+        return any(need.component == "glibc" for one in rows for need in one.requires)
 
     def _driver_of_board(self, target: TargetHost) -> None:
         """Add the driver of a Jetson, which its Jetson Linux brings, as a key; a rule of the matrix says which one.

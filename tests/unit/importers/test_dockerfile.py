@@ -138,6 +138,11 @@ def test_what_is_not_carried_over_has_its_reason(lines: str, text: str, reason: 
     assert reason in told[text]
 
 
+@pytest.mark.parametrize("lines", [f"COPY {'c' * 300} a/", f"COPY . .\nRUN pip install -r b{'c' * 300}.txt"])
+def test_a_name_that_no_file_system_takes_is_no_file_here(lines: str, read: Reader) -> None:
+    assert packages(read(f"FROM acme\n{lines}\nRUN pip install demo\n")) == ["demo"]
+
+
 def test_every_row_of_the_tables_cites_a_source_of_its_table() -> None:
     names, tags = names_file(), tag_file()
     rows = [

@@ -47,6 +47,11 @@ def json_files(**entry: object) -> tuple[IndexFile, ...]:
     return parse_project_page(json.dumps(page).encode(), content_type=JSON, url=PAGE, index="evil").finished()
 
 
+def test_a_base_that_is_no_url_is_no_base() -> None:
+    (file,) = html('<base href="http://[::1"><a href="demo-1.0-py3-none-any.whl">x</a>')
+    assert file == html('<a href="demo-1.0-py3-none-any.whl">x</a>')[0]
+
+
 @pytest.mark.parametrize("base", ["file:///etc/", "FILE:///etc/", "file://localhost/etc/"])
 def test_a_remote_page_cannot_move_its_links_onto_this_machine(base: str) -> None:
     assert html(f'<base href="{base}"><a href="demo-1.0-py3-none-any.whl">x</a>') == ()

@@ -56,8 +56,8 @@ def test_a_lock_without_setups_says_what_to_write_into_the_spec() -> None:
     error = refusal(ON_HOST)
     assert error.message == "lock `trainer` does not say how its hosts are set up"
     assert error.hints == (
-        'state `os`, `kernel` and `gpus` under `target.host` in provision.yaml, such as `os: {id: ubuntu, version: "24.04"}`',
-        "list `host-script` under `outputs` and solve again",
+        "list `host-script` under `outputs` in provision.yaml and solve again",
+        'its hosts must state `os`, `kernel` and `gpus`, such as `os: {id: ubuntu, version: "24.04"}`',
     )
     assert error.exit_code == 2
 
