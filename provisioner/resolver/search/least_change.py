@@ -28,27 +28,40 @@ if TYPE_CHECKING:
 def with_least_change(instance: ProblemInstance, pins: dict[Key, Candidate]) -> dict[Key, Candidate]:
     """Return an answer in which every locked version that can stay does; `pins` itself when none was given up needlessly.
 
-    A component or distribution that the request upgrades has the version that it has in `pins`. When an index cannot be
-    reached, `pins` is returned.
+    A component or distribution that the request upgrades has the version that it has in `pins`. The locked version of another
+    distribution than those that the spec names stays only beside what the named ones and the components have without it. When
+    an index cannot be reached, `pins` is returned.
     """
     given_up = _given_up(instance, pins)
     if not given_up:
         return pins
-    kept = [
-        one for key, one in pins.items() if _locked(instance.problem.request, key) == one.label or _is_upgraded(instance, key)
-    ]
-    before = len(kept)
-    search = CompleteSearch(instance)
+    leading = [one for one in given_up if _leads(instance, one.key)]
+    search, found = CompleteSearch(instance), pins
     try:
-        for candidate in given_up:
-            if search.find(given=[*kept, candidate]) is not None:
-                kept.append(candidate)
-        found = search.best(given=kept) if len(kept) > before else None
+        for some in (leading, [one for one in given_up if one not in leading]):
+            kept = [one for key, one in found.items() if _stays(instance, key, one, is_after_leading=some is not leading)]
+            before = len(kept)
+            for candidate in some:
+                if search.find(given=[*kept, candidate]) is not None:
+                    kept.append(candidate)
+            better = search.best(given=kept) if len(kept) > before else None
+            found = better if better is not None and not violations(instance, better) else found
     except UnavailableError:
         return pins
     finally:
         search.close()
-    return pins if found is None or violations(instance, found) else found
+    return found
+
+
+def _leads(instance: ProblemInstance, key: Key) -> bool:
+    """Return whether a key is decided before the other distributions: a component, or a distribution that the spec names."""
+    return not key.is_package or key in instance.named
+
+
+def _stays(instance: ProblemInstance, key: Key, candidate: Candidate, *, is_after_leading: bool) -> bool:
+    """Return whether a version of an answer stays while locked versions are tried: it is locked, upgraded, or leads."""
+    is_locked = _locked(instance.problem.request, key) == candidate.label
+    return is_locked or _is_upgraded(instance, key) or (is_after_leading and _leads(instance, key))
 
 
 def moves(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Move]:

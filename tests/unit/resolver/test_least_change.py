@@ -29,6 +29,8 @@ TABLE: dict[str, dict[str, list[str] | str]] = {
     "json": {"2": [], "1": []},
     "old": {"2": [], "1": ["core<3"]},
     "gone": {"2": [], "1": "no wheel"},
+    "app": {"3": ["hub"], "2": ["hub<2"], "1": ["hub"]},
+    "hub": {"2": [], "1": []},
 }
 
 
@@ -93,6 +95,13 @@ def test_what_an_answer_gave_up_for_nothing_is_taken_back() -> None:
     found = with_least_change(instance, wasteful)
     assert {key.name: pin.label for key, pin in found.items() if key.is_package} == {"web": "1", "core": "1", "json": "1"}
     assert with_least_change(instance, found) is found
+
+
+def test_what_is_named_is_not_older_for_the_sake_of_what_is_not() -> None:
+    """transformers 2.3.0 of 2019 was the answer, because no later one went with the locked huggingface-hub."""
+    assert versions(solved(["app<3"], {"app": "3", "hub": "2"})) == {"app": "2", "hub": "1"}
+    assert versions(solved(["app<3"], {"app": "1", "hub": "2"})) == {"app": "1", "hub": "2"}
+    assert versions(solved(["app<3", "hub"], {"app": "3", "hub": "2"})) == {"app": "1", "hub": "2"}
 
 
 def test_what_the_policy_prefers_to_what_is_locked_is_not_taken_back() -> None:
