@@ -54,7 +54,8 @@ def test_a_bound_on_the_distribution_is_one_on_what_it_carries(project: Project)
 
 
 def test_a_library_for_another_cuda_beside_it_is_not_the_frameworks(project: Project) -> None:
-    project.index.add_wheel("nvidia-cudnn-cu11", "8.9.6.50", tag=TAG)
+    project.index.add_wheel("nvidia-cudnn-cu11", "8.9.6.50", tag=TAG, requires=["nvidia-cublas-cu11"])  # as the real one does
+    project.index.add_wheel("nvidia-cublas-cu11", "11.11.3.6", tag=TAG)
     project.spec("['jax[cuda12]', nvidia-cudnn-cu11]", "constraints: [nvidia-cudnn-cu12<9.10]", *LINES)
     assert stack(project)["cudnn"] == "9.9.0.52"
     assert project.run("check").out == f"{LOCK}: yes\n"
