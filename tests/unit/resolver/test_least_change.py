@@ -98,7 +98,7 @@ def test_what_an_answer_gave_up_for_nothing_is_taken_back() -> None:
 
 
 def test_what_is_named_is_not_older_for_the_sake_of_what_is_not() -> None:
-    """transformers 2.3.0 of 2019 was the answer, because no later one went with the locked huggingface-hub."""
+    """Transformers 2.3.0 of 2019 was the answer, because no later one went with the locked huggingface-hub."""
     assert versions(solved(["app<3"], {"app": "3", "hub": "2"})) == {"app": "2", "hub": "1"}
     assert versions(solved(["app<3"], {"app": "1", "hub": "2"})) == {"app": "1", "hub": "2"}
     assert versions(solved(["app<3", "hub"], {"app": "3", "hub": "2"})) == {"app": "1", "hub": "2"}
