@@ -55,7 +55,7 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.needs import NO_HOST, bound_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from provisioner.grounds.predicate import Predicate
     from provisioner.index.model import PackageRelease
@@ -180,7 +180,7 @@ class DistributionFacts:
             found.extend(self._implied(candidate, release, known))
         found.extend(self.wheels.of(candidate))
         found.extend(bundled_library_requirements(self._problem, candidate))
-        found.extend(self._by_limit(limit, candidate) for limit in limits)
+        found.extend(_strictest([self._by_limit(limit, candidate) for limit in limits]))
         return tuple(found)
 
     def of_framework(self, wheel: Candidate) -> tuple[Requirement, ...]:
@@ -365,6 +365,15 @@ def _limit(problem: Problem, row: DistributionLimit) -> _Limit:
 
 def _takes(limit: _Limit, holder: Candidate) -> Requirement:
     return Requirement(limit.key, Labelled(frozenset({str(holder)})), _limited(limit, holder))
+
+
+def _strictest(requirements: Sequence[Requirement]) -> Iterator[Requirement]:
+    """Yield the requirements of limits without those that another one implies: who needs PyTorch 2.6 does not tell of 2.5."""
+    for one in requirements:
+        allowed = one.test.labels if isinstance(one.test, Labelled) else frozenset()
+        others = (other.test.labels for other in requirements if other.key == one.key and isinstance(other.test, Labelled))
+        if not any(other < allowed for other in others):
+            yield one
 
 
 def _limited(limit: _Limit, holder: Candidate) -> Entails:
