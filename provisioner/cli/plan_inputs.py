@@ -219,14 +219,16 @@ def questions(
 
     found = []
     platforms = going.inputs.platforms
-    refused = [one for one in hosts[0] if one.host.platform not in {None, *platforms}]
-    if refused:
+    found_of = [one.host.platform_among(platforms) for one in hosts[0]]
+    refused = next((one for one, platform in zip(hosts[0], found_of, strict=True) if platform not in platforms), None)
+    if refused is not None:
+        system = refused.host.os.id if refused.host.os is not None else ""
         raise UsageError(
-            f"host `{refused[0].label}` is {refused[0].host.platform}, but the spec is for {', '.join(platforms)}",
+            f"host `{refused.label}` is {refused.host.platform or system}, but the spec is for {', '.join(platforms)}",
             hints=("name every platform under target.platform, or leave this host out",),
         )
     for platform in platforms:
-        chosen = [index for index, one in enumerate(hosts[0]) if (one.host.platform or platforms[0]) == platform]
+        chosen = [index for index, one in enumerate(found_of) if one == platform]
         targets = tuple(hosts[0][index] for index in chosen)
         if not targets:
             continue

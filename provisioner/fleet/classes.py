@@ -119,7 +119,7 @@ def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, 
     parts: dict[tuple[str, str], list[HostClass]] = {}
     other_platforms = []
     for one in fold(listed):
-        platform = one.host.platform or _platform_of(one.host, platforms or (request.platform,))
+        platform = one.host.platform_among(platforms or (request.platform,))
         if platform not in (platforms or PLATFORMS):
             other_platforms.append(one)
             continue
@@ -133,8 +133,3 @@ def pools_of(listed: Sequence[InventoryHost], matrix: Matrix, request: Request, 
         pools=tuple(pools),
         other_platforms=indistinguishable(other_platforms, matrix, request),
     )
-
-
-def _platform_of(host: Host, platforms: Sequence[str]) -> str:
-    """Return the first of some platforms that a host without a stated one can have; "" if its system is of none of them."""
-    return next((one for one in platforms if host.os is None or PLATFORMS[one].system == host.os.system), "")

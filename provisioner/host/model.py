@@ -15,11 +15,11 @@ from msgspec import Meta, Struct, convert
 from msgspec.structs import fields
 
 from provisioner.accelerators import ACCELERATORS, GPU_ACCELERATORS, AcceleratorName, accelerator_of_target
-from provisioner.platforms import HostPlatform
+from provisioner.platforms import PLATFORMS, HostPlatform
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 
 class Holds(Enum):
@@ -185,6 +185,11 @@ class Host(StrictModel, frozen=True, kw_only=True):
     cuda_driver: VersionText | None = None
     sip: str | None = None
     xcode: VersionText | None = None
+
+    def platform_among(self, platforms: Sequence[str]) -> str:
+        """Return the platform of the host, else the first of `platforms` that its system can have; "" if that is none."""
+        found = (one for one in platforms if self.os is None or PLATFORMS[one].system == self.os.system)
+        return self.platform or next(found, "")
 
 
 class ProfileKey(Struct, frozen=True):

@@ -101,3 +101,12 @@ def test_nodes_of_windows_are_served_by_no_stack(project: Project) -> None:
     assert found.code == 1
     assert "no stack for 1 host: w" in found.out
     assert "the host has platform windows  (nodes.json: items[0])" in found.out
+
+
+def test_a_plan_is_not_made_for_a_host_of_another_system(project: Project) -> None:
+    """A Mac of an inventory, which states no platform, got a plan for linux/amd64."""
+    project.write("name: trainer\nrequires: {python: '*'}\n")
+    project.write("m1 provision_os='macos 14.5'\n", name="inventory.ini")
+    found = project.run("plan", "--hosts", "inventory.ini", "--to", "python>=3.12")
+    assert found.code == 2
+    assert "host `m1` is macos, but the spec is for linux/amd64" in found.err
