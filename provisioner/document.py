@@ -538,3 +538,19 @@ def parse_model(document: Document, model: type[Model], *, kind: str, besides: t
     if valid is None or found:
         raise InvalidDocumentError(kind, tuple(found))
     return valid
+
+
+def is_file(path: Path) -> bool:
+    """Return whether there is a file at a path; a path that no file system takes, such as one that is too long, names none."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def is_folder(path: Path) -> bool:
+    """Return whether there is a folder at a path; a path that no file system takes names none."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return False

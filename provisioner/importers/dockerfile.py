@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from provisioner.document import is_folder
 from provisioner.gate.grammar import PREFIX, GateError, parse
 from provisioner.grounds.omission import Application, OtherStage, PlatformOfImage, Refused, UnreadCommand, UnsetVariable
 from provisioner.importers.base_image import read_base_image
 from provisioner.importers.dockerfile_syntax import Instruction, load_dockerfile, substitute, unset_variable
-from provisioner.importers.importing import is_folder
 from provisioner.importers.install_commands import InstallCommands, ScriptPlace
 from provisioner.importers.shell import Command, commands
 

@@ -224,22 +224,6 @@ class Importing:
         return next(one for one in (name, *(f"{name}-{number}" for number in range(2, 1000))) if one not in taken)
 
 
-def is_file(path: Path) -> bool:
-    """Return whether there is a file at a path; a path that no file system takes, such as one that is too long, names none."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
-def is_folder(path: Path) -> bool:
-    """Return whether there is a folder at a path; a path that no file system takes names none."""
-    try:
-        return path.is_dir()
-    except OSError:
-        return False
-
-
 def _python_series(text: str) -> str:
     """Return a range of Python without patch releases; it allows each series of which the range allows a release."""
     clauses = []

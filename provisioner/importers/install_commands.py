@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from provisioner.document import Position
+from provisioner.document import Position, is_file
 from provisioner.grounds.omission import Installer, MissingFile, Redirected, UnreadCommand, UnsetVariable
 from provisioner.importers.conda import MatchSpecs
 from provisioner.importers.dockerfile_syntax import unset_variable
-from provisioner.importers.importing import is_file
 from provisioner.importers.requirement_lines import record_lines, record_reading
 from provisioner.importers.requirements import read_requirements
 from provisioner.importers.shell import Command, commands

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
+from provisioner.document import is_file
 from provisioner.grounds.omission import Login, MissingFile, OwnerUnknown, PyTorchIndex, Refused
-from provisioner.importers.importing import LOGIN, is_file
+from provisioner.importers.importing import LOGIN
 from provisioner.importers.project import record_project
 from provisioner.spec.requirement_file import read_requirement_lines
 

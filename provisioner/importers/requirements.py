@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.document import FileError, Position
+from provisioner.document import FileError, Position, is_file
 from provisioner.errors import InvalidDocumentError
 from provisioner.grounds.omission import Hashes, MissingFile
-from provisioner.importers.importing import is_file
 from provisioner.importers.requirement_lines import record_reading
 from provisioner.spec.load import load_spec
 from provisioner.spec.requirement_file import read_requirement_file

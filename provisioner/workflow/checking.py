@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from provisioner import __version__
-from provisioner.document import FileError, Position, read_text
+from provisioner.document import FileError, Position, is_file, read_text
 from provisioner.errors import ProvisionError, UsageError
 from provisioner.grounds.finding import (
     EditedLock,
@@ -195,7 +195,7 @@ def read_beside_spec(
         inputs = read_locked_request(lock, path.parent, hosts=question.hosts, matrix=whole)
         return lock, replace(inputs, is_strict=question.is_strict)
     spec_path = _straight(path.parent / lock.spec_file)
-    if not _is_file(spec_path):
+    if not is_file(spec_path):
         found.append(NoSpec(object=lock.spec_file))
         return lock, None
     inputs = read_inputs(
@@ -210,18 +210,10 @@ def read_beside_spec(
     return lock, replace(inputs, is_strict=question.is_strict)
 
 
-def _is_file(path: Path) -> bool:
-    """Return whether a file exists; False for a name that no file can have."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
-
-
 def _straight(path: Path) -> Path:
     """Return a path without `folder/..` if it still leads to the same file: `folder` may be a symbolic link."""
     straight = Path(os.path.normpath(path))
-    return straight if _is_file(straight) and _is_file(path) and straight.samefile(path) else path
+    return straight if is_file(straight) and is_file(path) and straight.samefile(path) else path
 
 
 def _missing_targets(path: Path, inputs: Inputs) -> Iterator[Finding]:
