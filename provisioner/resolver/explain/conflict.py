@@ -8,6 +8,7 @@ versions that all have the predicate.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -136,10 +137,7 @@ def described(instance: ProblemInstance, search: CompleteSearch, groups: Sequenc
 
 def needed_members(instance: ProblemInstance, search: CompleteSearch, groups: Sequence[Group]) -> Groups:
     """Return a minimal choice of requirements that cannot hold together: those of each group, newest subject first."""
-    everything = [Required(parent, one) for group in groups for parent, one in search.members(group)]
-    # The Python of the environment holds, whatever else is dropped: it is in the proof, and no member.
-    everything.extend(Required(None, root) for root in instance.roots if root.ground.group == PYTHON_ATTEMPT)
-    proof = Proof(instance, everything)
+    proof = _proof(instance, [Required(parent, one) for group in groups for parent, one in search.members(group)])
     try:
         needed = proof.minimal_members(lambda member: (member.requirement.ground.group, _statement_of(member)))
     finally:
@@ -149,6 +147,12 @@ def needed_members(instance: ProblemInstance, search: CompleteSearch, groups: Se
         if member.requirement.ground.group != PYTHON_ATTEMPT:
             found[member.requirement.ground.group].append(member)
     return {group: tuple(sorted(some, key=_newest_first)) for group, some in found.items() if some}
+
+
+def _proof(instance: ProblemInstance, members: Sequence[Required]) -> Proof:
+    """Return the proof of some requirements: the Python of the environment holds, too, whatever else is dropped."""
+    pythons = (Required(None, root) for root in instance.roots if root.ground.group == PYTHON_ATTEMPT)
+    return Proof(instance, [*members, *pythons])
 
 
 def _newest_first(member: Required) -> tuple[tuple[int, ...], str]:
@@ -193,14 +197,21 @@ def _depths(by_group: Groups) -> dict[Key, int]:
     return depths
 
 
-def member_of_group(instance: ProblemInstance, by_group: Groups, group: Group) -> Member:
-    """Return the member of a conflict for one of its groups, its requirements merged to statements."""
+def member_of_group(instance: ProblemInstance, by_group: Groups, group: Group, *, is_summed_up: bool = False) -> Member:
+    """Return the member of a conflict for one of its groups, its requirements merged to statements.
+
+    Ranges of one object are told one by one if there are no more than `SHOWN` statements, unless `is_summed_up`.
+    """
     members = by_group[group]
     ground = members[0].requirement.ground
     merged = _merged(members)
     offer = _offer(instance, members[0].requirement) if len({one.ground for _, one in members}) == 1 else None
-    for sum_up in (_of_the_platform, _of_no_platform, _of_other_gpus, _as_alternatives, _as_one_span):
-        merged = sum_up(instance, by_group, merged)
+    for of_builds in (_of_the_platform, _of_no_platform, _of_other_gpus):
+        merged = of_builds(instance, by_group, merged)
+    if len(merged) > SHOWN and not is_summed_up:
+        merged = _as_alternatives(merged)
+    if len(merged) > SHOWN or is_summed_up:
+        merged = _as_spans(instance, by_group, merged)
     more = 0
     if len(merged) > SHOWN:
         most = sorted(merged, key=lambda one: -len(one.members))[: SHOWN - 1]
@@ -346,51 +357,80 @@ def _of_other_gpus(instance: ProblemInstance, by_group: Groups, found: list[Merg
     return [_joined(summed_up, predicate), *(one for one in found if one not in summed_up)]
 
 
-def _as_alternatives(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Return `found` with all ranges of one object as alternatives of one statement, if there are more than `SHOWN` statements.
+def _as_alternatives(found: list[Merged]) -> list[Merged]:
+    """Return `found` with all ranges of one object as alternatives of one statement.
 
     `found` is returned unchanged when the ranges are of several objects or more than `MOST_RANGES`.
     """
-    del instance, by_group
     ranges = [one for one in found if _object(one) is not None]
     objects = {(one.name, _object(one)) for one in ranges}
-    if len(found) <= SHOWN or len(objects) != 1 or len(ranges) > MOST_RANGES:
+    if len(objects) != 1 or len(ranges) > MOST_RANGES:
         return found
     return [_joined(ranges), *(one for one in found if one not in ranges)]
 
 
-def _as_one_span(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
-    """Return `found` with all ranges replaced by one range around them, if there are more than `SHOWN` statements.
+def _as_spans(instance: ProblemInstance, by_group: Groups, found: list[Merged]) -> list[Merged]:
+    """Return `found` with all ranges of one object replaced by one range around them, or by one on either side of a gap.
 
-    `found` is returned unchanged when the ranges are of several objects, or when the conflict would not remain with one range.
+    The gap is what is asked for where some releases need older and some newer versions. `found` is returned unchanged when the
+    ranges are of several objects, or when the conflict would not remain with the wider ones.
     """
     ranges = [one for one in found if _object(one) is not None]
     members = [member for one in ranges for member in one.members]
     keys = {one.key for _, one in members}
-    if len(found) <= SHOWN or len(keys) != 1 or len({_object(one) for one in ranges}) != 1:
+    if len(ranges) < 2 or len(keys) != 1 or len({_object(one) for one in ranges}) != 1:
         return found
     (key,) = keys
-    allowed = {candidate for _, one in members for candidate in instance.allowed(one)}
-    domain = sorted(instance.candidates(key), key=lambda one: one.version)
-    places = [place for place, candidate in enumerate(domain) if candidate in allowed]
-    if not places or not domain[0].version.release:
-        return found
-    span = domain[places[0] : places[-1] + 1]
-    proof = Proof(instance, [member for some in by_group.values() for member in some])
-    try:
-        is_enough = proof.refutes(members, key=key, allowed=span)
-    finally:
-        proof.close()
-    if not is_enough:
+    domain = sorted(instance.candidates(key), key=lambda one: one.age)
+    places = {id(one): _places(instance, one, domain) for one in ranges}
+    whole = sorted({place for some in places.values() for place in some})
+    if not whole or not (key.is_package or domain[0].version.release):
         return found
     # A range without candidates lies between the others: as a statement of its own it would split their span.
-    none = [one for one in found if not any(instance.allowed(requirement) for _, requirement in one.members)]
-    rest = none if len(none) == 1 else []
-    first = ranges[0].predicate
+    none = [one for one in ranges if not places[id(one)]]
+    proof = _proof(instance, [member for some in by_group.values() for member in some])
+    try:
+        for spans in _spans_around(whole):
+            parts = [[one for one in ranges if places[id(one)] and places[id(one)] <= set(span)] for span in spans]
+            if sum(map(len, parts)) + len(none) < len(ranges):
+                continue  # a range reaches over the gap
+            allowed = [domain[place] for span in spans for place in span]
+            if proof.refutes(members, key=key, allowed=allowed):
+                break
+        else:
+            return found
+    finally:
+        proof.close()
+    others = [one for one in found if one not in ranges]
+    if len(spans) == 1:
+        rest = none[0].predicate if len(none) == 1 else None
+        return [_joined(ranges, _within(key, ranges[0], domain, spans[0], otherwise=rest)), *others]
+    told = [_joined(part, _within(key, part[0], domain, span)) for part, span in zip(parts, spans, strict=True)]
+    return [*told, *none, *others]
+
+
+def _places(instance: ProblemInstance, merged: Merged, domain: Sequence[Candidate]) -> set[int]:
+    """Return the places in `domain` of the candidates that merged requirements allow."""
+    allowed = {candidate for _, one in merged.members for candidate in instance.allowed(one)}
+    return {place for place, candidate in enumerate(domain) if candidate in allowed}
+
+
+def _spans_around(places: Sequence[int]) -> Iterator[tuple[range, ...]]:
+    """Yield the span around sorted places, and then, for each gap between them, the spans on its two sides, newer first."""
+    first, last = places[0], places[-1]
+    yield (range(first, last + 1),)
+    for below, above in reversed(list(pairwise(places))):
+        if above > below + 1:
+            yield range(above, last + 1), range(first, below + 1)
+
+
+def _within(
+    key: Key, merged: Merged, domain: Sequence[Candidate], span: range, *, otherwise: Predicate | None = None
+) -> NeedsWithin:
+    """Return the predicate that ranges of one object lie within a span of the domain; `merged` is one of them."""
+    first = merged.predicate
     name = first.component if isinstance(first, Needs) else first.name if isinstance(first, Requires) else key.component
-    otherwise = rest[0].predicate if rest else None
-    predicate = NeedsWithin(component=name, first=span[0].label, last=span[-1].label, otherwise=otherwise)
-    return [_joined([*ranges, *rest], predicate), *(one for one in found if one not in ranges and one not in rest)]
+    return NeedsWithin(component=name, first=domain[span[0]].label, last=domain[span[-1]].label, otherwise=otherwise)
 
 
 # -- subjects as spans ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from provisioner.errors import UnavailableError
 from provisioner.grounds.conflict import Conflict, Statement, Subjects
-from provisioner.grounds.predicate import NoFile, Requires
+from provisioner.grounds.predicate import NeedsWithin, NoFile, Requires
 from provisioner.grounds.requirement import FILES, Entails, Relation
 from provisioner.resolver.attempts import (
     GLIBC_WHEN_UNKNOWN,
@@ -38,6 +38,7 @@ from provisioner.resolver.explain.fixes import SHOWN, fixes, never
 from provisioner.resolver.requirement import PACKAGE, Key
 from provisioner.resolver.search.complete import every_key
 from provisioner.resolver.search.proof import Member as Required
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -198,14 +199,15 @@ def _described(told: Failure, failures: Sequence[Failure], groups: Sequence[Grou
         group: tuple(Required(None, root) for root in roots if root.ground.group == group) for group in of_pythons
     }
     members = {group: member_of_group(told.instance, by_group, group) for group in of_pythons}
+    needed: dict[Group, list[tuple[Failure, Groups]]] = {}
     for failure in sorted(failures, key=lambda one: one is not told):
         if not _is_refuted(failure, groups):
             continue  # an index is out of reach
-        needed = needed_members(failure.instance, failure.search, groups)
-        for group in ordered_groups(failure.instance, needed):
-            by_group.setdefault(group, needed[group])
-            member = member_of_group(failure.instance, needed, group)
-            members[group] = _with_clauses(members[group], member, failure) if group in members else member
+        groups_of = needed_members(failure.instance, failure.search, groups)
+        for group in ordered_groups(failure.instance, groups_of):
+            by_group.setdefault(group, groups_of[group])
+            needed.setdefault(group, []).append((failure, groups_of))
+    members.update((group, _member(group, some)) for group, some in needed.items() if group not in members)
     # Among the requests those on Python come last: they are told for what excludes each other with the Pythons that they allow.
     ordered = sorted(members, key=lambda group: (KINDS.index(members[group].kind), group in of_pythons))
     assumed = GLIBC_WHEN_UNKNOWN if known_glibc(told.attempt) is None else None
@@ -216,20 +218,66 @@ def _described(told: Failure, failures: Sequence[Failure], groups: Sequence[Grou
     )
 
 
-def _with_clauses(member: Member, other: Member, failure: Failure) -> Member:
-    """Return a member of a conflict with the clauses that the same member has with another Python, that of `failure`.
+def _member(group: Group, needed: Sequence[tuple[Failure, Groups]]) -> Member:
+    """Return the member of a conflict for a group: its clauses with the first Python, then those that it has with others.
 
-    A predicate that both have is told once, of the versions of both.
+    If Pythons differ in their clauses, the ranges of one object are told as the spans around them, which may overlap.
     """
-    clauses = {_claim(clause): clause for clause in member.clauses}
+    for is_summed_up in (False, True):
+        found = [
+            (failure, member_of_group(failure.instance, groups, group, is_summed_up=is_summed_up)) for failure, groups in needed
+        ]
+        member = found[0][1]
+        for failure, other in found[1:]:
+            member = _with_clauses(member, other, failure)
+        if len(member.clauses) == max(len(other.clauses) for _, other in found):
+            break
+    return member
+
+
+def _with_clauses(member: Member, other: Member, failure: Failure) -> Member:
+    """Return a member of a conflict with the clauses that the same member has with another Python, that of `failure`."""
+    clauses = list(member.clauses)
     for clause in other.clauses:
-        known = clauses.setdefault(_claim(clause), clause)
-        if isinstance(known, Statement) and isinstance(clause, Statement) and known.predicate == clause.predicate:
-            clauses[_claim(clause)] = _of_both(known, clause, failure)
-    if tuple(clauses.values()) == member.clauses:
+        place, both = next(
+            ((place, both) for place, known in enumerate(clauses) if (both := _in_one(known, clause, failure)) is not None),
+            (len(clauses), clause),
+        )
+        clauses[place : place + 1] = [both]
+    if tuple(clauses) == member.clauses:
         return member
     sources = tuple(dict.fromkeys((*member.sources, *other.sources)))
-    return replace(member, clauses=tuple(clauses.values()), sources=sources)
+    return replace(member, clauses=tuple(clauses), sources=sources)
+
+
+def _in_one(first: Ground | Statement, second: Ground | Statement, failure: Failure) -> Ground | Statement | None:
+    """Return two clauses of a member as one, the second with the Python of `failure`; None if they tell different things.
+
+    A predicate that both have is told once, of the versions of both; so are spans of one component that overlap.
+    """
+    if not isinstance(first, Statement) or not isinstance(second, Statement):
+        return first if first == second else None
+    if first.name == second.name and first.predicate == second.predicate:
+        return _of_both(first, second, failure)
+    if _claim(first) == _claim(second):
+        return first
+    some, others = first.predicate, second.predicate
+    if first.name != second.name or not isinstance(some, NeedsWithin) or not isinstance(others, NeedsWithin):
+        return None
+    span = _around(some, others)
+    return None if span is None else _of_both(replace(first, predicate=span), second, failure)
+
+
+def _around(some: NeedsWithin, others: NeedsWithin) -> NeedsWithin | None:
+    """Return the span around two spans of one component that overlap; None for any others."""
+    if (some.component, some.otherwise) != (others.component, others.otherwise):
+        return None
+    first, last = max(some.first, others.first, key=Version.parse), min(some.last, others.last, key=Version.parse)
+    if Version.parse(first) > Version.parse(last):
+        return None
+    return replace(
+        some, first=min(some.first, others.first, key=Version.parse), last=max(some.last, others.last, key=Version.parse)
+    )
 
 
 def _of_both(first: Statement, second: Statement, failure: Failure) -> Statement:

@@ -93,6 +93,7 @@ class Proof:
         wanted = list(allowed)
         for selector, member in zip(extra, some.values(), strict=True):
             self._add(selector, key, wanted, member.parent)
+        self._one_for_each_key()  # the range may have candidates that no requirement of the conflict speaks of
         rest = [selector for selector, member in self._members.items() if id(member.requirement) not in some]
         return self._core([*rest, *extra]) is not None
 
