@@ -50,7 +50,8 @@ SYSTEM = frozenset({"libc.so.6", "libstdc++.so.6", "libm.so.6", "libpthread.so.0
 """Libraries of the system; every library of a wheel links to at least one of these."""
 
 _PATH = re.compile(rb"\0([!-~]*\$(?:ORIGIN|\{ORIGIN\})[!-~]*)(?=\0)")
-_NAME = re.compile(rb"\0(lib[A-Za-z0-9_+-]+\.so(?:\.\d+)*)(?=\0)")
+# Not of a longer text: the first text of a section follows the last byte of the one before, whatever that is.
+_NAME = re.compile(rb"[^ -~](lib[A-Za-z0-9_+-]+\.so(?:\.\d+)*)(?=\0)")
 _TOOLS = re.compile(rb"release (\d+\.\d+), V\d+\.\d+\.\d+")
 # cudaRuntimeGetVersion stores the runtime's version, 12080 for 12.8, at the address that it is given.
 _STORED_X86 = re.compile(rb"\xc7\x07(..)\x00\x00", re.DOTALL)

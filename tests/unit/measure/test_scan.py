@@ -112,6 +112,11 @@ def test_where_a_library_looks_for_others(tmp_path: Path, size: int) -> None:
     assert scanned(content, size).searched == tuple(sorted(paths))
 
 
+def test_a_name_that_begins_a_section_is_read_and_the_end_of_a_longer_text_is_not() -> None:
+    """As libcublas.so.11 in CTranslate2 2.17, the first text of its section, after a constant that ends with 0xe0."""
+    assert scanned(b"\0\xe0libcublas.so.11\0cannot open libcudnn.so.8\0").named == ("libcublas.so.11",)
+
+
 def test_bytes_without_a_table_of_names_say_nothing_of_links() -> None:
     found = scanned(b"\0libcudnn.so.9\0")
     assert (found.linked, found.named, found.knows_links) == ((), ("libcudnn.so.9",), False)
