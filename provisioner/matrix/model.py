@@ -550,7 +550,7 @@ class LibraryLoading(Row, frozen=True, kw_only=True):
 
 
 class OpenedFiles(Row, frozen=True, kw_only=True):
-    """Files of a CUDA toolkit that the Python code of some versions of a distribution opens whenever it uses a GPU.
+    """Files of a CUDA toolkit or of cuDNN that code of some versions of a distribution opens whenever it uses a GPU.
 
     `versions` is a PEP 440 specifier, "" for every version. `files` are libraries by soname, or names of `ToolkitFile`; of
     several versions of one library it needs any one. Nothing in its wheels links to them.
@@ -563,15 +563,16 @@ class OpenedFiles(Row, frozen=True, kw_only=True):
 
 
 class ToolkitFile(Row, frozen=True, kw_only=True):
-    """A file of a CUDA toolkit that Python code opens by its name, and that no wheel links to: a compiler's library, headers.
+    """A file of a CUDA toolkit or of cuDNN that code opens by its name and no wheel links to: a compiler's library, headers.
 
     `wheels` are the distributions that contain it, `images` the kinds of NVIDIA's images that do, or in which it is not needed,
-    each with the CUDA releases of these images (a PEP 440 specifier, "" for all).
+    each with the CUDA releases of these images (a PEP 440 specifier, "" for all); with `cudnn`, those with such a cuDNN alone.
     """
 
     name: str
     wheels: tuple[str, ...]
     images: dict[str, str]
+    cudnn: str = ""
     source: Cited = ()
 
 

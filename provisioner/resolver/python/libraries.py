@@ -323,7 +323,7 @@ class Libraries:
         If possible they are all for one CUDA major version, the newest for which each of these libraries exists.
         """
         known = {**self._providers, **{one.name: set(one.wheels) for one in self._files.values()}}
-        owners = [known[max(group)] for group in groups if max(group) in known]
+        owners = [some for group in groups if (some := known.get(max(group)))]
         if not owners:
             return []
         common = set.intersection(*({cuda_of(name) for name in some} for some in owners))
@@ -390,7 +390,7 @@ class Libraries:
         for soname in group:
             if soname in self._runtimes:
                 found |= self._runtimes[soname]
-            elif library_of(soname).startswith("libcudnn"):
+            elif library_of(soname).startswith("libcudnn") and soname in self._providers:
                 found.add((CUDNN, _major(soname.rpartition(".so.")[2])))
             else:
                 found.update((CUDA, cuda_of(name)) for name in self._providers.get(soname, ()))
@@ -553,7 +553,9 @@ def _opening(matrix: Matrix) -> dict[str, tuple[OpenedFiles, ...]]:
 def _is_in(image: ImageFacts, file: ToolkitFile) -> bool:
     """Return whether an image has a file of a toolkit, or needs none of it."""
     releases = file.images.get(image.kind)
-    return releases is not None and bool(image.cuda) and SpecifierSet(releases).contains(image.cuda)
+    if releases is None or not image.cuda or not SpecifierSet(releases).contains(image.cuda):
+        return False
+    return not file.cudnn or (bool(image.cudnn) and SpecifierSet(file.cudnn).contains(image.cudnn))
 
 
 def _of_framework(pins: Mapping[Key, Candidate]) -> Iterator[Key]:
