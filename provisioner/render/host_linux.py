@@ -16,7 +16,7 @@ from provisioner.render.gpu_check import NUMBER, gpu_check, in_ranges
 from provisioner.render.header import UnrenderableError
 from provisioner.render.node_affinity import drivers_of
 from provisioner.render.shell import quoted
-from provisioner.setups import KERNEL, SYSTEM
+from provisioner.setups import INSTALLED, KERNEL, SYSTEM
 from provisioner.versions import ranges_of
 
 if TYPE_CHECKING:
@@ -420,6 +420,10 @@ check_{self._index}() (
 """
 
     def _step(self, step: SetupStep) -> Iterator[str]:
+        if step.kind == INSTALLED:
+            name = f"{step.component} {step.version}".replace("driver ", "the driver ")
+            yield f"# The host has {name} already, and the matrix does not say how it is installed: it is compared below."
+            return
         if step.component == "driver":
             yield from self._driver(step)
             return
@@ -519,8 +523,10 @@ check_{self._index}() (
             yield "fi"
         if setup.step("container_toolkit") is not None:
             yield "nvidia-ctk --version || wrong 'nvidia-ctk does not start'"
-        if setup.step("amdgpu") is not None:
+        if (amdgpu := setup.step("amdgpu")) is not None:
             yield from _AMD.splitlines()
+            if amdgpu.kind == INSTALLED:
+                yield "[ -e /dev/kfd ] || wrong 'amdgpu is not loaded: there is no /dev/kfd'"
             if wanted.get("gpu"):
                 targets = quoted("|".join(wanted["gpu"].split(", ")))
                 yield "if ! command -v rocminfo >/dev/null; then"
