@@ -213,7 +213,9 @@ def test_amd_needs_its_driver_from_the_repository_of_that_release(project: Proje
 
 @pytest.mark.parametrize("version", ["6.2.4", "6.3.4"])
 def test_an_installed_driver_within_range_needs_no_package_that_the_matrix_knows(project: Project, version: str) -> None:
-    host = f'os: {{id: rhel, version: "8.10"}}, kernel: 4.18.0-553.el8_10.x86_64, driver: {{kind: amdgpu, version: "{version}"}}'
+    host = (
+        f'os: {{id: rhel, version: "8.10"}}, kernel: 4.18.0-553.el8_10.x86_64, driver: {{kind: amdgpu, version: "{version}"}}'
+    )
     found = setup(project, f"{host}, gpus: [{{name: AMD Instinct MI250X, gfx: gfx90a}}]", 'pytorch: ">=2.5", python: "3.12"')
     assert [(step.component, step.version, step.kind) for step in found.steps] == [("amdgpu", version, "installed")]
     text = (project.folder / "host.sh").read_text()
