@@ -45,8 +45,8 @@ class SetupStep(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
 
     The repositories of these names are registered, `stream` is enabled, the packages `first` are installed, the versions of
     packages like `lock` (`*nvidia*580*`) are locked, then `packages` are installed. A
-    component that is downloaded has `url`, or only the name of its `file`. `kind` is that of a driver package (`dkms`), or `INSTALLED`;
-    `kernel` the pattern of the kernels that it is for (`6.8.*-generic`). `sources` are citations.
+    component that is downloaded has `url`, or only the name of its `file`. `kind` is that of a driver package (`dkms`), or
+    `INSTALLED`; `kernel` the pattern of the kernels that it is for (`6.8.*-generic`). `sources` are citations.
     """
 
     component: Word

@@ -539,7 +539,8 @@ check_{self._index}() (
             if wanted.get("gpu"):
                 targets = quoted("|".join(wanted["gpu"].split(", ")))
                 yield f"if [ -e /dev/kfd ] && ! amd_targets | grep -Eqx {targets}; then"
-                yield f"    wrong {quoted('no GPU is one of ' + wanted['gpu'] + '; the kernel lists:')} \"$(amd_targets | paste -s -d ' ' -)\""
+                told = quoted(f"no GPU is one of {wanted['gpu']}; the kernel lists:")
+                yield f"    wrong {told} \"$(amd_targets | paste -s -d ' ' -)\""
                 yield "fi"
 
 

@@ -156,7 +156,7 @@ class _Chooser:
         return self._without_packages(component, version) if row is None else self._of_row(row, wanted)
 
     def _without_packages(self, component: str, version: str) -> SetupStep:
-        """Return the step of a component that no row says how to install: a driver that the host has already is only compared."""
+        """Return the step of a component that no row says how to install; of a driver that the host has, it compares."""
         is_there = component in _DRIVERS and stated(self._host, component) == version
         return SetupStep(component=component, version=version, kind=INSTALLED if is_there else "")
 

@@ -165,7 +165,7 @@ def test_another_processor_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_targets_of_gpus_of_amd_are_read_from_the_kernel(tmp_path: Path) -> None:
-    """A host that serves containers has no rocminfo; without it the script said that its GPUs were not compared, and then yes."""
+    """A host of containers has no rocminfo, without which the script said that its GPUs were not compared, and then yes."""
     for number, version in enumerate((0, 90010, 90402, 90402, 110001, 100306)):
         (tmp_path / f"nodes/{number}").mkdir(parents=True)
         (tmp_path / f"nodes/{number}/properties").write_text(f"simd_count 4\ngfx_target_version {version}\n")
