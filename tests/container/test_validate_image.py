@@ -114,7 +114,7 @@ def test_an_image_that_was_built_elsewhere_is_measured_and_kept(
     lock = wheelhouse.lock()
     own = kept_image(lock)
     validated(lock, wheelhouse, engine, Options(build_network="none", keep_image=True))
-    lines = ('ENTRYPOINT ["python", "/srv/app"]', "USER 4711", "LABEL org.opencontainers.image.title=app")
+    lines = ('ENTRYPOINT ["python", "/srv/app"]', "USER 4711", "ENV HOME=/srv", "LABEL org.opencontainers.image.title=app")
     application = built_on(own, ("COPY Dockerfile /srv/app", *lines), engine, tmp_path / "application")
     assert validated(lock, wheelhouse, engine, Options(image=application)).verdict == "yes"
     pushed = f"{registry}/application:1"
