@@ -151,7 +151,7 @@ def _variables(expected: ImageConfig, image: Image, own: frozenset[str]) -> Iter
         for name, value in sorted(image.variables.items())
         if name not in stated and _is_foreign(name, value)
     ]
-    total = len(stated)
+    total = len(stated - own)
     yield agreement(
         "variables",
         f"{total} as locked",

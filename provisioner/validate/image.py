@@ -21,7 +21,7 @@ from provisioner.render.helper import helper_files
 from provisioner.render.image_config import image_config
 from provisioner.render.stages import WHEELHOUSE
 from provisioner.validate.compare_files import compare_config, compare_origin
-from provisioner.validate.engine import BuildRequest, Built
+from provisioner.validate.engine import BuildFailedError, BuildRequest, Built
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedFile
     from provisioner.validate.engine import Built, Engine, Log
 
+_IGNORE = ".dockerignore"
 _CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
 
 
@@ -109,10 +110,10 @@ def compare_image(lock: Lock, built: Built, engine: Engine, *, lock_file_name: s
 def build(source: Source, engine: Engine, log: Log, *, platform: str, network: str, is_kept: bool) -> Built:
     """Build the recipe of a lock; raises `BuildFailedError` or `EngineError`.
 
-    The context has only the files that a recipe mounts. An edited recipe may use others: its context is the folder of the lock,
-    as that of `docker build .` is.
+    The context has only the files that a recipe mounts, less what a `.dockerignore` hides from `docker build .`. An edited
+    recipe may use others: its context is the folder of the lock.
     """
-    recipe = source.recipe
+    recipe, ignored = source.recipe, _ignore_file(source)
     with tempfile.TemporaryDirectory(prefix="provision-context-") as scratch:
         context = source.path.parent if recipe.is_edited else Path(scratch) / "context"
         if not recipe.is_edited:
@@ -120,6 +121,8 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
             copy_context(source.lock, source.path, context)
             for name, helper in helper_files(recipe.format, recipe.text).items():
                 write_text(context / name, helper)
+            if ignored is not None:
+                shutil.copyfile(ignored, context / _IGNORE)
         dockerfile = Path(scratch) / OUTPUTS[recipe.format].file_name
         dockerfile.write_text(recipe.text, encoding="utf-8")
         request = BuildRequest(
@@ -130,7 +133,26 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
             secrets=build_secrets(recipe.text),
             network=network,
         )
-        return engine.build(request, log)
+        try:
+            return engine.build(request, log)
+        except BuildFailedError as error:
+            reason, *more = error.causes or ("",)
+            if recipe.is_edited or ignored is None or " not found" not in reason:
+                raise
+            causes = (f"{reason} (`{ignored.name}` hides it)", *more)
+            raise BuildFailedError(error.message, causes=causes, hints=error.hints) from None
+
+
+def _ignore_file(source: Source) -> Path | None:
+    """Return the file that hides files from the build of a recipe beside a lock; None if there is none.
+
+    That is its own (`Dockerfile.dockerignore`), else the folder's (docs.docker.com/build/concepts/context, ".dockerignore files").
+    """
+    recipe = source.recipe.path
+    if recipe is None:
+        return None
+    found = (recipe.with_name(recipe.name + _IGNORE), source.path.with_name(_IGNORE))
+    return next((path for path in found if path.is_file()), None)
 
 
 def _tag(lock: Lock, *, is_kept: bool) -> str:
