@@ -146,7 +146,7 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
 def _ignore_file(source: Source) -> Path | None:
     """Return the file that hides files from the build of a recipe beside a lock; None if there is none.
 
-    That is its own (`Dockerfile.dockerignore`), else the folder's (docs.docker.com/build/concepts/context, ".dockerignore files").
+    That is its own (`Dockerfile.dockerignore`), else the folder's; see docs.docker.com/build/concepts/context.
     """
     recipe = source.recipe.path
     if recipe is None:
