@@ -21,7 +21,7 @@ from provisioner.render.helper import helper_files
 from provisioner.render.image_config import image_config
 from provisioner.render.stages import WHEELHOUSE
 from provisioner.validate.compare_files import compare_config, compare_origin
-from provisioner.validate.engine import BuildFailedError, BuildRequest, Built
+from provisioner.validate.engine import BuildRequest, Built
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -88,6 +88,20 @@ def compare_static(source: Source, *, is_run: bool) -> Iterator[FieldReport]:
         wrong = [path for path, file in sorted(local.items()) if not _is_intact(source.path.parent / path, file)]
         measured = f"{len(local) - len(wrong)} as locked"
         yield agreement("local files", f"{len(local)} by hash", measured, agrees=not wrong, note=", ".join(wrong))
+    ignored = _ignore_file(source)
+    if ignored is not None and not recipe.is_edited:
+        needed = {source.path.name, *local, *helper_files(recipe.format, recipe.text)}
+        hidden = sorted(_hidden(ignored, source.path.parent, needed))
+        yield agreement(ignored.name, "hides nothing", f"{len(hidden)} hidden", agrees=not hidden, note=", ".join(hidden))
+
+
+def _hidden(ignored: Path, folder: Path, names: set[str]) -> set[str]:
+    """Return which files of a build, by their paths in its folder, an ignore file hides."""
+    from docker.utils.build import PatternMatcher  # only where there is such a file
+
+    lines = (line.strip() for line in ignored.read_text(encoding="utf-8", errors="surrogateescape").splitlines())
+    matcher = PatternMatcher([line for line in lines if line and not line.startswith("#")])
+    return {name for name in names if (folder / name).exists() and matcher.matches(name)}
 
 
 def _is_intact(path: Path, file: LockedFile) -> bool:
@@ -133,14 +147,7 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
             secrets=build_secrets(recipe.text),
             network=network,
         )
-        try:
-            return engine.build(request, log)
-        except BuildFailedError as error:
-            reason, *more = error.causes or ("",)
-            if recipe.is_edited or ignored is None or " not found" not in reason:
-                raise
-            causes = (f"{reason} (`{ignored.name}` hides it)", *more)
-            raise BuildFailedError(error.message, causes=causes, hints=error.hints) from None
+        return engine.build(request, log)
 
 
 def _ignore_file(source: Source) -> Path | None:

@@ -171,21 +171,28 @@ def test_the_dockerfile_beside_the_lock_is_built_and_an_edited_one_is_told(
     assert [field.name for field in failed(validated(lock, wheelhouse, engine).fields)] == ["other files"]
 
 
-@pytest.mark.parametrize("name", [".dockerignore", "Dockerfile.dockerignore"])
-def test_what_an_ignore_file_hides_is_not_there_to_build_from(engine: DockerEngine, wheelhouse: Wheelhouse, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "text", "hidden"),
+    [
+        (".dockerignore", "*\n!wheels\n!pylock.*\n", "provision/install.py"),
+        ("Dockerfile.dockerignore", "# locks\n*.toml\n", "pylock.trial.toml"),
+    ],
+)
+def test_what_an_ignore_file_hides_is_not_there_to_build_from(
+    engine: DockerEngine, wheelhouse: Wheelhouse, name: str, text: str, hidden: str
+) -> None:
     """`docker build .` fails then; the validation built from a context of its own, and was a yes."""
     wheelhouse.add("demo", "1.2")
     lock = wheelhouse.lock()
-    text = render(lock, "dockerfile", lock_file_name=wheelhouse.lock_path.name)
-    write_text(wheelhouse.folder / "Dockerfile", text)
-    for helper, content in helper_files("dockerfile", text).items():
-        write_text(wheelhouse.folder / helper, content)
-    write_text(wheelhouse.folder / name, "*\n!wheels\n!pylock.*\n")
+    recipe = render(lock, "dockerfile", lock_file_name=wheelhouse.lock_path.name)
+    for path, content in {"Dockerfile": recipe, **helper_files("dockerfile", recipe), name: text}.items():
+        write_text(wheelhouse.folder / path, content)
     report = validated(lock, wheelhouse, engine, Options(level=1, build_network="none"))
-    assert [(field.name, field.verdict) for field in failed(report.fields)] == [("build", "no")]
-    (build,) = (field for field in report.fields if field.name == "build")
-    assert "provision/install.py" in build.note
-    assert f"(`{name}` hides it)" in build.note
+    found = [(field.level, field.name, field.note.splitlines()[0]) for field in failed(report.fields)]
+    assert found == [(0, name, hidden), (1, "build", found[-1][2])]
+    assert hidden.rpartition("/")[2] in found[-1][2]
+    write_text(wheelhouse.folder / name, f"{text}!{hidden}\n")
+    assert validated(lock, wheelhouse, engine, Options(level=1, build_network="none")).verdict == "yes"
 
 
 def test_wheels_from_a_loopback_index_need_the_hosts_network(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:
