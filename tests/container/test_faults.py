@@ -181,7 +181,7 @@ health, smoke = {"__name__": "health"}, {"__name__": "smoke"}
 exec(sys.argv[1], health)
 exec(sys.argv[2], smoke)
 loader = health["Loader"](torch, "cpu")
-loader.size, loader.elements = 128, 1 << 16
+loader.size, loader.elements = 128, 1 << 20
 found = loader.run(0.5, amount=1 << 20)
 found["attention"] = smoke["attention_is_close"](torch, "cpu")
 found["sum"] = smoke["all_reduce"]("gloo", 2)
