@@ -22,6 +22,9 @@ Sha256 = Annotated[str, spelled(r"^([0-9a-f]{64})?$")]
 KERNEL, SYSTEM = "<kernel>", "<system>"
 """Parts of names and addresses that only the host knows: what `uname -r` prints, and VERSION_ID of /etc/os-release."""
 
+INSTALLED = "installed"
+"""The kind of a driver that its host has already, and that no known package brings."""
+
 
 class Repository(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     """A repository to register, as `HostRepository` of the matrix for one platform and version; `sources` are its citations."""
@@ -42,8 +45,8 @@ class SetupStep(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
 
     The repositories of these names are registered, `stream` is enabled, the packages `first` are installed, the versions of
     packages like `lock` (`*nvidia*580*`) are locked, then `packages` are installed. A
-    component that is downloaded has `url`, or only the name of its `file`. `kind` is that of a driver package (`dkms`), and
-    `kernel` the pattern of the kernels that it is for (`6.8.*-generic`). `sources` are citations.
+    component that is downloaded has `url`, or only the name of its `file`. `kind` is that of a driver package (`dkms`), or
+    `INSTALLED`; `kernel` the pattern of the kernels that it is for (`6.8.*-generic`). `sources` are citations.
     """
 
     component: Word
@@ -62,8 +65,8 @@ class SetupStep(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def is_known(self) -> bool:
-        """Whether the matrix says how the component is installed."""
-        return bool(self.packages or self.url or self.file)
+        """Whether the matrix says how the component is installed, or the host has it already."""
+        return bool(self.packages or self.url or self.file or self.kind == INSTALLED)
 
 
 class BuildFromSource(StrictModel, frozen=True, kw_only=True, omit_defaults=True):

@@ -53,12 +53,14 @@ class Spelling(NamedTuple):
     pattern: str = ""
 
 
-def spelled(pattern: str) -> Meta:
+def spelled(pattern: str, such_as: str = "") -> Meta:
     """Return the msgspec constraint that a text matches `pattern`, which must end with `$`.
 
-    Here `$` means the very end of the text, not also before a final line break.
+    Here `$` means the very end of the text, not also before a final line break. A person who wrote another text is shown
+    `such_as`, or the pattern where that is plain enough.
     """
-    return Meta(pattern=pattern.removesuffix("$") + r"\Z", extra={"pattern": pattern})
+    told = f"such as {such_as}" if such_as else f"it must match {pattern}"
+    return Meta(pattern=pattern.removesuffix("$") + r"\Z", extra={"told": told})
 
 
 _TEXT_IS_NO_MOMENT = (datetime, date, time)
@@ -280,7 +282,7 @@ def _wrong_scalar(value: object, kind: Any) -> str:  # noqa: ANN401 - any annota
         if not isinstance(value, str):
             return "must be text"
         if meta.pattern and re.search(meta.pattern, value) is None:
-            return f"is not spelled right; it must match {(meta.extra or {})['pattern']}"
+            return f"is not spelled right; {(meta.extra or {})['told']}"
     elif bare is bool:
         return "" if isinstance(value, bool) else "must be true or false"
     elif bare is int:

@@ -41,7 +41,7 @@ _LONGEST = 160
 
 _PYPI = "https://pypi.org/simple"
 _PYTORCH_BUILDS = "https://download.pytorch.org/whl/{variant}"
-_APT = re.compile(r"(?P<name>[a-z0-9][a-z0-9+.-]+)(?::[a-z0-9]+)?(?P<version>=.*)?")
+_APT = re.compile(r"(?P<name>[a-z0-9][a-z0-9+.-]*[a-z0-9+.])(?::[a-z0-9]+)?(?P<version>=.*)?")
 _APT_VERSION = re.compile(r"=[0-9][A-Za-z0-9.+:~-]*")
 _PATCH = re.compile(r"(?P<sign>[=<>!~]*)\s*(?P<series>\d+\.\d+)\.(?P<patch>\d+)(\.\*)?")
 _EXACT = frozenset({"==", ">=", "<=", "<", "~="})

@@ -16,7 +16,7 @@ from provisioner.render.gpu_check import NUMBER, gpu_check, in_ranges
 from provisioner.render.header import UnrenderableError
 from provisioner.render.node_affinity import drivers_of
 from provisioner.render.shell import quoted
-from provisioner.setups import KERNEL, SYSTEM
+from provisioner.setups import INSTALLED, KERNEL, SYSTEM
 from provisioner.versions import ranges_of
 
 if TYPE_CHECKING:
@@ -297,6 +297,14 @@ if [ -e /dev/kfd ]; then
 fi
 """
 
+_AMD_TARGETS = """\
+# The targets of AMD's GPUs, from the kernel: 90010 is gfx90a, and 0 a processor.
+amd_targets() {
+    grep -rhs gfx_target_version /sys/class/kfd/kfd/topology/nodes \\
+        | awk '$2 > 0 { printf "gfx%d%x%x\\n", $2 / 10000, int($2 / 100) % 100, $2 % 100 }' | sort -u
+}
+"""
+
 _END = """\
 [ -z "$failed" ] || exit 1
 if [ -n "$open" ]; then
@@ -342,6 +350,7 @@ lock={quoted(name)}
 
 {managers}
 {f"{_FOR_KERNEL}{chr(10)}" if "need_for_kernel" in steps else ""}\
+{f"{_AMD_TARGETS}{chr(10)}" if "amd_targets" in steps else ""}\
 {steps}\
 system=$([ ! -r /etc/os-release ] || (. /etc/os-release && echo "${{ID-}} ${{VERSION_ID-}}"))
 [ -n "$system" ] || refuse_host 'this host has no /etc/os-release, which says what it runs'
@@ -420,6 +429,10 @@ check_{self._index}() (
 """
 
     def _step(self, step: SetupStep) -> Iterator[str]:
+        if step.kind == INSTALLED:
+            name = f"{step.component} {step.version}".replace("driver ", "the driver ")
+            yield f"# The host has {name} already, and the matrix does not say how it is installed: it is compared below."
+            return
         if step.component == "driver":
             yield from self._driver(step)
             return
@@ -519,14 +532,15 @@ check_{self._index}() (
             yield "fi"
         if setup.step("container_toolkit") is not None:
             yield "nvidia-ctk --version || wrong 'nvidia-ctk does not start'"
-        if setup.step("amdgpu") is not None:
+        if (amdgpu := setup.step("amdgpu")) is not None:
             yield from _AMD.splitlines()
+            if amdgpu.kind == INSTALLED:
+                yield "[ -e /dev/kfd ] || wrong 'amdgpu is not loaded: there is no /dev/kfd'"
             if wanted.get("gpu"):
                 targets = quoted("|".join(wanted["gpu"].split(", ")))
-                yield "if ! command -v rocminfo >/dev/null; then"
-                yield "    say 'there is no rocminfo: the targets of the GPUs were not compared'"
-                yield f"elif ! rocminfo | grep -Eqw {targets}; then"
-                yield f"    wrong {quoted('no GPU is one of ' + wanted['gpu'])}"
+                yield f"if [ -e /dev/kfd ] && ! amd_targets | grep -Eqx {targets}; then"
+                told = quoted(f"no GPU is one of {wanted['gpu']}; the kernel lists:")
+                yield f"    wrong {told} \"$(amd_targets | paste -s -d ' ' -)\""
                 yield "fi"
 
 

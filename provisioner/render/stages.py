@@ -372,7 +372,7 @@ def _runtime(plan: _Plan) -> Stage:
         CopyStage(f"installer{plan.suffix}", f"{_ROOT}/", "/"),
         *_install_packages(_apt(plan.stacks[0]), plan.base),
         *_install_layers(plan),
-        Env((("VIRTUAL_ENV", ENVIRONMENT), ("PATH", f"{ENVIRONMENT}/bin:$PATH")), expands=True),
+        Env((("VIRTUAL_ENV", ENVIRONMENT), ("HOME", HOME), ("PATH", f"{ENVIRONMENT}/bin:$PATH")), expands=True),
         *((Env(variables),) if variables else ()),
         Label(_labels(plan)),
         Arg(tuple(name for name, _ in _ARGUMENTS)),

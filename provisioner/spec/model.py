@@ -127,8 +127,13 @@ ANY_CUDA = "any"
 """The `cuda_compat` of a supposed image that has the cuda-compat of whichever CUDA release is chosen; no file states it."""
 
 
-SystemPackageName = Annotated[str, spelled(r"^[a-z0-9][a-z0-9+.-]+(=[0-9][A-Za-z0-9.+:~-]*)?$")]
-"""A package of Debian or Ubuntu as apt-get names it, with or without a version. Source: Debian Policy, 5.6.1 and 5.6.12."""
+SystemPackageName = Annotated[
+    str, spelled(r"^[a-z0-9][a-z0-9+.-]*[a-z0-9+.](=[0-9][A-Za-z0-9.+:~-]*)?$", "libgl1 or libgl1=1.6.0-1")
+]
+"""A package of Debian or Ubuntu as apt-get names it, with or without a version. Source: Debian Policy, 5.6.1 and 5.6.12.
+
+A hyphen at the end would make apt-get remove the package.
+"""
 
 
 class ImageSpec(StrictModel, frozen=True, kw_only=True):
@@ -143,7 +148,7 @@ class ImageSpec(StrictModel, frozen=True, kw_only=True):
     example: ClassVar[str] = "{base: python:3.12-slim-bookworm}"
 
     base: str = "auto"
-    distribution: Annotated[str, spelled(r"^(debian|ubuntu):[0-9]+(\.[0-9]+)?$")] | None = None
+    distribution: Annotated[str, spelled(r"^(debian|ubuntu):[0-9]+(\.[0-9]+)?$", "debian:12 or ubuntu:24.04")] | None = None
     glibc: str | None = None
     python: str | None = None
     apt: tuple[SystemPackageName, ...] = ()

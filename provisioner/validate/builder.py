@@ -32,14 +32,16 @@ _OUT_OF_REACH = re.compile(
     r"Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Could not resolve|dial tcp"
     r"|i/o timeout|Failed to establish a new connection|ConnectTimeoutError|ReadTimeoutError|Connection refused"
     r"|Connection reset|dns error|error sending request|tcp connect error|TLS handshake|CERTIFICATE_VERIFY_FAILED"
-    r"|invalid peer certificate|No space left on device|Cannot connect to the Docker daemon"
+    r"|invalid peer certificate|Cannot connect to the Docker daemon"
     # A login that is missing, and an index or registry that answers nobody now: of uv, of pip, and of registries.
     r"|(?:401|403|407|429|50[0-4]) (?:Client Error|Server Error|Unauthorized|Forbidden|Proxy Authentication|Too Many Requests"
     r"|Internal Server|Bad Gateway|Service Unavailable|Gateway Time)|Missing credentials|pull access denied"
     r"|unauthorized: |authentication required|insufficient_scope|toomanyrequests",
     re.IGNORECASE,
 )
-"""Error messages of builds that lack network, a login, trusted certificates, disk or engine: nothing is said about the lock."""
+"""Error messages of builds that lack network, a login, trusted certificates or engine: nothing is said about the lock."""
+
+_FULL = re.compile(r"no space left on device", re.IGNORECASE)
 
 _DAMAGED_CACHE = re.compile(
     r"ERROR: (?:.*: )?(?:layer does not exist|failed to prepare \S+: open \S+/overlay2/\S+: no such file or directory)"
@@ -159,6 +161,9 @@ def build_failure(tag: str, lines: list[str]) -> ProvisionError:
     if any(NO_EMULATOR in line for line in printed[-60:]):
         reason = f"the engine of `{tag}` does not run programs of the image's architecture: {NO_EMULATOR}"
         return EngineError(reason, causes=last, hints=(EMULATION,))
+    if any(_FULL.search(line) for line in printed[-60:]):
+        room = ("docker system df shows what its disk holds, and docker system prune removes what nobody uses any more",)
+        return EngineError(f"the engine has no space left to build `{tag}`", causes=last, hints=room)
     sign = next((match for line in printed[-60:] if (match := _OUT_OF_REACH.search(line))), None)
     if sign is not None:
         hints = (

@@ -97,8 +97,8 @@ def _listed(names: tuple[str, ...] | None) -> str:
 def compare_config(expected: ImageConfig, platform: str, image: Image, *, is_built_here: bool) -> Iterator[FieldReport]:
     """Yield the fields about the configuration of an image.
 
-    An image that was built elsewhere may be an application on top: another user than root, a longer entry point and labels of
-    its own are its right.
+    An image that was built elsewhere may be an application on top: another user than root and its home, a longer entry point
+    and labels of its own are its right.
     """
     yield agreement("image platform", platform, image.platform, agrees=image.platform == platform)
     yield _user(expected, image, is_built_here=is_built_here)
@@ -108,7 +108,8 @@ def compare_config(expected: ImageConfig, platform: str, image: Image, *, is_bui
         agrees = not length or entrypoint == expected.entrypoint
         note = "" if agrees else "the host is not checked before a command starts"
         yield agreement("entry point", " ".join(expected.entrypoint), " ".join(image.entrypoint), agrees=agrees, note=note)
-    yield from _variables(expected, image)
+    own = frozenset() if is_built_here else frozenset({"HOME"})
+    yield from _variables(expected, image, own)
     for name, value in sorted(expected.labels.items()):
         if image.labels.get(name) != value and (is_built_here or name.startswith("dev.provision.")):
             yield agreement(f"label {name}", value, image.labels.get(name, ""), agrees=False)
@@ -132,12 +133,12 @@ def _user(expected: ImageConfig, image: Image, *, is_built_here: bool) -> FieldR
     return agreement("user", expected.user, image.user or "root", agrees=agrees)
 
 
-def _variables(expected: ImageConfig, image: Image) -> Iterator[FieldReport]:
-    """Yield one field for each variable that differs, or one for all."""
+def _variables(expected: ImageConfig, image: Image, own: frozenset[str]) -> Iterator[FieldReport]:
+    """Yield one field for each variable that differs, or one for all; those of `own` are the image's right."""
     different = [
         agreement(f"variable {name}", value, image.variables.get(name, ""), agrees=False)
         for name, value in sorted(expected.variables.items())
-        if image.variables.get(name) != value
+        if image.variables.get(name) != value and name not in own
     ]
     different += [
         agreement(f"variable {name}", f"{before}…", image.variables.get(name, ""), agrees=False)
@@ -150,7 +151,7 @@ def _variables(expected: ImageConfig, image: Image) -> Iterator[FieldReport]:
         for name, value in sorted(image.variables.items())
         if name not in stated and _is_foreign(name, value)
     ]
-    total = len(stated)
+    total = len(stated - own)
     yield agreement(
         "variables",
         f"{total} as locked",

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from provisioner.lock.format.model import Lock, LockedFile
     from provisioner.validate.engine import Built, Engine, Log
 
+_IGNORE = ".dockerignore"
 _CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT", "CURL_CA_BUNDLE")
 
 
@@ -87,6 +88,21 @@ def compare_static(source: Source, *, is_run: bool) -> Iterator[FieldReport]:
         wrong = [path for path, file in sorted(local.items()) if not _is_intact(source.path.parent / path, file)]
         measured = f"{len(local) - len(wrong)} as locked"
         yield agreement("local files", f"{len(local)} by hash", measured, agrees=not wrong, note=", ".join(wrong))
+    ignored = _ignore_file(source)
+    if ignored is not None and not recipe.is_edited:
+        needed = {source.path.name, *local, *helper_files(recipe.format, recipe.text)}
+        hidden = sorted(_hidden(ignored, source.path.parent, needed))
+        yield agreement(ignored.name, "hides nothing", f"{len(hidden)} hidden", agrees=not hidden, note=", ".join(hidden))
+
+
+def _hidden(ignored: Path, folder: Path, names: set[str]) -> set[str]:
+    """Return which files of a build, by their paths in its folder, an ignore file hides."""
+    from docker.utils.build import PatternMatcher  # only where there is such a file
+
+    lines = (line.strip() for line in ignored.read_text(encoding="utf-8", errors="surrogateescape").splitlines())
+    matcher = PatternMatcher([line for line in lines if line and not line.startswith("#")])
+    present = (name for name in names if (folder / name).exists())
+    return {name for name in present if matcher.matches(name)}  # type: ignore[arg-type]  # its stubs want a path; it reads text
 
 
 def _is_intact(path: Path, file: LockedFile) -> bool:
@@ -109,10 +125,10 @@ def compare_image(lock: Lock, built: Built, engine: Engine, *, lock_file_name: s
 def build(source: Source, engine: Engine, log: Log, *, platform: str, network: str, is_kept: bool) -> Built:
     """Build the recipe of a lock; raises `BuildFailedError` or `EngineError`.
 
-    The context has only the files that a recipe mounts. An edited recipe may use others: its context is the folder of the lock,
-    as that of `docker build .` is.
+    The context has only the files that a recipe mounts, less what a `.dockerignore` hides from `docker build .`. An edited
+    recipe may use others: its context is the folder of the lock.
     """
-    recipe = source.recipe
+    recipe, ignored = source.recipe, _ignore_file(source)
     with tempfile.TemporaryDirectory(prefix="provision-context-") as scratch:
         context = source.path.parent if recipe.is_edited else Path(scratch) / "context"
         if not recipe.is_edited:
@@ -120,6 +136,8 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
             copy_context(source.lock, source.path, context)
             for name, helper in helper_files(recipe.format, recipe.text).items():
                 write_text(context / name, helper)
+            if ignored is not None:
+                shutil.copyfile(ignored, context / _IGNORE)
         dockerfile = Path(scratch) / OUTPUTS[recipe.format].file_name
         dockerfile.write_text(recipe.text, encoding="utf-8")
         request = BuildRequest(
@@ -131,6 +149,18 @@ def build(source: Source, engine: Engine, log: Log, *, platform: str, network: s
             network=network,
         )
         return engine.build(request, log)
+
+
+def _ignore_file(source: Source) -> Path | None:
+    """Return the file that hides files from the build of a recipe beside a lock; None if there is none.
+
+    That is its own (`Dockerfile.dockerignore`), else the folder's; see docs.docker.com/build/concepts/context.
+    """
+    recipe = source.recipe.path
+    if recipe is None:
+        return None
+    found = (recipe.with_name(recipe.name + _IGNORE), source.path.with_name(_IGNORE))
+    return next((path for path in found if path.is_file()), None)
 
 
 def _tag(lock: Lock, *, is_kept: bool) -> str:

@@ -46,11 +46,12 @@ DISTRIBUTIONS = {
     "cupy-cuda12x": "cupy",
     "cupy-cuda13x": "cupy",
     **{f"{name}-{cuda}": "rapids" for name in ("cudf", "cuml", "rmm") for cuda in ("cu11", "cu12", "cu13")},
-    "triton": "triton",
+    **dict.fromkeys(("triton", "triton-rocm", "pytorch-triton-rocm"), "triton"),
     "vllm": "vllm",
     "nvidia-cuda-nvrtc": "nvrtc",
     "nvidia-cuda-nvrtc-cu11": "nvrtc",
     "nvidia-cuda-nvrtc-cu12": "nvrtc",
+    **{f"nvidia-nccl-{cuda}": "nccl" for cuda in ("cu11", "cu12", "cu13")},
 }
 """The distributions that have a check of their own, by the name of its module in `checks/frameworks`."""
 
@@ -102,7 +103,7 @@ def programs_for(
         if source := _plugin(name):
             plugins[name] = source
         check = name if source else f"frameworks/{DISTRIBUTIONS.get(name, _ANY)}"
-        arguments = (str(level), name, "asked" if name in asked else "brought along")
+        arguments = (str(level), name, "asked" if name in asked else "brought along", lock.stack.accelerator)
         chosen.append(Program(name=name, kind="framework", parts=("framework", check, "run"), arguments=arguments))
     if level >= 5:
         chosen.append(Program(name="health", kind="health", parts=("health",), arguments=(f"{load_seconds:g}",)))

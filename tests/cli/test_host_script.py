@@ -211,6 +211,37 @@ def test_amd_needs_its_driver_from_the_repository_of_that_release(project: Proje
     assert found.repositories[0].line == "https://repo.radeon.com/amdgpu/30.20.1/ubuntu noble main"
 
 
+@pytest.mark.parametrize("version", ["6.2.4", "6.3.4"])
+def test_an_installed_driver_within_range_needs_no_package_that_the_matrix_knows(project: Project, version: str) -> None:
+    host = (
+        f'os: {{id: rhel, version: "8.10"}}, kernel: 4.18.0-553.el8_10.x86_64, driver: {{kind: amdgpu, version: "{version}"}}'
+    )
+    found = setup(project, f"{host}, gpus: [{{name: AMD Instinct MI250X, gfx: gfx90a}}]", 'pytorch: ">=2.5", python: "3.12"')
+    assert [(step.component, step.version, step.kind) for step in found.steps] == [("amdgpu", version, "installed")]
+    text = (project.folder / "host.sh").read_text()
+    assert "    [ -e /dev/kfd ] || wrong 'amdgpu is not loaded: there is no /dev/kfd'\n" in text
+    assert "    install " not in text.partition("set_up_1() {")[2]
+    assert project.run("check").code == 0
+
+
+def test_an_installed_driver_of_nvidia_is_compared_where_nobody_says_how_it_is_installed(project: Project) -> None:
+    driver = "driver: {version: 580.95.05, module: open}"
+    host = f'os: {{id: fedora, version: "43"}}, kernel: 6.19.10-300.fc43.x86_64, {H100}, {driver}'
+    found = setup(project, host, 'pytorch: ">=2.7", python: "3.12"', runs="container")
+    assert [(step.component, step.kind) for step in found.steps] == [("driver", "installed"), ("container_toolkit", "")]
+    text = (project.folder / "host.sh").read_text()
+    assert "elif reason=$(check_1); then" in text
+    assert "a driver is needed" not in text
+
+
+def test_a_driver_that_is_to_be_installed_needs_packages(project: Project) -> None:
+    host = 'os: {id: rhel, version: "8.10"}, kernel: 4.18.0-553.el8_10.x86_64, gpus: [{name: AMD Instinct MI250X, gfx: gfx90a}]'
+    write(project, host, 'pytorch: ">=2.5", python: "3.12", amdgpu: "6.2.4"')
+    outcome = project.run("solve", "--stack-only")
+    assert outcome.code == 2
+    assert "the matrix does not say how amdgpu 6.2.4 is installed on rhel 8" in outcome.err
+
+
 def test_the_last_mac_is_led_to_a_pytorch_that_nobody_publishes(project: Project) -> None:
     found = setup(
         project, MAC, 'pytorch: "==1.7.0+cu102", python: "3.8"', platform="macos/x86_64", more="build: {kind: pytorch}\n"

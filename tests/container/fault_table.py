@@ -37,6 +37,8 @@ STACKS = {
     "torch": "PyTorch",
     "tensorflow": "TensorFlow",
     "compilers": "Triton, CUDA's NVRTC, CuPy",
+    "rapids": "RAPIDS' memory manager, NCCL",
+    "rocm": "Triton for AMD's GPUs",
 }
 """What each stack is for a reader; but for the first, all are the wheels that the index has."""
 
@@ -53,8 +55,9 @@ hash tells.
 {counts}
 
 Faults of levels 4 and 5 need a GPU: what `validate` says of them is tried with reports as a GPU would give them, and with
-stand-ins of the driver's libraries (`tests/unit/validate`). vLLM's and RAPIDS' checks of level 3 are tried with stand-ins, too,
-because their wheels are too large to be broken again and again; what they compute at level 4 has not run on a GPU yet.
+stand-ins of the driver's libraries (`tests/unit/validate`). The checks of level 3 of vLLM, cuDF and cuML are tried with
+stand-ins, too, because their wheels are too large to be broken again and again; what they compute at level 4 has not run on a
+GPU yet.
 """
 
 

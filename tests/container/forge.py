@@ -3,6 +3,7 @@
 It makes a fault for the levels above files.
 
 Usage: forge PACKAGE FILE append TEXT | forge PACKAGE FILE replace OLD NEW | forge PACKAGE FILE remove
+       forge PACKAGE FILE patch OLD NEW     (bytes, in hexadecimal)
 """
 
 import base64
@@ -25,8 +26,8 @@ def main(package: str, name: str, action: str, *words: str) -> None:
     for bytecode in (SITE / name).parent.glob(f"__pycache__/{Path(name).stem}.*.pyc"):
         bytecode.unlink()  # it is never compared with its source, and would run instead
     if action != "remove":
-        new = words[-1].encode()
-        changed = content + new + b"\n" if action == "append" else content.replace(words[0].encode(), new)
+        texts = [bytes.fromhex(word) if action == "patch" else word.encode() for word in words]
+        changed = content + texts[0] + b"\n" if action == "append" else content.replace(texts[0], texts[-1])
         assert changed != content, name
         (SITE / name).write_bytes(changed)
         digest = base64.urlsafe_b64encode(hashlib.sha256(changed).digest()).rstrip(b"=").decode()

@@ -69,6 +69,14 @@ def start(image: str, *command: str, driver: Path | None = None, **environment: 
     return subprocess.run(line, capture_output=True, text=True, check=False, timeout=120)
 
 
+def test_any_user_of_the_group_root_has_a_home_to_write_to(image: str) -> None:
+    """OpenShift gives a container a user that no passwd has: its home was `/`, where no cache of a framework can be."""
+    line = ["docker", "run", "--rm", "--network=none", "--cap-drop=ALL", "--user=1000680000:0", image]
+    program = "import pathlib; home = pathlib.Path.home(); (home / 'x').touch(); pathlib.Path('y').touch(); print(home)"
+    done = subprocess.run([*line, "python", "-c", program], capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stdout) == (0, "/home/provision\n"), done.stderr
+
+
 def test_without_a_device_it_says_so_and_the_command_runs(image: str) -> None:
     finished = start(image, "python", "-c", "import os, sys; print(os.getpid(), sys.argv[1:], os.getuid())", "a b")
     assert (finished.returncode, finished.stdout) == (0, "1 ['a b'] 10001\n")

@@ -43,11 +43,16 @@ REQUIRED = {
     "torch": ("torch==2.13.0+cpu",),
     "tensorflow": ("tensorflow-cpu==2.21.0",),
     "compilers": ("triton==3.9.0", "nvidia-cuda-nvrtc-cu12==12.9.86", "cupy-cuda12x==14.2.0"),
+    "rapids": ("rmm-cu12==26.8.0", "nvidia-nccl-cu12==2.19.3"),
+    "rocm": ("triton==3.9.0",),
 }
 """The packages of each stack, with versions whose wheels are for Python 3.11."""
 
 NAMED = {"compilers": ("triton", "nvidia-cuda-nvrtc-cu12")}
 """What the spec names where it is not all of `REQUIRED`: CuPy without libraries of CUDA is there for its kernels."""
+
+ACCELERATOR = {"rapids": "cuda", "rocm": "rocm"}
+"""What stacks compute on that are not for the CPU; those of `compilers` need none to compile."""
 
 SITE = "/opt/venv/lib/python3.11/site-packages"
 HERE = Path(__file__).parent
@@ -100,7 +105,7 @@ def built(name: str, house: Wheelhouse, engine: DockerEngine) -> Stack:
     else:
         download(REQUIRED[name], house)
         components = {"pytorch": "2.13.0", "pytorch_build": "cpu"} if name == "torch" else {}
-        lock = house.lock(components=components)
+        lock = house.lock(components=components, accelerator=ACCELERATOR.get(name, "cpu"))
     named = NAMED.get(name) or [one.partition("==")[0] for one in REQUIRED.get(name, ("demo",))]
     lock = replace(lock, asked={f"packages.{one}": "any version" for one in named})
     write_text(house.lock_path, write_lock(lock))
@@ -157,6 +162,8 @@ def broken(fault: Fault, stack: Stack, engine: DockerEngine, folder: Path) -> Re
         ("jax", {"jax", "jax matmul", "jax gradient"}),
         ("tensorflow", {"tensorflow-cpu", "tensorflow-cpu matmul", "tensorflow-cpu function"}),
         ("compilers", {"triton", "triton compile", "nvidia-cuda-nvrtc-cu12 compile", "cupy-cuda12x compile"}),
+        ("rapids", {"rmm-cu12", "rmm-cu12 library", "nvidia-nccl-cu12", "nvidia-nccl-cu12 release"}),
+        ("rocm", {"triton", "triton compile"}),
         ("torch", {"pytorch", "pytorch_build", "libraries", "packages", "cpu compute"}),
     ],
     indirect=["stack"],
@@ -174,7 +181,7 @@ health, smoke = {"__name__": "health"}, {"__name__": "smoke"}
 exec(sys.argv[1], health)
 exec(sys.argv[2], smoke)
 loader = health["Loader"](torch, "cpu")
-loader.size, loader.elements = 128, 1 << 16
+loader.size, loader.elements = 128, 1 << 20
 found = loader.run(0.5, amount=1 << 20)
 found["attention"] = smoke["attention_is_close"](torch, "cpu")
 found["sum"] = smoke["all_reduce"]("gloo", 2)

@@ -114,7 +114,7 @@ def test_an_image_that_was_built_elsewhere_is_measured_and_kept(
     lock = wheelhouse.lock()
     own = kept_image(lock)
     validated(lock, wheelhouse, engine, Options(build_network="none", keep_image=True))
-    lines = ('ENTRYPOINT ["python", "/srv/app"]', "USER 4711", "LABEL org.opencontainers.image.title=app")
+    lines = ('ENTRYPOINT ["python", "/srv/app"]', "USER 4711", "ENV HOME=/srv", "LABEL org.opencontainers.image.title=app")
     application = built_on(own, ("COPY Dockerfile /srv/app", *lines), engine, tmp_path / "application")
     assert validated(lock, wheelhouse, engine, Options(image=application)).verdict == "yes"
     pushed = f"{registry}/application:1"
@@ -169,6 +169,30 @@ def test_the_dockerfile_beside_the_lock_is_built_and_an_edited_one_is_told(
     assert recipe.note == "Dockerfile is not what this version renders from the lock; it is built as it is"
     file.write_text(text + f"USER root\nRUN touch {SITE}/stray.py\nUSER 10001:10001\n")
     assert [field.name for field in failed(validated(lock, wheelhouse, engine).fields)] == ["other files"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "hidden"),
+    [
+        (".dockerignore", "*\n!wheels\n!pylock.*\n", "provision/install.py"),
+        ("Dockerfile.dockerignore", "# locks\n*.toml\n", "pylock.trial.toml"),
+    ],
+)
+def test_what_an_ignore_file_hides_is_not_there_to_build_from(
+    engine: DockerEngine, wheelhouse: Wheelhouse, name: str, text: str, hidden: str
+) -> None:
+    """`docker build .` fails then; the validation built from a context of its own, and was a yes."""
+    wheelhouse.add("demo", "1.2")
+    lock = wheelhouse.lock()
+    recipe = render(lock, "dockerfile", lock_file_name=wheelhouse.lock_path.name)
+    for path, content in {"Dockerfile": recipe, **helper_files("dockerfile", recipe), name: text}.items():
+        write_text(wheelhouse.folder / path, content)
+    report = validated(lock, wheelhouse, engine, Options(level=1, build_network="none"))
+    found = [(field.level, field.name, field.note.splitlines()[0]) for field in failed(report.fields)]
+    assert found == [(0, name, hidden), (1, "build", found[-1][2])]
+    assert hidden.rpartition("/")[2] in found[-1][2]
+    write_text(wheelhouse.folder / name, f"{text}!{hidden}\n")
+    assert validated(lock, wheelhouse, engine, Options(level=1, build_network="none")).verdict == "yes"
 
 
 def test_wheels_from_a_loopback_index_need_the_hosts_network(engine: DockerEngine, wheelhouse: Wheelhouse) -> None:

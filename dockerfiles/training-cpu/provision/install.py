@@ -184,7 +184,9 @@ def make_root(identifier, home, guard=""):
     (folder / "resolv.conf").write_text("", encoding="utf-8")
     place = Path(str(ROOT) + home)
     place.mkdir(parents=True)
-    os.chown(str(place), int(identifier), int(identifier))
+    # OpenShift gives a container any user, of the group root.
+    os.chown(str(place), int(identifier), 0)
+    place.chmod(0o775)
     if guard:
         target = Path(str(ROOT) + guard)
         target.parent.mkdir(parents=True)

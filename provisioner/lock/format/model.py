@@ -123,7 +123,7 @@ class LockedPin(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
 class LockedSystemPackage(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     """A package of the base image's distribution to install, as apt-get names it, with the reasons for it."""
 
-    name: Annotated[str, spelled(r"^[a-z0-9][a-z0-9+.-]+(=[0-9][A-Za-z0-9.+:~-]*)?$")]
+    name: Annotated[str, spelled(r"^[a-z0-9][a-z0-9+.-]*[a-z0-9+.](=[0-9][A-Za-z0-9.+:~-]*)?$")]
     reasons: tuple[Reason, ...] = ()
 
 

@@ -13,7 +13,7 @@ from provisioner.host.facts import stated
 from provisioner.outputs import OUTPUTS
 from provisioner.resolver.requirement import Key, ReleaseCandidate, build_of, is_of_system
 from provisioner.resolver.rules.host_packages import Wanted, allows, driver_packages_for, host_package_for, knows_gpus
-from provisioner.setups import BuildFromSource, HostSetup, Repository, SetupStep
+from provisioner.setups import INSTALLED, BuildFromSource, HostSetup, Repository, SetupStep
 from provisioner.versions import kernel_flavour
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ _FIRST_WITH_TWO_FLAVOURS = 515
 """The driver branch from which on there are open kernel modules; see the rule driver-515-module-flavours of the matrix."""
 
 _OF_MACOS = ("webdriver", "cuda_driver", "xcode")
+_DRIVERS = ("driver", "amdgpu")
 _FROM_WHEELS = ("cudnn", "nccl")
 """The libraries that frameworks from wheels bring."""
 
@@ -101,8 +102,10 @@ class _Chooser:
         if accelerator == "cuda" and self._request.system == "linux" and not is_given:
             yield from self._driver()
         if accelerator == "rocm" and "amdgpu" in self._facts and not is_given:
-            yield self._step("kernel_headers", "")
-            yield self._step("amdgpu", self._facts["amdgpu"])
+            step = self._step("amdgpu", self._facts["amdgpu"])
+            if step.packages:
+                yield self._step("kernel_headers", "")
+            yield step
         if accelerator == "cuda" and self._request.system == "macos":
             yield from (self._step(name, self._facts[name]) for name in _OF_MACOS if name in self._facts)
         if self._request.runs == "host":
@@ -118,7 +121,7 @@ class _Chooser:
         pairs = ((one, host_package_for(self._matrix, one)) for one in (self._wanted("driver", driver, of) for of in packages))
         found = next(((wanted, row) for wanted, row in pairs if row is not None), None)
         if found is None or not self._module:
-            yield SetupStep(component="driver", version=driver)
+            yield self._without_packages("driver", driver)
             return
         wanted, row = found
         if wanted.driver_package is not None and wanted.driver_package.kind != "precompiled":
@@ -150,7 +153,12 @@ class _Chooser:
     def _step(self, component: str, version: str) -> SetupStep:
         wanted = self._wanted(component, version)
         row = host_package_for(self._matrix, wanted)
-        return SetupStep(component=component, version=version) if row is None else self._of_row(row, wanted)
+        return self._without_packages(component, version) if row is None else self._of_row(row, wanted)
+
+    def _without_packages(self, component: str, version: str) -> SetupStep:
+        """Return the step of a component that no row says how to install; of a driver that the host has, it compares."""
+        is_there = component in _DRIVERS and stated(self._host, component) == version
+        return SetupStep(component=component, version=version, kind=INSTALLED if is_there else "")
 
     def _of_row(self, row: HostPackage, wanted: Wanted) -> SetupStep:
         package = wanted.driver_package

@@ -6,7 +6,8 @@ version (`probe.version`), facts (`probe.fact`) and results of small computation
 `measure_devices(probe)`, this is called from level 4 on and does the same on every device of the framework; it returns their
 names.
 
-Usage: python -c PROGRAM LEVEL DISTRIBUTION ORIGIN     (ORIGIN: `asked` if the spec names the distribution, else `brought along`)
+Usage: python -c PROGRAM LEVEL DISTRIBUTION ORIGIN ACCELERATOR
+ORIGIN is `asked` if the spec names the distribution, else `brought along`; ACCELERATOR is the lock's, such as `cuda`.
 """
 
 import json
@@ -43,7 +44,8 @@ class Probe(object):
 
     def __init__(self, level, arguments):
         self.level, self.arguments = level, arguments
-        self.is_asked = arguments[1:] == ["asked"]
+        self.is_asked = arguments[1:2] == ["asked"]
+        self.accelerator = "".join(arguments[2:3])
         self.found = {
             "version": None,
             "facts": {},

@@ -45,7 +45,7 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=
     --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     /opt/python/bin/python3.12 -B /tmp/layer/install.py layer \
       7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
-ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
+ENV VIRTUAL_ENV="/opt/venv" HOME="/home/provision" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:5a64fb47ed68b8f742c784ed3ff9a29a5e51edbf5d485e0cc1ce92aef2b8957b" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \

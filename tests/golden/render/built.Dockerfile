@@ -52,7 +52,7 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=
     --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     --mount=type=bind,from=builder,source=/opt/built,target=/tmp/built \
     python3.12 -B /tmp/layer/install.py layer c64b98532de608fe5c99c67ff0f19570a3db80980d4f70738571a53e688d431b six==1.17.0
-ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
+ENV VIRTUAL_ENV="/opt/venv" HOME="/home/provision" PATH="/opt/venv/bin:$PATH"
 ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" NVIDIA_REQUIRE_CUDA="driver>=525.60.13" NVIDIA_VISIBLE_DEVICES="all" \
     PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
 LABEL dev.provision.accelerator="cuda" dev.provision.basis="minor-version" \

@@ -28,7 +28,7 @@ COPY --from=installer /opt/root/ /
 RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
     --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
-ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
+ENV VIRTUAL_ENV="/opt/venv" HOME="/home/provision" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:ba98d9f7a9ba758893fd841e43f0e38d74f82b9825b9a6b88686bf02f8074345" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \

@@ -39,7 +39,7 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=
 RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
     --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
-ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
+ENV VIRTUAL_ENV="/opt/venv" HOME="/home/provision" PATH="/opt/venv/bin:$PATH"
 ENV NVIDIA_DRIVER_CAPABILITIES="compute,utility" NVIDIA_REQUIRE_CUDA="driver>=525.60.13" NVIDIA_VISIBLE_DEVICES="all" \
     PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True"
 LABEL dev.provision.accelerator="cuda" dev.provision.basis="minor-version" \

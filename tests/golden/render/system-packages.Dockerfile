@@ -32,7 +32,7 @@ RUN --mount=type=tmpfs,target=/tmp --mount=type=bind,source=provision/install.py
 RUN --mount=type=tmpfs,target=/tmp --mount=type=cache,target=/tmp/cache --mount=type=secret,id=netrc,target=/tmp/netrc \
     --mount=type=bind,from=installer,source=/layers/packages,target=/tmp/layer --mount=type=secret,id=ca,target=/tmp/ca \
     python3.12 -B /tmp/layer/install.py layer 7b64adad5787f29fe68f90d809c59621a751b8dec8114f1eff5ef6f0b2199000
-ENV VIRTUAL_ENV="/opt/venv" PATH="/opt/venv/bin:$PATH"
+ENV VIRTUAL_ENV="/opt/venv" HOME="/home/provision" PATH="/opt/venv/bin:$PATH"
 LABEL dev.provision.accelerator="cpu" \
     dev.provision.lock.digest="sha256:302e128f0c7927732931950a9f7f2d049e2f06b30d8c365dc37d3671ff2be9d8" \
     dev.provision.matrix.digest="sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa" \

@@ -164,6 +164,19 @@ def test_another_processor_is_refused(tmp_path: Path) -> None:
     )
 
 
+def test_the_targets_of_gpus_of_amd_are_read_from_the_kernel(tmp_path: Path) -> None:
+    """A host of containers has no rocminfo, without which the script said that its GPUs were not compared, and then yes."""
+    for number, version in enumerate((0, 90010, 90402, 90402, 110001, 100306)):
+        (tmp_path / f"nodes/{number}").mkdir(parents=True)
+        (tmp_path / f"nodes/{number}/properties").write_text(f"simd_count 4\ngfx_target_version {version}\n")
+    text = render(LOCKS["amd-ubuntu"], "host-script")
+    function = text[text.index("amd_targets() {") :].partition("\n}\n")[0]
+    shell = f"set -euf\n{function.replace('/sys/class/kfd/kfd/topology', str(tmp_path))}\n}}\namd_targets"
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["gfx1036", "gfx1101", "gfx90a", "gfx942"]
+    assert "rocminfo" not in text
+
+
 MAC_PROGRAMS = {
     "uname": "echo Darwin",
     "sw_vers": 'case $1 in -productVersion) echo 10.13.6 ;; *) echo "${BUILD-17G65}" ;; esac',

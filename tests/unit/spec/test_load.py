@@ -284,6 +284,14 @@ def test_a_day_or_an_instant_may_bound_uploads(text: str) -> None:
             "provision.yaml:1:20: image.apt[1]: package `git` is listed twice",
         ),
         (
+            "image: {apt: ['curl-']}\n",
+            "provision.yaml:1:15: image.apt[0]: `curl-` is not spelled right; such as libgl1 or libgl1=1.6.0-1",
+        ),
+        (
+            "image: {distribution: debian 12}\n",
+            "provision.yaml:1:9: image.distribution: `debian 12` is not spelled right; such as debian:12 or ubuntu:24.04",
+        ),
+        (
             "{runs: host, image: {apt: [git]}}",
             "provision.yaml:1:22: image.apt: are packages of an image, and this environment runs on the host",
         ),

@@ -101,7 +101,6 @@ def test_a_step_that_fails_is_a_no() -> None:
         ("  Caused by: dns error: failed to lookup address information", "dns error"),
         ("urllib3 Failed to establish a new connection: [Errno 111]", "Failed to establish a new connection"),
         ("E: Temporary failure resolving 'deb.debian.org'", "Temporary failure resolving"),
-        ("write /var/lib/docker/x: no space left on device", "no space left on device"),
         ("ERROR: Cannot connect to the Docker daemon at unix:///x", "Cannot connect to the Docker daemon"),
         ("invalid peer certificate: UnknownIssuer", "invalid peer certificate"),
         ("  Caused by: HTTP status client error (401 Unauthorized) for url (https://index/simple/x)", "401 Unauthorized"),
@@ -116,6 +115,22 @@ def test_a_build_that_could_not_reach_what_it_needs_tells_nothing_about_the_lock
     assert isinstance(error, EngineError)
     assert error.message == f"the build of `t:1` could not reach what it needs: {sign}"
     assert error.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "write /var/lib/docker/x: no space left on device",
+        "8.4   cause: failed to write to file `/tmp/cache/uv/.tmp/ptxas`: No space left on device (os error 28)",
+    ],
+)
+def test_a_full_disk_tells_nothing_about_the_lock_and_is_no_matter_of_the_network(line: str) -> None:
+    error = build_failure("t:1", [*RECORDED[:3], line])
+    assert isinstance(error, EngineError)
+    assert (error.message, error.exit_code) == ("the engine has no space left to build `t:1`", 3)
+    assert error.hints == (
+        "docker system df shows what its disk holds, and docker system prune removes what nobody uses any more",
+    )
 
 
 DAMAGED = (

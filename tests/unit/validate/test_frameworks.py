@@ -233,6 +233,24 @@ def test_a_plug_in_of_jax_for_rocm_is_its_modules(tmp_path: Path, compiled: Comp
         assert finished.stdout == "True\n", finished.stderr
 
 
+@pytest.mark.parametrize(
+    ("version", "number", "verdict"),
+    [("2.26.2.post1", 22602, "yes"), ("2.32.3", 23203, "yes"), ("2.7.8", 2708, "yes"), ("2.32.3", 23202, "no")],
+)
+def test_an_nccl_is_the_release_that_its_library_states(
+    tmp_path: Path, compiled: Compile, version: str, number: int, verdict: str
+) -> None:
+    library = "nvidia/nccl/lib/libnccl.so.2"
+    compiled(tmp_path / "site" / library, f"int ncclGetVersion(int *version) {{ *version = {number}; return 0; }}")
+    metadata = f"nvidia_nccl_cu12-{version}.dist-info"
+    files = {
+        f"{metadata}/METADATA": f"Metadata-Version: 2.1\nName: nvidia-nccl-cu12\nVersion: {version}\n",
+        f"{metadata}/RECORD": f"{library},,\n{metadata}/METADATA,,\n{metadata}/RECORD,,\n",
+    }
+    found = verdicts(tmp_path, "nvidia-nccl-cu12", version, files)
+    assert (found["import"][0], found["release"][0]) == ("yes", verdict)
+
+
 @pytest.mark.parametrize(("version", "compiles"), [("2.0.0", None), ("3.5.1", "no")])
 def test_a_triton_before_its_backends_is_not_asked_to_compile(version: str, compiles: str | None, tmp_path: Path) -> None:
     """Triton 2 compiles through an interface that wants libcuda; from 3 on, backends that are missing are a fault."""

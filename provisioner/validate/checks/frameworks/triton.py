@@ -1,4 +1,4 @@
-"""Triton: a kernel compiled for a GPU, from Python to machine code by its own ptxas or LLVM, which needs no GPU."""
+"""Triton: a kernel compiled for a GPU of NVIDIA or AMD, from Python to machine code by its own ptxas or LLVM, which needs no GPU."""
 
 import os
 import sys
@@ -21,10 +21,10 @@ def measure(probe):
     probe.version(triton.__version__)
     # Triton 2 has another interface, which looks for libcuda when it compiles.
     if int(triton.__version__.split(".")[0]) > 2:
-        probe.outcome("compile", is_compiled, triton)
+        probe.outcome("compile", is_compiled, triton, probe.accelerator)
 
 
-def is_compiled(triton):
+def is_compiled(triton, accelerator):
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
 
@@ -42,5 +42,8 @@ def is_compiled(triton):
         except TypeError:
             # Triton before 3.2 calls them constants, and leaves them out of the signature.
             source = ASTSource(fn=provision_kernel.twice, signature={"x": "*fp32"}, constants={"n": 32})
-        compiled = triton.compile(source, target=GPUTarget("cuda", 80, 32))
-        return "cubin" in compiled.asm and "twice(" in compiled.asm["ptx"]
+        is_rocm = accelerator == "rocm"
+        target = GPUTarget("hip", "gfx942", 64) if is_rocm else GPUTarget("cuda", 80, 32)
+        compiled = triton.compile(source, target=target)
+        binary, text, entry = ("hsaco", "amdgcn", "twice:") if is_rocm else ("cubin", "ptx", "twice(")
+        return binary in compiled.asm and entry in compiled.asm[text]

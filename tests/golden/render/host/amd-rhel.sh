@@ -159,6 +159,12 @@ use_dnf() {
     }
 }
 
+# The targets of AMD's GPUs, from the kernel: 90010 is gfx90a, and 0 a processor.
+amd_targets() {
+    grep -rhs gfx_target_version /sys/class/kfd/kfd/topology/nodes \
+        | awk '$2 > 0 { printf "gfx%d%x%x\n", $2 / 10000, int($2 / 100) % 100, $2 % 100 }' | sort -u
+}
+
 set_up_1() {
     if [ -z "$dry_run" ] && [ "$(id -u)" -ne 0 ]; then refuse_host 'run it as root, or with --dry-run'; fi
     work=TEMPORARY
@@ -180,10 +186,8 @@ set_up_1() {
         say "amdgpu: $(cat /sys/module/amdgpu/version 2>/dev/null || echo 'the one of the kernel')"
         say 'users of the GPUs belong into the groups render and video: usermod --append --groups render,video USER'
     fi
-    if ! command -v rocminfo >/dev/null; then
-        say 'there is no rocminfo: the targets of the GPUs were not compared'
-    elif ! rocminfo | grep -Eqw 'gfx90a|gfx942'; then
-        wrong 'no GPU is one of gfx90a, gfx942'
+    if [ -e /dev/kfd ] && ! amd_targets | grep -Eqx 'gfx90a|gfx942'; then
+        wrong 'no GPU is one of gfx90a, gfx942; the kernel lists:' "$(amd_targets | paste -s -d ' ' -)"
     fi
     [ -z "$failed" ] || exit 1
     if [ -n "$open" ]; then
