@@ -445,6 +445,11 @@ class _Joiner:
             test = Labelled(frozenset({text}))
         else:
             test = Within(Range.parse(text))
+        if name == "gpu":
+            # As a list, so that what is rendered can hold other hosts to it: the lock names GPUs one by one.
+            labels = {key: frozenset(one.label for one in self.domains[key] if test.allows(one)) for key in keys.get(name, ())}
+            self.roots.extend(Requirement(key, Labelled(some), ground) for key, some in labels.items())
+            return
         self.roots.extend(Requirement(key, test, ground) for key in keys.get(name, ()))
 
     def _with_extras(self, component: str, requirement: Pep508) -> Test:
