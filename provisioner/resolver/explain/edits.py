@@ -620,10 +620,13 @@ def _bounds(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 def _unused(instance: ProblemInstance, roots: Iterable[Requirement]) -> Iterator[tuple[Edit, ...]]:
     """Yield the edit that drops what the spec names beside a framework, which may bring it and not use it.
 
-    That is so of a compiler, such as Triton, that does not compile for a GPU of the conflict.
+    That is so of a compiler, such as Triton, that does not compile for a GPU of the conflict. Without a GPU it is so beside
+    any other package.
     """
+    request = instance.problem.request
+    is_beside = request.names_framework or (request.has_no_gpu and len(request.spec.packages) > 1)
     for ground in dict.fromkeys(root.ground for root in roots):
-        if isinstance(ground, NeedsToBeUsed) and instance.problem.request.names_framework:
+        if isinstance(ground, NeedsToBeUsed) and is_beside:
             edit = request_left_out(ground.requested)
             if edit is not None:
                 yield (edit,)
