@@ -201,7 +201,9 @@ def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate, *, 
     if isinstance(ground, RequiresDistribution):
         edit = SetDistribution(name=name, distribution=ground.distribution, value=wanted, requests=lines)
         edit = replace(edit, extras=_extras_for_gpus(instance.problem, edit, candidate))
-    return edit, costs.of(BUILD if is_other_build else name, name)
+    # A line of the spec is no hardware, also where it is about the GPU.
+    change = BUILD if is_other_build else "policy" if name == "gpu" else name
+    return edit, costs.of(change, name)
 
 
 def _extras_for_gpus(problem: Problem, edit: SetDistribution, candidate: Candidate) -> frozenset[str]:
