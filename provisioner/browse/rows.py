@@ -145,6 +145,11 @@ def package_data(matrix: Matrix) -> list[Data]:
         for opened in known.opens:
             title = f"What version {opened.versions} opens" if opened.versions else "What every version opens"
             rows.append({"title": title, "files": opened.files, "because": opened.because, "sources": opened.source})
+        for optional in known.optional:
+            title = (
+                f"What version {optional.versions} can do without" if optional.versions else "What every version can do without"
+            )
+            rows.append({"title": title, "files": optional.libraries, "because": optional.gives, "sources": optional.source})
         if known.used is not None:
             used: Data = {"needs": needs_data(known.used.require), "because": known.used.because, "sources": known.used.source}
             rows.append(without_empty({"title": "Where a spec names it", **used}))
@@ -329,6 +334,7 @@ def _cited_rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from ((f"distribution {distribution.name}", implied.source) for implied in distribution.implies)
         yield from ((f"distribution {distribution.name}", loading.source) for loading in distribution.loads)
         yield from ((f"distribution {distribution.name}", opened.source) for opened in distribution.opens)
+        yield from ((f"distribution {distribution.name}", optional.source) for optional in distribution.optional)
         if distribution.used is not None:
             yield f"distribution {distribution.name}", distribution.used.source
     yield from ((f"file {file.name} of the toolkit", file.source) for file in matrix.toolkit_files)

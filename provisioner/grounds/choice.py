@@ -234,6 +234,18 @@ class MissingKernels(Struct, frozen=True, kw_only=True):
     because: str
 
 
+class WithoutLibraries(Struct, frozen=True, kw_only=True):
+    """A version that can do without some libraries (`sonames`), which nothing in the answer contains.
+
+    `gives` is what only works with them.
+    """
+
+    name: str
+    version: str
+    sonames: tuple[str, ...]
+    gives: str
+
+
 class UnlistedRelease(Struct, frozen=True, kw_only=True):
     """Releases of a component, newest first, that an index has and the matrix does not list yet."""
 
@@ -241,4 +253,6 @@ class UnlistedRelease(Struct, frozen=True, kw_only=True):
     versions: tuple[str, ...]
 
 
-Caution = LoweredTarget | MissingKernels | Yanked | UnknownExtra | IndexLeftOut | UnlistedRelease | SourceNotice
+Caution = (
+    LoweredTarget | MissingKernels | WithoutLibraries | Yanked | UnknownExtra | IndexLeftOut | UnlistedRelease | SourceNotice
+)

@@ -400,6 +400,8 @@ class SetTwin(Edit, frozen=True, kw_only=True):
         def swap(requirement: Requirement) -> None:
             requirement.name = self.twin
             requirement.specifier = SpecifierSet(self.kept)
+            if self.is_for_cpu:
+                requirement.extras = set()  # they are for libraries of GPUs, such as `and-cuda`
             requirement.url = None
 
         return _with_lines_about(request, self.name, swap)

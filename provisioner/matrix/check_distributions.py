@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         ImpliedNeed,
         NeededToUse,
         OpenedFiles,
+        OptionalLibraries,
         PublishedWheels,
         SharedFile,
         ToolkitFile,
@@ -50,6 +51,9 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
         yield from checker.distribution(at, distribution)
         for below, opened in at.each("opens", distribution.opens):
             yield from checker.opened(below, distribution.name, opened, known=known)
+        used = {one for row in files.wheels.content.wheels if row.distribution == distribution.name for one in _used_by(row)}
+        for below, optional in at.each("optional", distribution.optional):
+            yield from checker.optional(below, distribution.name, optional, used=used)
     yield from twice(top, "toolkit_files", content.toolkit_files, kind="file of the toolkit")
     for at, file in top.each("toolkit_files", content.toolkit_files):
         yield from checker.toolkit_file(at, file)
@@ -112,6 +116,10 @@ def _unknown_names(at: KeyPosition, names: Iterable[str], known: Collection[str]
             yield at.at(index).mistake(f"there is no {kind} `{name}` among the system's packages")
 
 
+def _used_by(row: GpuWheel) -> tuple[str, ...]:
+    return (*row.links, *row.opens)
+
+
 class _Checker:
     def __init__(self, rows: RowChecker) -> None:
         self._rows = rows
@@ -123,8 +131,8 @@ class _Checker:
             yield from self._framework(at.at("compiled_against"), row.compiled_against)
         if row.gpu_twin:
             yield from _normalized(at.at("gpu_twin"), row.gpu_twin)
-        if not (row.compiled_against or row.implies or row.loads or row.opens or row.gpu_twin or row.used):
-            keys = "`compiled_against`, `implies`, `loads`, `opens`, `used` or `gpu_twin`"
+        if not (row.compiled_against or row.implies or row.loads or row.opens or row.optional or row.gpu_twin or row.used):
+            keys = "`compiled_against`, `implies`, `loads`, `opens`, `optional`, `used` or `gpu_twin`"
             text = f"distribution `{row.name}` says nothing; give {keys}"
             yield at.mistake(text)
         if row.compiled_against or row.source:
@@ -147,6 +155,15 @@ class _Checker:
         if not row.files:
             yield at.at("files").mistake(f"`{name}` {row.versions} opens nothing; give `files`")
         yield from self._rows.cited(at, row.source, f"what `{name}` {row.versions} opens")
+
+    def optional(self, at: KeyPosition, name: str, row: OptionalLibraries, *, used: Collection[str]) -> Iterator[Mistake]:
+        yield from _specifier(at.at("versions"), row.versions)
+        for index, soname in enumerate(row.libraries):
+            if soname not in used:
+                yield at.at("libraries", index).mistake(f"no measured wheel of `{name}` links or opens `{soname}`")
+        if not row.libraries:
+            yield at.at("libraries").mistake(f"`{name}` {row.versions} can do without nothing; give `libraries`")
+        yield from self._rows.cited(at, row.source, f"what `{name}` {row.versions} can do without")
 
     def toolkit_file(self, at: KeyPosition, row: ToolkitFile) -> Iterator[Mistake]:
         for index, distribution in enumerate(row.wheels):

@@ -195,6 +195,7 @@ def rows(matrix: Matrix) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from (("distributions", implied.source) for implied in distribution.implies)
         yield from (("distributions", loading.source) for loading in distribution.loads)
         yield from (("distributions", opened.source) for opened in distribution.opens)
+        yield from (("distributions", optional.source) for optional in distribution.optional)
         if distribution.used is not None:
             yield "distributions", distribution.used.source
     yield from (("limits", limit.source) for limit in matrix.limits)

@@ -562,6 +562,18 @@ class OpenedFiles(Row, frozen=True, kw_only=True):
     source: Cited = ()
 
 
+class OptionalLibraries(Row, frozen=True, kw_only=True):
+    """Libraries by soname that the wheels of some versions (a PEP 440 specifier, "" for all) use, and can do without.
+
+    `gives` is what only works with them. They are told where nothing contains them, and not required.
+    """
+
+    versions: str
+    libraries: tuple[str, ...]
+    gives: str
+    source: Cited = ()
+
+
 class ToolkitFile(Row, frozen=True, kw_only=True):
     """A file of a CUDA toolkit or of cuDNN that code opens by its name and no wheel links to: a compiler's library, headers.
 
@@ -594,7 +606,8 @@ class Distribution(Row, frozen=True, kw_only=True):
     all) is compiled against one build of that component. `served_by` is `variant-index` when the framework's indexes have
     wheels of the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this
     one never does. `implies` are its undeclared requirements; `loads` are the versions that load CUDA libraries themselves;
-    `opens` are the files of a CUDA toolkit that its Python code opens; `used` is what it needs where the spec names it.
+    `opens` are the files of a CUDA toolkit that its Python code opens, `optional` the libraries that its wheels can do without;
+    `used` is what it needs where the spec names it.
     """
 
     name: str
@@ -605,6 +618,7 @@ class Distribution(Row, frozen=True, kw_only=True):
     implies: tuple[ImpliedNeed, ...] = ()
     loads: tuple[LibraryLoading, ...] = ()
     opens: tuple[OpenedFiles, ...] = ()
+    optional: tuple[OptionalLibraries, ...] = ()
     used: NeededToUse | None = None
     source: Cited = ()
 

@@ -318,11 +318,12 @@ class _Joiner:
         platform = TargetPlatform(platform=request.platform, place=request.place("target.platform"))
         self._named("platform", tuple(PLATFORMS), request.platform, platform)
         asks = AsksAccelerator if request.spec.accelerator is not None else CallsForAccelerator
-        accelerator = asks(accelerator=request.accelerator, place=request.place("accelerator"))
-        self._named("accelerator", tuple(ACCELERATORS), request.accelerator, accelerator)
+        accelerator: Ground = asks(accelerator=request.accelerator, place=request.place("accelerator"))
         if request.has_no_gpu:
             no_gpu = NoGpu(host="", place=request.hosts[0].place("gpus"))
             self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cpu"})), no_gpu))
+            accelerator = accelerator if request.spec.accelerator is not None else no_gpu
+        self._named("accelerator", tuple(ACCELERATORS), request.accelerator, accelerator)
         for name, component in self.matrix.components.items():
             if name not in {"gpu", "image"} and is_used(name, request) and is_shared(name, component, request):
                 self.domains.defer(Key(name), partial(self._offered, component))
@@ -398,13 +399,15 @@ class _Joiner:
     def _to_use(self, requested: RequiresComponent | RequiresDistribution, name: str, keys: dict[str, tuple[Key, ...]]) -> None:
         """Add the root requirements on NVIDIA's GPUs of what a line of the spec names, if it is no use without them."""
         used = next((one.used for one in self.matrix.distributions if one.name == name), None)
-        if used is None or self.request.accelerator != "cuda":
+        if used is None or not (self.request.accelerator == "cuda" or self.request.has_no_gpu):
             return
         place = self.matrix.place_of(f"distribution:{name}")
         for need in used.require:
             predicate = NeedsComponent(need.component, (bound_of(need),), used.because)
             ground = NeedsToBeUsed(name=name, requested=requested, predicate=predicate, place=place)
             test: Test = OneOf(need.one_of) if need.one_of else Within(need.range)
+            if self.request.has_no_gpu:
+                self.roots.append(Requirement(Key("accelerator"), Labelled(frozenset({"cuda"})), ground))
             self.roots.extend(Requirement(key, test, ground) for key in keys.get(need.component, ()))
 
     def _pythons(self) -> tuple[str, ...]:
@@ -445,6 +448,11 @@ class _Joiner:
             test = Labelled(frozenset({text}))
         else:
             test = Within(Range.parse(text))
+        if name == "gpu":
+            # As a list, so that what is rendered can hold other hosts to it: the lock names GPUs one by one.
+            labels = {key: frozenset(one.label for one in self.domains[key] if test.allows(one)) for key in keys.get(name, ())}
+            self.roots.extend(Requirement(key, Labelled(some), ground) for key, some in labels.items())
+            return
         self.roots.extend(Requirement(key, test, ground) for key in keys.get(name, ()))
 
     def _with_extras(self, component: str, requirement: Pep508) -> Test:

@@ -148,9 +148,11 @@ class _OfComponents(Refutation):
         problem: Problem,
         unlisted: Mapping[str, Unlisted | Newest],
         steps: StepBudget,
+        indexes: Indexes | None,
     ) -> None:
         super().__init__(problem, unlisted, steps)
         self._instance, self._search, self._groups = instance, search, groups
+        self._indexes = indexes
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -161,7 +163,26 @@ class _OfComponents(Refutation):
     def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         from provisioner.resolver.explain.fixes import fixes
 
-        return fixes(self._instance, self._search, self._groups, unless=unless)
+        found = fixes(self._instance, self._search, self._groups, unless=unless)
+        if self._indexes is None:
+            return found
+        known = KnownFailures(())
+        return tuple(whole for one in found if (whole := self._with_packages(one, self._indexes, known)) is not None)
+
+    def _with_packages(self, fix: Fix, indexes: Indexes, known: KnownFailures) -> Fix | None:
+        """Return a fix that the components alone have, solved again with the packages; None if those have no answer with it.
+
+        It is unverified where an index that is out of reach, or the limit of what is read, leaves that open.
+        """
+        from provisioner.resolver.explain.fixes import applied
+
+        try:
+            found = _outcome_or_none(self.problem, indexes, known, applied(self.problem.request, fix.edits))
+        except ProvisionError:
+            return replace(fix, is_unverified=True)
+        return (
+            None if found is None else replace(fix, gives=found.gives, is_unverified=bool(found.doubts) or not found.is_whole)
+        )
 
     def close(self) -> None:
         self._search.close()
@@ -259,7 +280,8 @@ def _of_components(problem: Problem, read: SourceFor | None, steps: StepBudget) 
         found.close()
         return decided(problem.lenient(), read, steps)
     unlisted = _unlisted(instance, found, groups, read)
-    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, steps=steps)
+    indexes = Indexes(read, ReadBudget(steps)) if read is not None and problem.packages else None
+    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, steps=steps, indexes=indexes)
 
 
 def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Chosen | Refutation:

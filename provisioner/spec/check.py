@@ -38,6 +38,7 @@ NAMED_COMPONENTS = frozenset(row.name for row in COMPONENTS.values() if row.is_n
 
 _NAME = re.compile(r"[A-Za-z][\w./:-]*(?: [\w.]+)?")
 _ARCHITECTURE = re.compile(rf"\d{{1,2}}\.\d[af]?(?:\+PTX)?|{ACCELERATORS['rocm'].target}")
+_GFX = re.compile(ACCELERATORS["rocm"].target)
 _PATTERN = re.compile(r"[A-Za-z0-9*?](?:[A-Za-z0-9._*?-]*[A-Za-z0-9*?])?")
 _PLACEHOLDER = re.compile(r"\{[^}]*\}?")
 
@@ -101,7 +102,14 @@ def _requires(document: Document, ranges: dict[str, Range]) -> Iterator[Mistake]
     """Check every range under `requires`, and put those that can be compared with `packages` into `ranges`."""
     requires = _at(document, "requires")
     for name, text in requires.items() if isinstance(requires, dict) else ():
-        if not isinstance(text, str) or (name in NAMED_COMPONENTS and _NAME.fullmatch(text)):
+        if not isinstance(text, str) or (name == "gpu" and _GFX.fullmatch(text)):
+            continue
+        if name == "gpu" and text[:1].isalpha():
+            targets = "neither a compute capability, such as 9.0 or >=8.0, nor a gfx target, such as gfx942"
+            advice = f"a GPU by its name belongs to a host: `target: {{host: {{gpus: [{{name: {text}}}]}}}}`"
+            yield document.mistake(("requires", name), f"`{text}` is {targets}; {advice}")
+            continue
+        if name in NAMED_COMPONENTS and _NAME.fullmatch(text):
             continue
         try:
             ranges[name] = range_as_written(text)

@@ -133,6 +133,8 @@ def caution_words(caution: Caution) -> str:
             return f"nvcc {nvcc} does not know gpu {device}: compile for {target}, {runs}"
         case of.MissingKernels(subject=subject, devices=devices, because=because):
             return f"{subject} has no kernels for {listed(devices)}: {because}"
+        case of.WithoutLibraries(name=name, version=version, sonames=sonames, gives=gives):
+            return f"{name} {version} is without {listed(sonames)}, needed by {gives} alone"
         case of.IndexLeftOut(indexes=indexes, problem=problem):
             return f"pytorch: what {', '.join(indexes)} may have was left out: {problem}"
         case of.UnlistedRelease(component=component, versions=versions):

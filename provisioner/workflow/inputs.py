@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.accelerators import IMAGE_KINDS
+from provisioner.accelerators import IMAGE_KINDS, accelerator_of_target
 from provisioner.document import Document
 from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.host.catalogue import Catalogue
@@ -499,13 +499,26 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: boo
     else:
         hosts = tuple(_profile(path, inputs) for path in host_paths(inputs.spec, inputs.path))
     catalogue = catalogue_of(inputs.matrix)
-    identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in hosts)
+    stated_gpus = tuple(_with_required_gpu(target, inputs) for target in hosts)
+    identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in stated_gpus)
     inputs = replace(inputs, spec=_completed(inputs, identified))
     for target in identified:
         _require_platform(target, inputs)
     inputs = replace(inputs, hosts=identified, remarks=remarks)
     _require_glibc(inputs)
     return inputs
+
+
+def _with_required_gpu(target: TargetHost, inputs: Inputs) -> TargetHost:
+    """Return a host that leaves its GPUs open with the one GPU that the spec requires; a range of them names none."""
+    required = inputs.spec.requires.get("gpu", "").removeprefix("==").strip()
+    if target.host.gpus is not None or accelerator_of_target(required) is None:
+        return target
+    gpu = HostGpu.of_target(required)
+    places = _places(inputs.document, inputs.path)
+    place = places.get("requires.gpu")
+    at = {"gpus": place, "gpus.0": place} if place is not None else {}
+    return replace(target, host=replace(target.host, gpus=(gpu,)), places={**target.places, **at})
 
 
 def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:

@@ -82,6 +82,16 @@ REFUSED = {
         "",
     ),
     "a key like no other": ("zzz: 1\n", [f"1:1: zzz: unknown key `zzz`; known keys: {KEYS}"], ""),
+    "a GPU by its name": (
+        "requires: {gpu: A100}\n",
+        [
+            (
+                "1:12: requires.gpu: `A100` is neither a compute capability, such as 9.0 or >=8.0, nor a gfx target, such as "
+                "gfx942; a GPU by its name belongs to a host: `target: {host: {gpus: [{name: A100}]}}`"
+            )
+        ],
+        "",
+    ),
     "versions that are numbers": (
         "requires: {python: 3.10, cuda: 12}\n",
         [

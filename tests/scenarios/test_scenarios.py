@@ -167,6 +167,8 @@ def check_conflict(conflict: Conflict, expected: dict[str, Any]) -> None:
         assert told == expected["only_hints"]
     if "first" in expected:
         assert told[:1] == [expected["first"]], told
+    if "gives" in expected:
+        assert {name: conflict.fixes[0].gives.get(name) for name in expected["gives"]} == expected["gives"]
     if "told" in expected:
         assert list(failure_hints(conflict)) == expected["told"]
     if "published" in expected:

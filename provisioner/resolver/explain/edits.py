@@ -201,7 +201,9 @@ def edit_of(instance: ProblemInstance, one: Relaxable, candidate: Candidate, *, 
     if isinstance(ground, RequiresDistribution):
         edit = SetDistribution(name=name, distribution=ground.distribution, value=wanted, requests=lines)
         edit = replace(edit, extras=_extras_for_gpus(instance.problem, edit, candidate))
-    return edit, costs.of(BUILD if is_other_build else name, name)
+    # A line of the spec is no hardware, also where it is about the GPU.
+    change = BUILD if is_other_build else "policy" if name == "gpu" else name
+    return edit, costs.of(change, name)
 
 
 def _extras_for_gpus(problem: Problem, edit: SetDistribution, candidate: Candidate) -> frozenset[str]:
@@ -620,10 +622,13 @@ def _bounds(instance: ProblemInstance, groups: tuple[Group, ...]) -> Iterator[tu
 def _unused(instance: ProblemInstance, roots: Iterable[Requirement]) -> Iterator[tuple[Edit, ...]]:
     """Yield the edit that drops what the spec names beside a framework, which may bring it and not use it.
 
-    That is so of a compiler, such as Triton, that does not compile for a GPU of the conflict.
+    That is so of a compiler, such as Triton, that does not compile for a GPU of the conflict. Without a GPU it is so beside
+    any other package.
     """
+    request = instance.problem.request
+    is_beside = request.names_framework or (request.has_no_gpu and len(request.spec.packages) > 1)
     for ground in dict.fromkeys(root.ground for root in roots):
-        if isinstance(ground, NeedsToBeUsed) and instance.problem.request.names_framework:
+        if isinstance(ground, NeedsToBeUsed) and is_beside:
             edit = request_left_out(ground.requested)
             if edit is not None:
                 yield (edit,)

@@ -43,6 +43,7 @@ from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstanc
 from provisioner.resolver.search.provider import SearchReporter
 from provisioner.resolver.search.provider import search as engine_search
 from provisioner.resolver.search.resolve import decide
+from provisioner.versions import Version
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -75,6 +76,9 @@ class Outcome(NamedTuple):
         """Whether no doubt is about the chosen versions themselves, such as that nobody measured their GPU code."""
         return not any(one.is_of_choice for one in self.doubts)
 
+
+OLDEST_PYTHON = Version.parse("3.7")
+"""The oldest Python of a fix: the programs that rendered files bring along run on it, and on nothing older."""
 
 SHOWN = 5
 """How many fixes are returned."""
@@ -196,6 +200,7 @@ def fixes(
         found.extend(among_members.without_one(groups))
     if not found and (last := among_members.smallest(groups)) is not None:
         found.append(last)
+    found = [one for one in found if not _needs_dated_python(one, instance)]
     found = [*map(among_members.least_part, found)]
     found = [one for one in found if not _is_superset(one, found)]
     # What was solved without a framework is told only where nothing was solved whole.
@@ -212,6 +217,13 @@ def fixes(
         )
         for one in reversed(distinct.values())
     )[:SHOWN]
+
+
+def _needs_dated_python(working: Working, instance: ProblemInstance) -> bool:
+    """Return whether what edits give is for a Python that nobody wants to go back to; the one of a Jetson is what it has."""
+    python = working.outcome.gives.get("python")
+    is_on_jetson = any(target.host.jetson is not None for target in instance.problem.request.hosts)
+    return python is not None and Version.parse(python) < OLDEST_PYTHON and not is_on_jetson
 
 
 def fix_of(

@@ -20,6 +20,7 @@ from provisioner.resolver.outcome.held_back import held_back
 from provisioner.resolver.outcome.host_setup import host_setups
 from provisioner.resolver.outcome.installed_for_gpu import installed_for_gpu
 from provisioner.resolver.outcome.kernels import missing_kernels
+from provisioner.resolver.outcome.libraries import without_libraries
 from provisioner.resolver.outcome.relaxations import relaxations, undated, undecided_metadata
 from provisioner.resolver.outcome.require_cuda import require_cuda
 from provisioner.resolver.outcome.system_packages import compiles_with, system_packages
@@ -125,6 +126,7 @@ def answer(
         warnings=(
             *lowered_targets(pins),
             *missing_kernels(instance, pins),
+            *without_libraries(instance, pins),
             *yanked(instance, pins),
             *unknown_extras(instance, pins),
             *(instance.finder.variant_indexes.left_out if instance.finder else ()),

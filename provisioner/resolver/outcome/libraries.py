@@ -8,6 +8,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.accelerators import ACCELERATORS
 from provisioner.components import FRAMEWORKS, RUNTIME_LIBRARIES
+from provisioner.grounds.choice import WithoutLibraries
 from provisioner.grounds.doubt import MissingLibraries, ShadowedLibrary, UnreachedLibraries, Unrealised
 from provisioner.grounds.requirement import Subject
 from provisioner.resolver.outcome.host_setup import host_setups
@@ -61,6 +62,13 @@ def missing_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) 
             is_reached=True,
             in_container=problem.request.runs == "container",
         )
+
+
+def without_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[WithoutLibraries]:
+    """Yield a warning for each chosen wheel that can do without libraries, where no chosen part provides them."""
+    libraries = _libraries(instance)
+    for candidate, row in libraries.lacking_optional(pins):
+        yield WithoutLibraries(name=candidate.key.project, version=candidate.label, sonames=row.libraries, gives=row.gives)
 
 
 def _runtime_of(libraries: Libraries, groups: Iterable[Group]) -> str:

@@ -125,9 +125,10 @@ class _Gate:
         return "" if "" in terms else " ".join(terms)
 
     def _host_needs(self) -> Iterator[_HostNeed]:
-        asked = self._request.spec.requires.get("driver")
-        if asked is not None:
-            yield _HostNeed((), Need(component="driver", range=Range.parse(asked)))
+        for name in ("driver", "gpu"):
+            asked = self._request.spec.requires.get(name)
+            if asked is not None and not asked.startswith("gfx"):
+                yield _HostNeed((), Need(component=name, range=Range.parse(asked)))
         static = Guards(self._matrix, self._request)
         for part in self._parts:
             for need in (*part.release.requires, *(part.build.requires if part.build is not None else ())):

@@ -269,16 +269,22 @@ def _overridden(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
 def _unsupported(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
     """Yield the GPUs that AMD does not list as supported by the chosen ROCm, unless overrides run them as another target.
 
-    Wheels may be compiled for them nevertheless (matrices/rocm/rocm.yaml).
+    Wheels may be compiled for them nevertheless (matrices/rocm/rocm.yaml). Of a ROCm without a table of GPUs, that of the
+    nearest release of its series is asked, such as 6.4.3 for 6.4.4.
     """
     rocm = pins.get(Key("rocm"))
-    build = build_of(rocm)
-    supported = build.gfx if build is not None else None
-    if rocm is None or supported is None or any(overrides(instance, pins)):
+    if rocm is None or any(overrides(instance, pins)):
         return
+    tables = {
+        one.version: build.gfx
+        for one in instance.problem.matrix.components["rocm"].releases
+        for build in one.builds
+        if build.gfx is not None and one.version.release[:2] == rocm.version.release[:2]
+    }
+    asked = min(tables, key=lambda one: abs((*one.release, 0)[2] - (*rocm.version.release, 0)[2]), default=None)
     for candidate in dict.fromkeys(one.label for key, one in pins.items() if key.component == "gpu"):
-        if candidate not in supported:
-            yield UnsupportedGpu(device=candidate, rocm=rocm.label)
+        if asked is not None and candidate not in tables[asked]:
+            yield UnsupportedGpu(device=candidate, rocm=str(asked))
 
 
 def _undocumented(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -41,7 +41,15 @@ from provisioner.resolver.requirement import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import GpuWheel, ImageFacts, LibraryLoading, Matrix, OpenedFiles, ToolkitFile
+    from provisioner.matrix.model import (
+        GpuWheel,
+        ImageFacts,
+        LibraryLoading,
+        Matrix,
+        OpenedFiles,
+        OptionalLibraries,
+        ToolkitFile,
+    )
     from provisioner.places import Place
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.python.wheels import GpuWheels
@@ -119,6 +127,7 @@ class Libraries:
         self._runtimes = _runtimes(problem.matrix)
         self._loading = _loading(problem.matrix)
         self._opening = _opening(problem.matrix)
+        self._optional = _optional(problem.matrix)
         self._files = {one.name: one for one in problem.matrix.toolkit_files}
 
     def lacking(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Group, ...]]]:
@@ -282,7 +291,28 @@ class Libraries:
     def _of_cuda(self, row: GpuWheel) -> tuple[Group, ...]:
         """Return the libraries that a wheel links, and those of CUDA that it opens whenever its GPU code runs."""
         uses_gpus = row.sass is None or row.sass or row.ptx
-        return _by_library([*row.links, *(one for one in row.opens if uses_gpus and library_of(one) in NEEDED)])
+        used = [*row.links, *(one for one in row.opens if uses_gpus and library_of(one) in NEEDED)]
+        optional = {soname for one in self._without(row) for soname in one.libraries}
+        return _by_library(one for one in used if one not in optional)
+
+    def _without(self, row: GpuWheel) -> Iterator[OptionalLibraries]:
+        """Yield the rows on libraries that a wheel can do without."""
+        for one in self._optional.get(row.distribution, ()):
+            if SpecifierSet(one.versions).contains(str(first_of(row)), prereleases=True):
+                yield one
+
+    def lacking_optional(self, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Candidate, OptionalLibraries]]:
+        """Yield the chosen wheels that can do without libraries which nothing provides, each with the row on them."""
+        if self._problem.request.accelerator != CUDA:
+            return
+        chosen = [one for key, one in pins.items() if key.is_package and key.project in self._optional]
+        provided = self._provided(pins) if chosen else set()
+        for one in chosen:
+            row = self._wheels.row_of(one)
+            for optional in self._without(row) if row is not None else ():
+                used = {*row.links, *row.opens}.intersection(optional.libraries) if row is not None else set()
+                if used and provided.isdisjoint(used):
+                    yield one, optional
 
     def is_provider(self, key: Key) -> bool:
         """Return whether some measured wheel of a distribution contains libraries, or files of a toolkit, for other wheels."""
@@ -542,6 +572,12 @@ def _runtimes(matrix: Matrix) -> dict[str, set[tuple[str, int]]]:
 def _loading(matrix: Matrix) -> dict[str, tuple[LibraryLoading, ...]]:
     """Return the rows about versions of distributions that load the libraries of other wheels themselves."""
     return {one.name: one.loads for one in matrix.distributions if one.loads}
+
+
+@once_per_matrix
+def _optional(matrix: Matrix) -> dict[str, tuple[OptionalLibraries, ...]]:
+    """Return the rows about libraries that versions of distributions can do without."""
+    return {one.name: one.optional for one in matrix.distributions if one.optional}
 
 
 @once_per_matrix

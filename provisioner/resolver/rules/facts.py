@@ -160,10 +160,11 @@ def shown_by_drivers(matrix: Matrix) -> frozenset[str]:
 def has_running_driver(host: Host) -> bool:
     """Return whether a host states the version of the driver that it runs, and has a GPU that this driver runs.
 
-    A host that does not state its GPUs, or of what vendor they are, has such a GPU.
+    A host that does not state its GPUs, or of what vendor they are, has such a GPU. In WSL 1, whose programs reach no GPU, the
+    driver of Windows does not run.
     """
     driver = host.driver
-    if driver is None or driver.version in {None, ABSENT}:
+    if driver is None or driver.version in {None, ABSENT} or virtualizations(host) == {"wsl1"}:
         return False
     accelerators = {gpu.accelerator for gpu in host.gpus or ()}
     kinds = {DRIVER_KINDS.get(name) for one in GPU_ACCELERATORS if one.name in accelerators for name in one.drivers}

@@ -242,6 +242,12 @@ def test_what_the_spec_requires_of_hosts_is_required_of_them() -> None:
     assert stack.host_requirements == {"driver": ">=525.60.13,==535.*", "gpu": "8.0, 9.0, 10.0", "kernel": ">=5"}
 
 
+def test_the_gpus_that_the_spec_requires_are_required_of_hosts() -> None:
+    stack = solved(made(), {"pytorch": ">=2", "gpu": ">=8.0,<9.1"}, host("535.104.05", "9.0"))
+    assert stack.require_cuda == "driver>=525.60.13,arch>=8.0,arch<9.1,arch!=8.7"
+    assert stack.host_requirements == {"driver": ">=525.60.13", "gpu": "8.0, 9.0"}
+
+
 def test_a_cpu_target_asks_nothing_of_driver_and_gpu() -> None:
     cpu = pytorch("2.8.0", small.build("cpu", {}, accelerator="cpu", sass=None))
     matrix = made(releases={"pytorch": (cpu,)})
