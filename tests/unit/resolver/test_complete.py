@@ -101,8 +101,8 @@ def test_one_of_some_candidates_is_chosen_or_none_of_them_can_be(searches: list[
     search = CompleteSearch(instance)
     searches.append(search)
     candidates = instance.candidates(ALPHA)
-    assert search.find(among=candidates[:35]) is None
-    found = search.find(among=candidates[33:37])
+    assert search.find(among=[candidates[:35]]) is None
+    found = search.find(among=[candidates[33:37]])
     assert found is not None
     assert found[ALPHA] in candidates[35:37]
 
