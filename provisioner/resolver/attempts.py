@@ -344,7 +344,7 @@ class _Answer:
 
     def _may_be_told_of(self, prospect: _Prospect) -> bool:
         """Return whether what the answer was chosen by, but for what `_steps_down` is about, is the same for a prospect."""
-        if prospect.bound.python < self.standing.python or prospect.attempt.problem.in_image_with_libraries() is not None:
+        if prospect.bound.python < self.standing.python:
             return False
         if prospect.bound.framework == self.standing.framework:
             return prospect.bound.components == self.standing.components
@@ -354,12 +354,18 @@ class _Answer:
         """Return whether it is proved that the attempt of a prospect has no better answer; False when that is unknown."""
         if not self._may_be_told_of(prospect) or self._steps_down is None:
             return False
-        instance = prospect.instance_like(self._instance)
+        if not all(map(self._is_best_in, prospect.instances_like(self._instance))) or prospect.discoveries.has_grown:
+            return False
+        LOG.info("python %s has nothing newer of what is named", prospect.attempt.python)
+        return True
+
+    def _is_best_in(self, instance: ProblemInstance) -> bool:
+        """Return whether what excludes newer versions beside the answer does so in another instance."""
         given: list[Sequence[Candidate]] = []
         search = CompleteSearch(instance)
         try:
             with instance.budget.steps.at_most(STEPS_OF_PROOF):
-                for step in self._steps_down:
+                for step in self._steps_down or ():
                     allowed = _allowed(instance, step.key)
                     better, chosen = allowed[: len(step.better)], _of_one_version(allowed, len(step.better))
                     if [one.label for one in better] != step.better or [one.label for one in chosen] != step.chosen:
@@ -374,9 +380,6 @@ class _Answer:
             return False
         finally:
             search.close()
-        if prospect.discoveries.has_grown:
-            return False
-        LOG.info("python %s has nothing newer of what is named", prospect.attempt.python)
         return True
 
 
@@ -401,7 +404,9 @@ def _leads(attempt: Attempt) -> tuple[Key, ...]:
 def _of_one_version(allowed: Sequence[Candidate], place: int) -> list[Candidate]:
     """Return the candidate at a place and the other builds of its version; [] after the last place."""
     some = allowed[place : place + 1]
-    return [one for one in allowed if one in some or (not one.key.is_package and one.version == some[0].version)] if some else []
+    if not some or some[0].key.is_package:
+        return list(some)
+    return [one for one in allowed if one.version == some[0].version]
 
 
 def _excluding(
@@ -433,13 +438,16 @@ class _Prospect:
         self._steps = self._looking()
         self.is_looked_at = False
 
-    def instance_like(self, other: ProblemInstance) -> ProblemInstance:
-        """Return the instance of the attempt in which what libraries and bundles another one requires is required, too."""
+    def instances_like(self, other: ProblemInstance) -> Iterator[ProblemInstance]:
+        """Yield the instance of the attempt, and that in an image with libraries, if such an image may be taken.
+
+        What libraries and bundles another instance requires is required, too.
+        """
         answer = other.finder.answer if other.finder is not None else None
-        if answer is None and not other.pairs:
-            return self.instance
         quiet = self._indexes._replace(reads_ahead="nothing")
-        return instance_of(self.attempt, quiet, self.discoveries, answer=answer, pairs=other.pairs)
+        for attempt in filter(None, (self.attempt, _in_image_with_libraries(self.attempt))):
+            is_own = attempt is self.attempt and answer is None and not other.pairs
+            yield self.instance if is_own else instance_of(attempt, quiet, self.discoveries, answer=answer, pairs=other.pairs)
 
     @property
     def bound(self) -> Standing:
@@ -586,17 +594,23 @@ def _decided_in_some_image(attempt: Attempt, indexes: Indexes) -> Chosen | Failu
     found = _decided(attempt, indexes)
     if not (_lacks_libraries(found) if isinstance(found, Failure) else lacks_toolkit(*found)):
         return found
-    problem = attempt.problem.in_image_with_libraries()
-    system = decide(ProblemInstance(system_half(problem))) if problem is not None else None
-    if problem is None or system is None:
+    other = _in_image_with_libraries(attempt)
+    if other is None:
         return found
-    again = _decided(replace(attempt, problem=problem, system=system), indexes)
+    again = _decided(other, indexes)
     if isinstance(again, Failure) and (not isinstance(found, Failure) or _lacks_libraries(again)):
         again.search.close()
         return found
     if isinstance(found, Failure):
         found.search.close()
     return again
+
+
+def _in_image_with_libraries(attempt: Attempt) -> Attempt | None:
+    """Return an attempt with the base images that have CUDA's libraries; None if the spec or the components exclude these."""
+    problem = attempt.problem.in_image_with_libraries()
+    system = decide(ProblemInstance(system_half(problem))) if problem is not None else None
+    return replace(attempt, problem=problem, system=system) if problem is not None and system is not None else None
 
 
 def _lacks_libraries(failure: Failure) -> bool:

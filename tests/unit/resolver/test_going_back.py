@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING, Literal
 
+import pytest
+
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.index.client import PackageIndex
 from provisioner.index.settings import IndexLocation, IndexSettings
@@ -17,8 +19,6 @@ from tests.shipped import shipped
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
 OLD_DRIVER = Host(driver=Driver(version="550.54.15"), gpus=(HostGpu(compute_capability="8.9"),))
 """A driver that runs CUDA 12, and no CUDA 13."""
@@ -68,15 +68,16 @@ def test_of_a_python_that_is_looked_at_alone_nothing_is_read_ahead(tmp_path: Pat
         ]
 
 
+@pytest.mark.parametrize("runs", ["container", "host"])
 def test_what_keeps_a_newer_framework_out_with_one_python_is_not_solved_again_with_the_next(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, runs: Literal["container", "host"]
 ) -> None:
     with LoopbackIndex() as index:
         index.add_wheel("plugin", "1.0", requires=["torch<2.10"])
         for python, number in product(("cp312", "cp313", "cp314"), ("2.10.0", "2.9.1")):
             index.add_wheel("torch", number, tag=f"{python}-{python}-manylinux_2_28_x86_64")
         with caplog.at_level("INFO", "provisioner.search"):
-            packages = solved(index, tmp_path, ">=3.12,<3.15", "torch", "plugin", runs="host")
+            packages = solved(index, tmp_path, ">=3.12,<3.15", "torch", "plugin", runs=runs)
     assert packages == {"torch": "2.9.1", "plugin": "1.0"}
     tried = [one.split()[2] for one in caplog.messages if one.startswith("trying python")]
     told = [one for one in caplog.messages if one.endswith("has nothing newer of what is named")]
@@ -90,7 +91,7 @@ def test_a_python_with_which_the_framework_may_be_newer_is_solved(tmp_path: Path
         for python, number in product(("cp312", "cp313", "cp314"), ("2.10.0", "2.9.1")):
             index.add_wheel("torch", number, tag=f"{python}-{python}-manylinux_2_28_x86_64")
         with caplog.at_level("INFO", "provisioner.search"):
-            packages = solved(index, tmp_path, ">=3.12,<3.15", "torch", "plugin", runs="host")
+            packages = solved(index, tmp_path, ">=3.12,<3.15", "torch", "plugin")
     assert packages == {"torch": "2.10.0", "plugin": "1.0"}
     assert "trying python 3.12" in caplog.text
 
