@@ -327,7 +327,7 @@ class _Answer:
                     core = _excluding(search, given, better)
                     if core is None:
                         return None
-                    found.append(_StepDown(key, [one.label for one in better], [one.label for one in chosen], core))
+                    found.append(_StepDown(key, [one.label for one in chosen], core))
                     given.append(chosen)
         except UnavailableError:
             return None
@@ -344,11 +344,11 @@ class _Answer:
 
     def _may_be_told_of(self, prospect: _Prospect) -> bool:
         """Return whether what the answer was chosen by, but for what `_steps_down` is about, is the same for a prospect."""
-        if prospect.bound.python < self.standing.python:
+        if prospect.bound.python < self.standing.python or self._leads != _leads(prospect.attempt):
             return False
         if prospect.bound.framework == self.standing.framework:
             return prospect.bound.components == self.standing.components
-        return bool(self._leads) and self._leads == _leads(prospect.attempt) and not self.standing.components
+        return bool(self._leads) and not self.standing.components
 
     def is_better_than_all_of(self, prospect: _Prospect) -> bool:
         """Return whether it is proved that the attempt of a prospect has no better answer; False when that is unknown."""
@@ -362,35 +362,39 @@ class _Answer:
     def _is_best_in(self, instance: ProblemInstance) -> bool:
         """Return whether what excludes newer versions beside the answer does so in another instance."""
         given: list[Sequence[Candidate]] = []
+        asked: list[tuple[_StepDown, list[Sequence[Candidate]]]] = []
         search = CompleteSearch(instance)
         try:
+            for step in self._steps_down or ():
+                allowed = _allowed(instance, step.key)
+                place = next((i for i, one in enumerate(allowed) if one.label in step.chosen), len(allowed))
+                chosen = _of_one_version(allowed, place)
+                if [one.label for one in chosen] != step.chosen:
+                    return False
+                better = [one for one in allowed[:place] if not one.has_no_file]
+                if better:
+                    asked.append((step, [*given, better]))
+                if all(one.has_no_file for one in chosen):
+                    break
+                given.append(chosen)
             with instance.budget.steps.at_most(STEPS_OF_PROOF):
-                for step in self._steps_down or ():
-                    allowed = _allowed(instance, step.key)
-                    better, chosen = allowed[: len(step.better)], _of_one_version(allowed, len(step.better))
-                    if [one.label for one in better] != step.better or [one.label for one in chosen] != step.chosen:
-                        return False
-                    among = [*given, better]
-                    if better and search.refuting(step.core, among=among) is None and search.find(among=among) is not None:
-                        return False
-                    if all(one.has_no_file for one in chosen):
-                        break
-                    given.append(chosen)
+                return all(
+                    search.refuting(step.core, among=among) is not None or search.find(among=among) is None
+                    for step, among in asked
+                )
         except UnavailableError:
             return False
         finally:
             search.close()
-        return True
 
 
 class _StepDown(NamedTuple):
-    """What an answer has of a framework or a named distribution: the allowed versions before it, and what excludes them.
+    """What an answer has of a framework or a named distribution, and what excludes the allowed versions before it.
 
     `chosen` are the builds of the version in the answer; a distribution has one.
     """
 
     key: Key
-    better: list[str]
     chosen: list[str]
     core: tuple[Group, ...]
 
