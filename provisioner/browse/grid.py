@@ -492,7 +492,7 @@ class _Column:
         taken = self._taken(given[0], key)
         for better in BASES[: BASES.index(found)]:
             among = [one for one in taken if self._runs(one, driver) == better]
-            if among and self._search.find(given=given, present=[given[0].key], without=ignored, among=among) is not None:
+            if among and self._search.find(given=given, present=[given[0].key], without=ignored, among=(among,)) is not None:
                 return better
         return found
 

@@ -260,7 +260,7 @@ def _runtimes(search: CompleteSearch, problem: Problem, lead: Candidate) -> Iter
             return
         yield lead, chosen
         left = [one for one in left if one.label != chosen.label]
-        pins = search.find(given=(lead,), among=left) if left else None
+        pins = search.find(given=(lead,), among=(left,)) if left else None
 
 
 def lead_requirement(lead: Candidate) -> Requirement:

@@ -124,18 +124,25 @@ class Failure(Struct, frozen=True, kw_only=True, dict=True):
 def attempts_of(problem: Problem) -> list[Attempt]:
     """Return an attempt for each Python with which the components have an answer, most preferred first.
 
+    One search decides the components for all Pythons: what it learnt with one it knows with the next.
     A locked Python comes first if it is the first candidate. The others are ordered by `rank` and `named`, equal ones as
     Python's candidates.
     """
     found, allowed, prereleases = [], AllowedOf(), set[str]()
-    for candidate in problem.domains[PYTHON]:
-        if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
-            continue
-        narrowed = with_python(problem, candidate)
-        system = decide(ProblemInstance(system_half(narrowed), allowed=allowed))
-        if system is not None:
-            narrow = Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed, prereleases=prereleases)
-            found.append(narrow)
+    search = CompleteSearch(ProblemInstance(system_half(problem), allowed=allowed))
+    try:
+        for candidate in problem.domains[PYTHON]:
+            if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
+                continue
+            system = search.best(given=[candidate])
+            if system is not None:
+                narrowed = with_python(problem, candidate)
+                narrow = Attempt(
+                    python=candidate.label, problem=narrowed, system=system, allowed=allowed, prereleases=prereleases
+                )
+                found.append(narrow)
+    finally:
+        search.close()
 
     locked = _locked(problem)
     ranked = [
@@ -200,7 +207,7 @@ def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, 
                 raise
             break  # what more there may be is not known
         if found is not None:
-            answers.append(_Answer(_standing(found, attempt, attempts.index(attempt)), found[0]))
+            answers.append(_Answer(_standing(found, attempt, attempts.index(attempt)), found[0], attempt))
             best = found if _best(answers) is answers[-1] else best
     return best
 
@@ -296,79 +303,124 @@ class _Answer:
     attempt without an answer are (`_answer_of`).
     """
 
-    def __init__(self, standing: Standing, instance: ProblemInstance) -> None:
+    def __init__(self, standing: Standing, instance: ProblemInstance, attempt: Attempt) -> None:
         self.standing = standing
         self._instance = instance
+        self._leads = _leads(attempt)
 
     @cached_property
     def _steps_down(self) -> list[_StepDown] | None:
-        """The named distributions, each with the groups that exclude the versions before the one in the answer.
+        """The framework and the named distributions, each with the groups that exclude the versions before that in the answer.
 
         None where a proof takes too many steps, or where there would be a better answer.
         """
         found: list[_StepDown] = []
-        given: list[Candidate] = []
+        given: list[Sequence[Candidate]] = []
         search = CompleteSearch(self._instance)
         try:
             with self._instance.budget.steps.at_most(STEPS_OF_PROOF):
-                for key, place in zip(self._instance.named, self.standing.distributions, strict=True):
+                for key, place in self._places():
                     allowed = _allowed(self._instance, key)
                     if place == len(allowed):
                         return None
-                    core = _excluding(search, given, allowed[:place])
+                    better, chosen = allowed[:place], _of_one_version(allowed, place)
+                    core = _excluding(search, given, better)
                     if core is None:
                         return None
-                    found.append(_StepDown(key, [one.label for one in allowed[: place + 1]], core))
-                    given.append(allowed[place])
+                    found.append(_StepDown(key, [one.label for one in chosen], core))
+                    given.append(chosen)
         except UnavailableError:
             return None
         finally:
             search.close()
         return found
 
+    def _places(self) -> Iterator[tuple[Key, int]]:
+        """Yield the framework and the named distributions, each with the place of the chosen version among those allowed."""
+        for key in self._leads:
+            version = self._instance.problem.domains[key][self.standing.framework].version
+            yield key, next(i for i, one in enumerate(_allowed(self._instance, key)) if one.version == version)
+        yield from zip(self._instance.named, self.standing.distributions, strict=True)
+
+    def _may_be_told_of(self, prospect: _Prospect) -> bool:
+        """Return whether what the answer was chosen by, but for what `_steps_down` is about, is the same for a prospect."""
+        if prospect.bound.python < self.standing.python or self._leads != _leads(prospect.attempt):
+            return False
+        if prospect.bound.framework == self.standing.framework:
+            return prospect.bound.components == self.standing.components
+        return bool(self._leads) and not self.standing.components
+
     def is_better_than_all_of(self, prospect: _Prospect) -> bool:
         """Return whether it is proved that the attempt of a prospect has no better answer; False when that is unknown."""
-        bound, instance = prospect.bound, prospect.instance
-        is_alike = bound[:3] == self.standing[:3] and bound.python > self.standing.python
-        if not is_alike or prospect.attempt.problem.in_image_with_libraries() is not None or self._steps_down is None:
+        if not self._may_be_told_of(prospect) or self._steps_down is None:
             return False
-        given: list[Candidate] = []
-        search = CompleteSearch(instance)
-        try:
-            with instance.budget.steps.at_most(STEPS_OF_PROOF):
-                for key, labels, core in self._steps_down:
-                    allowed = _allowed(instance, key)[: len(labels)]
-                    if [one.label for one in allowed] != labels:
-                        return False
-                    *better, chosen = allowed
-                    if better and search.refuting(core, given=given, among=better) is None:
-                        return False
-                    if chosen.has_no_file:
-                        break
-                    given.append(chosen)
-        except UnavailableError:
-            return False
-        finally:
-            search.close()
-        if prospect.discoveries.has_grown:
+        if not all(map(self._is_best_in, prospect.instances_like(self._instance))) or prospect.discoveries.has_grown:
             return False
         LOG.info("python %s has nothing newer of what is named", prospect.attempt.python)
         return True
 
+    def _is_best_in(self, instance: ProblemInstance) -> bool:
+        """Return whether what excludes newer versions beside the answer does so in another instance."""
+        given: list[Sequence[Candidate]] = []
+        asked: list[tuple[_StepDown, list[Sequence[Candidate]]]] = []
+        search = CompleteSearch(instance)
+        try:
+            for step in self._steps_down or ():
+                allowed = _allowed(instance, step.key)
+                place = next((i for i, one in enumerate(allowed) if one.label in step.chosen), len(allowed))
+                chosen = _of_one_version(allowed, place)
+                if [one.label for one in chosen] != step.chosen:
+                    return False
+                better = [one for one in allowed[:place] if not one.has_no_file]
+                if better:
+                    asked.append((step, [*given, better]))
+                if all(one.has_no_file for one in chosen):
+                    break
+                given.append(chosen)
+            with instance.budget.steps.at_most(STEPS_OF_PROOF):
+                return all(
+                    search.refuting(step.core, among=among) is not None or search.find(among=among) is None
+                    for step, among in asked
+                )
+        except UnavailableError:
+            return False
+        finally:
+            search.close()
+
 
 class _StepDown(NamedTuple):
-    """A named distribution of an answer: its allowed versions, up to the chosen one, and what excludes all but that."""
+    """What an answer has of a framework or a named distribution, and what excludes the allowed versions before it.
+
+    `chosen` are the builds of the version in the answer; a distribution has one.
+    """
 
     key: Key
-    labels: list[str]
+    chosen: list[str]
     core: tuple[Group, ...]
 
 
-def _excluding(search: CompleteSearch, given: Sequence[Candidate], better: Sequence[Candidate]) -> tuple[Group, ...] | None:
-    """Return the groups that exclude all of some candidates beside those in `given`; None when nothing excludes them."""
+def _leads(attempt: Attempt) -> tuple[Key, ...]:
+    """Return the framework by which answers of an attempt are ranked, if the spec requires it; () otherwise."""
+    first = next((key for name in FRAMEWORKS if (key := Key(name)) in attempt.system), None)
+    return (first,) if first is not None and any(root.key == first for root in attempt.problem.roots) else ()
+
+
+def _of_one_version(allowed: Sequence[Candidate], place: int) -> list[Candidate]:
+    """Return the candidate at a place and the other builds of its version; [] after the last place."""
+    some = allowed[place : place + 1]
+    if not some or some[0].key.is_package:
+        return list(some)
+    return [one for one in allowed if one.version == some[0].version]
+
+
+def _excluding(
+    search: CompleteSearch, given: Sequence[Sequence[Candidate]], better: Sequence[Candidate]
+) -> tuple[Group, ...] | None:
+    """Return the groups that exclude all of some candidates beside one of each of `given`; None when nothing excludes them."""
     if not better:
         return ()
-    return search.refutation(given=given, among=better) if search.find(given=given, among=better) is None else None
+    among = [*given, better]
+    return search.refutation(among=among) if search.find(among=among) is None else None
 
 
 def _bound(prospect: _Prospect) -> Standing:
@@ -380,7 +432,7 @@ class _Prospect:
 
     def __init__(self, number: int, attempt: Attempt, indexes: Indexes, *, reads_ahead: ReadsAhead = "nothing") -> None:
         """Look at an attempt, the `number`-th; only the first reads something ahead (`reads_ahead`)."""
-        self.attempt, self._number = attempt, number
+        self.attempt, self._number, self._indexes = attempt, number, indexes
         self.discoveries = Discoveries()
         self.instance = instance_of(attempt, indexes._replace(reads_ahead=reads_ahead), self.discoveries)
         self._components = ComponentSearch(self.instance)
@@ -389,6 +441,17 @@ class _Prospect:
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
         self._steps = self._looking()
         self.is_looked_at = False
+
+    def instances_like(self, other: ProblemInstance) -> Iterator[ProblemInstance]:
+        """Yield the instance of the attempt, and that in an image with libraries, if such an image may be taken.
+
+        What libraries and bundles another instance requires is required, too.
+        """
+        answer = other.finder.answer if other.finder is not None else None
+        quiet = self._indexes._replace(reads_ahead="nothing")
+        for attempt in filter(None, (self.attempt, _in_image_with_libraries(self.attempt))):
+            is_own = attempt is self.attempt and answer is None and not other.pairs
+            yield self.instance if is_own else instance_of(attempt, quiet, self.discoveries, answer=answer, pairs=other.pairs)
 
     @property
     def bound(self) -> Standing:
@@ -535,17 +598,23 @@ def _decided_in_some_image(attempt: Attempt, indexes: Indexes) -> Chosen | Failu
     found = _decided(attempt, indexes)
     if not (_lacks_libraries(found) if isinstance(found, Failure) else lacks_toolkit(*found)):
         return found
-    problem = attempt.problem.in_image_with_libraries()
-    system = decide(ProblemInstance(system_half(problem))) if problem is not None else None
-    if problem is None or system is None:
+    other = _in_image_with_libraries(attempt)
+    if other is None:
         return found
-    again = _decided(replace(attempt, problem=problem, system=system), indexes)
+    again = _decided(other, indexes)
     if isinstance(again, Failure) and (not isinstance(found, Failure) or _lacks_libraries(again)):
         again.search.close()
         return found
     if isinstance(found, Failure):
         found.search.close()
     return again
+
+
+def _in_image_with_libraries(attempt: Attempt) -> Attempt | None:
+    """Return an attempt with the base images that have CUDA's libraries; None if the spec or the components exclude these."""
+    problem = attempt.problem.in_image_with_libraries()
+    system = decide(ProblemInstance(system_half(problem))) if problem is not None else None
+    return replace(attempt, problem=problem, system=system) if problem is not None and system is not None else None
 
 
 def _lacks_libraries(failure: Failure) -> bool:

@@ -738,7 +738,7 @@ class _Search:
         """
 
         def may(among: Sequence[Candidate]) -> bool:
-            return not self._search.refutes(without=without, given=given, present=present, among=among)
+            return not self._search.refutes(without=without, given=given, present=present, among=(among,))
 
         rest, tried = list(some), 0
         while rest and tried != most and may(rest):

@@ -165,6 +165,7 @@ class PackageFinder:
         self.variant_indexes = VariantIndexes(problem, source)
         self.libraries = Libraries(problem, self._facts.wheels)
         """The CUDA libraries that the wheels need and provide."""
+        self.answer = answer
         self.required_libraries: LibraryRequirements | None = None
         """The requirements on what provides CUDA libraries; None unless an earlier answer lacked some."""
         if answer is not None:

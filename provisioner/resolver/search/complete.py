@@ -85,6 +85,8 @@ class CompleteSearch:
         """The variables of each set of allowed candidates, which the instance returns again for the same test."""
         self._present: dict[Key, int] = {}
         self._kept_present: tuple[Key, ...] = ()
+        self._asked: frozenset[Key] = frozenset()
+        """The keys that the latest search is about, whose candidates are read before those of others."""
         self._numbers = count()
         self._wanted: Collection[Group] | None = None
         """The groups whose requirements are encoded; None for all."""
@@ -119,18 +121,16 @@ class CompleteSearch:
         without: Collection[Group] = (),
         given: Collection[Candidate] = (),
         present: Collection[Key] = (),
-        among: Sequence[Candidate] = (),
+        among: Collection[Sequence[Candidate]] = (),
     ) -> dict[Key, Candidate] | None:
         """Return any assignment that satisfies all groups but those in `without`; None when there is none.
 
-        The assignment has every candidate in `given`, a candidate for every key in `present`, and one of `among` unless `among`
-        is empty. Raises `UnavailableError` when an index cannot be reached, or when the metadata of more than `MAX_READS`
+        The assignment has every candidate in `given`, a candidate for every key in `present`, and one of each of `among`.
+        Raises `UnavailableError` when an index cannot be reached, or when the metadata of more than `MAX_READS`
         versions, or of more than the `ReadBudget` allows, would have to be read.
         """
         self._want(None)
-        chosen = self._chosen(given, present)
-        if among:
-            chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
+        chosen = self._chosen(given, present, among)
         return self._search(lambda: self._all_but(without), lambda: without, chosen)
 
     def refutes(
@@ -139,7 +139,7 @@ class CompleteSearch:
         without: Collection[Group] = (),
         given: Collection[Candidate] = (),
         present: Collection[Key] = (),
-        among: Sequence[Candidate] = (),
+        among: Collection[Sequence[Candidate]] = (),
     ) -> bool:
         """Return whether what was read so far proves that `find` returns None; the arguments are those of `find`."""
         return self.refutation(without=without, given=given, present=present, among=among) is not None
@@ -150,7 +150,7 @@ class CompleteSearch:
         without: Collection[Group] = (),
         given: Collection[Candidate] = (),
         present: Collection[Key] = (),
-        among: Sequence[Candidate] = (),
+        among: Collection[Sequence[Candidate]] = (),
     ) -> tuple[Group, ...] | None:
         """Return the groups used by a proof that `find` returns None, not always a minimal set; None if there is no proof.
 
@@ -158,16 +158,14 @@ class CompleteSearch:
         arguments are those of `find`.
         """
         self._want(None)
-        chosen = self._chosen(given, present)
-        if among:
-            chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
+        chosen = self._chosen(given, present, among)
         pins = self._search(lambda: self._all_but(without), lambda: without, chosen, is_reading=False)
         return None if pins is not None else self._core(without)
 
     def admits(self, requirements: Collection[Requirement]) -> bool:
         """Return whether `requirements` can hold together with all groups, as far as is known without reading an index."""
         self._want(None)
-        self._kept_present = tuple({one.key: None for one in requirements})
+        self._kept_present, self._asked = tuple({one.key: None for one in requirements}), frozenset()
         chosen = [self._meeting(one) for one in requirements]
         return self._search(lambda: self._all_but(()), lambda: (), chosen, is_reading=False) is not None
 
@@ -180,9 +178,13 @@ class CompleteSearch:
         self._solver.add_clause([-literal, *chosen])
         return literal
 
-    def _chosen(self, given: Collection[Candidate], present: Collection[Key]) -> list[int]:
+    def _chosen(
+        self, given: Collection[Candidate], present: Collection[Key], among: Collection[Sequence[Candidate]]
+    ) -> list[int]:
         self._kept_present = tuple(present)
-        return [self._variable(candidate) for candidate in given] + [self._presence(key) for key in present]
+        self._asked = frozenset(one.key for some in (given, *among) for one in some)
+        chosen = [self._variable(candidate) for candidate in given] + [self._presence(key) for key in present]
+        return [*chosen, *(self._any_of([self._variable(one) for one in some]) for some in among)]
 
     def _all_but(self, without: Collection[Group]) -> list[int]:
         return [variable for group, variable in self._groups.items() if group not in without]
@@ -265,7 +267,7 @@ class CompleteSearch:
 
     def _proof(self, groups: Collection[Group]) -> list[Group] | None:
         """Return those of `groups` that a proof from what was read uses that they cannot hold together; None without one."""
-        self._kept_present = ()
+        self._kept_present, self._asked = (), frozenset()
         assumed = [self._groups[group] for group in groups if group in self._groups]
         others = self._groups.keys() - set(groups)
         found = self._search(lambda: assumed, lambda: others, is_reading=False)
@@ -297,7 +299,7 @@ class CompleteSearch:
         return self.refuting(groups) is None
 
     def refuting(
-        self, groups: Collection[Group], *, given: Collection[Candidate] = (), among: Sequence[Candidate] = ()
+        self, groups: Collection[Group], *, given: Collection[Candidate] = (), among: Collection[Sequence[Candidate]] = ()
     ) -> tuple[Group, ...] | None:
         """Return those of `groups` that a proof uses that they cannot hold together; None when they can (see `holds`).
 
@@ -306,16 +308,14 @@ class CompleteSearch:
         return self._core() if self._within(groups, given=given, among=among) is None else None
 
     def _within(
-        self, kept: Collection[Group], *, given: Collection[Candidate] = (), among: Sequence[Candidate] = ()
+        self, kept: Collection[Group], *, given: Collection[Candidate] = (), among: Collection[Sequence[Candidate]] = ()
     ) -> dict[Key, Candidate] | None:
         """Return an assignment that satisfies the groups in `kept`; None when there is none.
 
         Groups whose requirements are first read during the search need not hold, except for those in `kept`.
         """
         self._want(kept)
-        chosen = self._chosen(given, dict.fromkeys(one.key for one in (*given, *among)))
-        if among:
-            chosen.append(self._any_of([self._variable(candidate) for candidate in among]))
+        chosen = self._chosen(given, dict.fromkeys(one.key for some in (given, *among) for one in some), among)
         return self._search(
             lambda: [self._groups[group] for group in kept if group in self._groups],
             lambda: self._groups.keys() - set(kept),
@@ -348,7 +348,9 @@ class CompleteSearch:
             free = [candidate for candidate in fresh if not candidate.key.is_package or self._instance.lacks_file(candidate)]
             if not (free or (fresh and is_reading)):
                 return pins
-            for candidate in free or fresh:
+            asked = [candidate for candidate in fresh if candidate.key in self._asked]
+            named = [candidate for candidate in fresh if candidate.key in self._instance.named]
+            for candidate in free or asked or named or fresh:
                 if candidate not in self._expanded:
                     self._expand(candidate)
                 for other in self._likely_next(candidate) if free else ():
@@ -425,7 +427,7 @@ class CompleteSearch:
         start, size = 0, 1
         while start < len(wanted):
             some = wanted[start : start + size]
-            if self.find(without=without, given=given, present=present, among=some) is not None:
+            if self.find(without=without, given=given, present=present, among=(some,)) is not None:
                 yield from some
             start, size = start + size, size * 2
 

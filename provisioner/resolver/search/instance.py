@@ -210,7 +210,7 @@ class ProblemInstance:
         self._admits_prereleases: dict[Requirement, bool] = {}
         self._by_spelling: dict[Key, dict[str, list[Candidate]]] = {}
         self._by_version: dict[Key, dict[Version | str, list[Candidate]]] = {}
-        self._pairs = pairs
+        self.pairs = pairs
         self._bundled_releases: dict[Key, tuple[Candidate, ...]] = {}
         self._pair_requirements: dict[Candidate, tuple[Requirement, ...]] = {}
 
@@ -222,7 +222,7 @@ class ProblemInstance:
         Dropped: the root requirements, constraints and hashes of the groups in `without`. Added: every candidate in `given` and
         any candidate of every key in `present` must be chosen.
         """
-        found = ProblemInstance(self.problem, self.finder, self.budget, pairs=self._pairs, allowed=self._allowed_of)
+        found = ProblemInstance(self.problem, self.finder, self.budget, pairs=self.pairs, allowed=self._allowed_of)
         found._bundled_releases, found._pair_requirements = self._bundled_releases, self._pair_requirements
         found.bounds = self.bounds.without(without)
         if found.bounds is self.bounds:
@@ -251,7 +251,7 @@ class ProblemInstance:
         if key.is_package:
             return self.finder.candidates(key) if self.finder else ()
         listed = self.problem.domains.get(key, ())
-        return (*listed, *self._releases_bundled_only(key, listed)) if self._pairs else listed
+        return (*listed, *self._releases_bundled_only(key, listed)) if self.pairs else listed
 
     def _releases_bundled_only(self, key: Key, listed: Iterable[Candidate]) -> tuple[Candidate, ...]:
         """Return the releases of a component, as candidates, that distributions in `pairs` bundle and that are not in `listed`.
@@ -259,7 +259,7 @@ class ProblemInstance:
         `listed` are the candidates from the matrix, which are all preferred to the result.
         """
         if key not in self._bundled_releases:
-            distributions = [distribution for component, distribution in sorted(self._pairs) if component == key]
+            distributions = [distribution for component, distribution in sorted(self.pairs) if component == key]
             versions = (one for distribution in distributions for one in self.candidates(distribution) if not one.has_no_file)
             found = (unlisted_release(key, listed, one) for one in versions)
             self._bundled_releases[key] = tuple({one.version.text: one for one in found if one is not None}.values())
@@ -296,7 +296,7 @@ class ProblemInstance:
         yield from self.finder.shared.of(candidate)
         if self.finder.required_libraries is not None:
             yield from self.finder.required_libraries.of(candidate)
-        if self._pairs:
+        if self.pairs:
             yield from self._of_pairs(candidate)
         yield from self.finder.of_matrix(candidate)
 
@@ -306,7 +306,7 @@ class ProblemInstance:
         Each component must be at the version that the distribution bundles.
         """
         if candidate not in self._pair_requirements:
-            keys = [key for key, other in sorted(self._pairs) if other == candidate.key and not candidate.has_no_file]
+            keys = [key for key, other in sorted(self.pairs) if other == candidate.key and not candidate.has_no_file]
             self._pair_requirements[candidate] = tuple(self._of_pair(candidate, key) for key in keys)
         return self._pair_requirements[candidate]
 

@@ -14,7 +14,7 @@ from provisioner.resolver.requirement import SHARED_FILE, TORCH, FileCandidate
 from provisioner.resolver.rules.policy import avoided
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import violations
-from provisioner.resolver.search.provider import LOG, SearchReporter, reachable, search
+from provisioner.resolver.search.provider import LOG, PACKAGE_ROUNDS, SearchReporter, reachable, search
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -99,7 +99,10 @@ def _with_conflicts_first(instance: ProblemInstance) -> dict[Key, Candidate] | N
 
     None when that run finds no valid answer either, and for a system stack, for which there is no second run.
     """
-    pins = search(instance, decides_conflicts_first=True) if instance.finder is not None else None
+    if instance.finder is None:
+        return None
+    # The last resort: nothing decides the problem after it, so only its rounds are limited.
+    pins = search(instance, SearchReporter(most_conflicts=PACKAGE_ROUNDS), decides_conflicts_first=True)
     return take_newer_versions(instance, pins) if pins is not None and not violations(instance, pins) else None
 
 

@@ -101,8 +101,8 @@ def test_one_of_some_candidates_is_chosen_or_none_of_them_can_be(searches: list[
     search = CompleteSearch(instance)
     searches.append(search)
     candidates = instance.candidates(ALPHA)
-    assert search.find(among=candidates[:35]) is None
-    found = search.find(among=candidates[33:37])
+    assert search.find(among=[candidates[:35]]) is None
+    found = search.find(among=[candidates[33:37]])
     assert found is not None
     assert found[ALPHA] in candidates[35:37]
 
@@ -166,3 +166,17 @@ def test_what_an_index_did_not_say_is_asked_again_and_never_taken_for_nothing(se
         search.find()
     shelf.is_open = True
     assert search.find() is None
+
+
+def test_what_versions_need_that_named_ones_exclude_is_not_read(searches: list[CompleteSearch]) -> None:
+    """Of `alpha` and `beta` each needs an older one of the other, down to the first; each version needs another `leaf`."""
+    table = {
+        name: {n: (f"{other}<{n}" if n > 1 else other, f"{name}-leaf=={n}") for n in range(1, 21)}
+        for name, other in (("alpha", "beta"), ("beta", "alpha"))
+    }
+    leaves: dict[str, dict[int, tuple[str, ...]]] = {f"{name}-leaf": dict.fromkeys(range(1, 21), ()) for name in table}
+    shelf = Shelf({**table, **leaves})
+    search = CompleteSearch(made(shelf, "alpha", "beta"))
+    searches.append(search)
+    assert search.find() is not None
+    assert len([one for one in shelf.read if "-leaf" in one]) == 2

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, Literal
+
+import pytest
 
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.index.client import PackageIndex
@@ -65,12 +68,42 @@ def test_of_a_python_that_is_looked_at_alone_nothing_is_read_ahead(tmp_path: Pat
         ]
 
 
-def solved(index: LoopbackIndex, folder: Path, python: str, *packages: str) -> dict[str, str]:
+@pytest.mark.parametrize("runs", ["container", "host"])
+def test_what_keeps_a_newer_framework_out_with_one_python_is_not_solved_again_with_the_next(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, runs: Literal["container", "host"]
+) -> None:
+    with LoopbackIndex() as index:
+        index.add_wheel("plugin", "1.0", requires=["torch<2.10"])
+        for python, number in product(("cp312", "cp313", "cp314"), ("2.10.0", "2.9.1")):
+            index.add_wheel("torch", number, tag=f"{python}-{python}-manylinux_2_28_x86_64")
+        with caplog.at_level("INFO", "provisioner.search"):
+            packages = solved(index, tmp_path, ">=3.12,<3.15", "torch", "plugin", runs=runs)
+    assert packages == {"torch": "2.9.1", "plugin": "1.0"}
+    tried = [one.split()[2] for one in caplog.messages if one.startswith("trying python")]
+    told = [one for one in caplog.messages if one.endswith("has nothing newer of what is named")]
+    assert (len(tried), len(told)) == (1, 2)
+
+
+def test_a_python_with_which_the_framework_may_be_newer_is_solved(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What keeps the newer PyTorch out holds with Python 3.13 and 3.14 alone."""
+    with LoopbackIndex() as index:
+        index.add_wheel("plugin", "1.0", requires=["torch<2.10; python_version >= '3.13'"])
+        for python, number in product(("cp312", "cp313", "cp314"), ("2.10.0", "2.9.1")):
+            index.add_wheel("torch", number, tag=f"{python}-{python}-manylinux_2_28_x86_64")
+        with caplog.at_level("INFO", "provisioner.search"):
+            packages = solved(index, tmp_path, ">=3.12,<3.15", "torch", "plugin")
+    assert packages == {"torch": "2.10.0", "plugin": "1.0"}
+    assert "trying python 3.12" in caplog.text
+
+
+def solved(
+    index: LoopbackIndex, folder: Path, python: str, *packages: str, runs: Literal["container", "host"] = "container"
+) -> dict[str, str]:
     """Return the version of each package of the answer for a host with the old driver."""
     settings = IndexSettings(
         indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=folder / "cache", fresh_seconds=0
     )
-    spec = Spec(name="demo", requires={"python": python}, packages=packages)
+    spec = Spec(name="demo", requires={"python": python}, packages=packages, runs=runs)
     asked = Request(spec=spec, hosts=(TargetHost(label="host", host=OLD_DRIVER),), platform="linux/amd64")
     stack = solve_joint(join(shipped(), asked), lambda environment: PackageIndex(settings, environment))
     return {one.name: one.version for one in stack.packages}
