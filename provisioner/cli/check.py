@@ -284,10 +284,9 @@ def _tell(reports: Sequence[Report]) -> None:
 
 
 def _details(result: Report) -> Iterator[Line]:
-    from provisioner.cli.check_formats.remark import distinct
+    from provisioner.cli.check_formats.remark import distinct, next_command
     from provisioner.cli.display import Line
-    from provisioner.grounds.finding import StaleStack
-    from provisioner.words.finding import command_words, finding_details, finding_hints, finding_words
+    from provisioner.words.finding import finding_details, finding_hints, finding_words
 
     if result.error is not None:
         yield Line(f"{result.error.message}  [{result.error.code}]", "error:", Paint.BAD, 2)
@@ -299,9 +298,8 @@ def _details(result: Report) -> Iterator[Line]:
         yield Line(f"{finding_words(finding)}  [{finding.code}]", f"{finding.verdict}:", PAINTS[finding.verdict], 2)
         yield from (Line(detail, indent=4) for detail in finding_details(finding))
         yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in hints)
-        # A stale lock of which the system half has an answer can be solved again, whatever else the hints propose.
-        if finding.command is not None and (not hints or (isinstance(finding, StaleStack) and result.preview is not None)):
-            commands[command_words(finding.command, spec=result.spec)] = None
+        if command := next_command(finding, result):
+            commands[command] = None
     if result.preview is not None:
         from provisioner.cli.changes_report import preview_lines
 
