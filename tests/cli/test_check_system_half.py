@@ -118,7 +118,9 @@ def test_a_driver_too_old_for_the_cuda_of_a_locked_package_leaves_other_packages
     assert outcome.code == 1
     assert "the locked stack does not satisfy the spec, the matrix and the hosts  [stale-stack]" in outcome.out
     assert "solving the system half again" not in outcome.out
-    others = "  with other versions of its packages the system half has an answer: `provision check --changes` asks the indexes\n"
+    others = (
+        "  with other versions of its packages the system half has an answer: `provision check --changes` asks the indexes\n"
+    )
     assert outcome.out.endswith(others + NEXT)
     assert json.loads(project.run("check", "--format", "json").out)["locks"][0]["changes"] == {"system": None}
     assert "%0Aprovision solve" in project.run("check", "--format", "github").out
