@@ -70,14 +70,15 @@ def test_a_warning_that_several_locks_share_is_told_once_below_what_is_wrong(pro
         assert project.run("solve", "--offline", f"{name}/provision.yaml").code == 0
     (project.folder / "d/Dockerfile").unlink()
     outcome = project.run("check", *names)
-    assert (outcome.code, outcome.out) == (
-        1,
+    slim = "python:3.12-slim-trixie is not pinned by digest: another build of its tag may be another image"
+    assert outcome.code == 1
+    assert outcome.out == (
         "✗ 4 locks: 1 no, 3 yes\n\n"
         "d/pylock.d.toml: no\n"
         "  no: `d/Dockerfile` is missing  [missing-output]\n"
         "    hint: `provision render d/pylock.d.toml --to dockerfile --out d/Dockerfile` writes it\n"
-        "warning: python:3.12-slim-trixie is not pinned by digest: another build of its tag may be another image  [unpinned-image]\n"
-        "  in a/pylock.a.toml, b/pylock.b.toml, c/pylock.c.toml and 1 more\n",
+        f"warning: {slim}  [unpinned-image]\n"
+        "  in a/pylock.a.toml, b/pylock.b.toml, c/pylock.c.toml and 1 more\n"
     )
 
 
