@@ -222,12 +222,12 @@ def test_a_file_rendered_from_another_lock_is_told_once_where_it_is_an_output(re
     text = (repository.folder / "envs/b/Dockerfile").read_text(encoding="utf-8")
     (repository.folder / "envs/a/Dockerfile").write_text(text, encoding="utf-8")
     outcome = repository.run("check")
-    assert (outcome.code, outcome.out) == (
-        1,
+    assert outcome.code == 1
+    assert outcome.out == (
         "✗ 2 locks: 1 no, 1 yes\n\n"
         f"{lock_of('a')}: no\n"
         "  no: `envs/a/Dockerfile` is not what its lock renders; they differ from line 1  [edited-output]\n"
-        f"    hint: `provision render {lock_of('a')} --to dockerfile --out envs/a/Dockerfile` writes it again\n",
+        f"    hint: `provision render {lock_of('a')} --to dockerfile --out envs/a/Dockerfile` writes it again\n"
     )
 
 
