@@ -34,6 +34,8 @@ def preview_lines(preview: Preview) -> Iterator[str]:
     if preview.system is not None:
         yield from _block("solving the system half again", _comparison_lines(preview.system), len(_changes(preview.system)))
         yield "`provision check --changes` asks the indexes which packages would move"
+    if preview.moves_packages:
+        yield "with other versions of its packages the system half has an answer: `provision check --changes` asks the indexes"
     if preview.least is not None and preview.upgrade is not None:
         least, upgrade = _comparison_lines(preview.least), _comparison_lines(preview.upgrade)
         is_same = bool(least) and [*_moves(preview.least)] == [*_moves(preview.upgrade)]
@@ -165,6 +167,8 @@ def _held_line(held: Held) -> str:
 
 def preview_data(preview: Preview) -> dict[str, object]:
     """Return a preview as JSON; a comparison that could not be computed (index out of reach, nothing fits) is null."""
+    if preview.moves_packages:
+        return {"system": None}
     if preview.system is not None:
         return {"system": [_entry(change) for change in _changes(preview.system)]}
     least, upgrade = preview.least, preview.upgrade

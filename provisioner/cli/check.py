@@ -18,7 +18,7 @@ from provisioner.cli.options import (  # noqa: TC001 - Typer reads the annotatio
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from provisioner.cli.display import Line
     from provisioner.grounds.finding import Finding
@@ -105,6 +105,9 @@ EvidenceOption = Annotated[
 EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
 
 PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "warning": Paint.UNSURE, "yes": Paint.GOOD}
+
+_LISTED = 3
+"""How many of the locks that share a warning are named."""
 
 SEVERITY = (0, 3, 1, 2)
 """The exit codes of several locks, from best to worst; the worst becomes the exit code of the command.
@@ -263,7 +266,10 @@ def finding_data(finding: Finding, lock: Path, *, spec: str = "") -> dict[str, o
 
 
 def _tell(reports: Sequence[Report]) -> None:
-    """Print the locks about which there is something to say, the worst finding of each first; of several, a summary first."""
+    """Print what there is to say about locks, the worst lock and of each its worst finding first; of several, a summary first.
+
+    A warning that several locks share is printed once, at the end.
+    """
     from provisioner.cli.display import Line, report, verdict_line
     from provisioner.workflow.checking import VERDICTS
 
@@ -276,18 +282,57 @@ def _tell(reports: Sequence[Report]) -> None:
         report([verdict_line("no" if overall == "error" else overall, f"{len(reports)} {noun}: {verdict_counts}")])
     if not reports:
         report([Line("nothing to check: none of these files belongs to an environment")])
-    shown = [one for one in reports if len(reports) == 1 or one.verdict != "yes" or one.findings or one.preview is not None]
-    if shown and len(reports) > 1:
+    shared = _shared_warnings(reports)
+    shown = []
+    for result in sorted(reports, key=lambda one: VERDICTS.index(one.verdict)):
+        details = list(_details(result, without=shared))
+        if len(reports) == 1 or result.verdict != "yes" or details:
+            shown.append([Line(result.verdict, f"{result.path}:", text_paint=PAINTS[result.verdict]), *details])
+    if len(reports) > 1 and (shown or shared):
         report([Line("")])
-    for result in shown:
-        report([Line(result.verdict, f"{result.path}:", text_paint=PAINTS[result.verdict]), *_details(result)])
+    for lines in shown:
+        report(lines)
+    for finding, paths in shared.values():
+        report([*_of_finding(finding, ""), Line(_listed(paths), "in", indent=2)])
 
 
-def _details(result: Report) -> Iterator[Line]:
+def _shared_warnings(reports: Sequence[Report]) -> dict[tuple[object, ...], tuple[Finding, list[Path]]]:
+    """Return the warnings that several locks have in common, each with the paths of these, by what is said of them."""
     from provisioner.cli.check_formats.remark import distinct
+
+    found: dict[tuple[object, ...], tuple[Finding, list[Path]]] = {}
+    for result in reports:
+        for finding, _ in distinct(result):
+            if finding.verdict == "warning":
+                found.setdefault(_said(finding), (finding, []))[1].append(result.path)
+    return {said: one for said, one in found.items() if len(one[1]) > 1}
+
+
+def _said(finding: Finding) -> tuple[object, ...]:
+    from provisioner.words.finding import finding_details, finding_hints, finding_words
+
+    return finding.code, finding_words(finding), finding_details(finding), finding_hints(finding)
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    """Return the first of some paths, and how many more there are."""
+    first = ", ".join(str(path) for path in paths[:_LISTED])
+    return first if len(paths) <= _LISTED else f"{first} and {len(paths) - _LISTED} more"
+
+
+def _of_finding(finding: Finding, spec: str, indent: int = 0) -> Iterator[Line]:
     from provisioner.cli.display import Line
-    from provisioner.grounds.finding import StaleStack
-    from provisioner.words.finding import command_words, finding_details, finding_hints, finding_words
+    from provisioner.words.finding import finding_details, finding_hints, finding_words
+
+    yield Line(f"{finding_words(finding)}  [{finding.code}]", f"{finding.verdict}:", PAINTS[finding.verdict], indent)
+    yield from (Line(detail, indent=indent + 2) for detail in finding_details(finding))
+    yield from (Line(hint, "hint:", Paint.NEXT, indent + 2) for hint in finding_hints(finding, spec=spec))
+
+
+def _details(result: Report, *, without: Collection[tuple[object, ...]] = ()) -> Iterator[Line]:
+    """Yield the lines below the name of a lock; `without` are findings that are told elsewhere, as what is said of them."""
+    from provisioner.cli.check_formats.remark import distinct, next_command
+    from provisioner.cli.display import Line
 
     if result.error is not None:
         yield Line(f"{result.error.message}  [{result.error.code}]", "error:", Paint.BAD, 2)
@@ -295,13 +340,11 @@ def _details(result: Report) -> Iterator[Line]:
         yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in result.error.hints)
     commands: dict[str, None] = {}
     for finding, _ in distinct(result):
-        hints = finding_hints(finding, spec=result.spec)
-        yield Line(f"{finding_words(finding)}  [{finding.code}]", f"{finding.verdict}:", PAINTS[finding.verdict], 2)
-        yield from (Line(detail, indent=4) for detail in finding_details(finding))
-        yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in hints)
-        # A stale lock of which the system half has an answer can be solved again, whatever else the hints propose.
-        if finding.command is not None and (not hints or (isinstance(finding, StaleStack) and result.preview is not None)):
-            commands[command_words(finding.command, spec=result.spec)] = None
+        if _said(finding) in without:
+            continue
+        yield from _of_finding(finding, result.spec, 2)
+        if command := next_command(finding, result):
+            commands[command] = None
     if result.preview is not None:
         from provisioner.cli.changes_report import preview_lines
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from provisioner.spec.requirement_file import IndexLine, Reading
 
 _PYTORCH = re.compile(r"https?://download\.pytorch\.org/(?:whl|libtorch)/?(?P<rest>.*)")
-_VARIANT = re.compile(r"(?:nightly/|test/)?(?P<name>cpu|cu\d+|rocm[\d.]+|xpu)/?")
+_VARIANT = re.compile(r"(?:nightly/|test/)?(?P<name>cpu|cu\d+|rocm[\d.]+|xpu)/?(?:torch_stable\.html)?")
 
 
 def record_lines(lines: Sequence[tuple[str, Position]], importing: Importing) -> None:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from provisioner import __version__
 from provisioner.document import FileError, Position, is_file, read_text
-from provisioner.errors import ProvisionError, UsageError
+from provisioner.errors import InvalidDocumentError, ProvisionError, UsageError
 from provisioner.grounds.finding import (
     EditedLock,
     EditedOutput,
@@ -148,10 +148,18 @@ def check_lock(path: Path, question: Question, progress: Progress | None = None,
             found.extend(_findings(path, lock, inputs, question))
             preview = _preview(path, lock, inputs, question, is_stale=any(one.is_stale for one in found), progress=progress)
     except ProvisionError as error:
-        return _placed(Report(path=path, findings=tuple(found), error=error), inputs)
+        return _placed(Report(path=path, findings=tuple(found), error=_with_way_out(error)), inputs)
     if preview is not None:
         found.extend(preview.findings)
     return _placed(Report(path=path, findings=tuple(found), preview=preview), inputs)
+
+
+def _with_way_out(error: ProvisionError) -> ProvisionError:
+    """Return an error with what to do next, where it is a mistake in a lock: nobody writes one by hand."""
+    if not isinstance(error, InvalidDocumentError) or error.kind != KIND or error.hints:
+        return error
+    hint = "restore the lock from version control, or write it again with `provision solve` of its spec"
+    return InvalidDocumentError(error.kind, error.mistakes, hints=(hint,))
 
 
 def _placed(report: Report, inputs: Inputs | None) -> Report:

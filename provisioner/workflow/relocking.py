@@ -27,7 +27,7 @@ from provisioner.workflow.session import Session
 from provisioner.workflow.solving import Completed, assemble, complete, job_of, problem_of, resolve
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from pathlib import Path
 
     from packaging.utils import NormalizedName
@@ -50,10 +50,12 @@ class Preview(Struct, frozen=True, kw_only=True):
     `system` compares only what is not a Python package. `least` keeps the versions of the lock if possible, as `provision
     solve` does; `upgrade` takes the newest versions, and `held` are the packages that even this leaves outdated. `drifts` are
     differences between the locked files and what the indexes offer today. `findings` are about such differences, or say why a
-    comparison is missing.
+    comparison is missing. `moves_packages`: the system half has an answer, but none beside the locked packages, so
+    some of these would have to move; whether the indexes have such ones is not known.
     """
 
     system: Comparison | None = None
+    moves_packages: bool = False
     least: Comparison | None = None
     upgrade: Comparison | None = None
     held: tuple[Held, ...] = ()
@@ -66,14 +68,16 @@ def preview_system(path: Path, lock: Lock, inputs: Inputs) -> Preview | None:
     """Return the changes of solving the system half of a stale lock again, without reading indexes; None when no stack fits.
 
     The solution includes the locked packages that the spec still requires, directly or not, the frameworks that these packages
-    require, and their requirements on hosts.
+    require, and their requirements on hosts. If there is none beside these packages, but one without them, the preview says
+    only that.
     """
     job = job_of(inputs, path.parent, is_offline=True, earlier=lock)
+    problems: list[Problem] = []
     try:
-        problems = [problem_of(job, platform) for platform in inputs.platforms]
+        problems.extend(problem_of(job, platform) for platform in inputs.platforms)
         stacks = [_system_beside(lock, problem) for problem in problems]
     except (NoStackError, UnlistedReleaseError):  # the finding about the stale lock has the conflict already
-        return None
+        return Preview(moves_packages=True) if lock.packages and _have_stacks(problems) else None
     new = assemble(job, [Completed(stack=stack) for stack in stacks])
     staying = {(package.name, one.request.platform) for one in problems for package in kept_packages(lock, one)}
     new = replace(
@@ -85,6 +89,16 @@ def preview_system(path: Path, lock: Lock, inputs: Inputs) -> Preview | None:
     places = requested_places(inputs.spec, inputs.document)
     found = compare(_system_half(lock, names), _system_half(new, names), places=places)
     return Preview(system=replace(found, changes=tuple(one for one in found.changes if one.section in {"hosts", "system"})))
+
+
+def _have_stacks(problems: Sequence[Problem]) -> bool:
+    """Return whether the system half of each problem has an answer when packages may be any."""
+    try:
+        for problem in problems:
+            solve_system(problem, finds_all=False)
+    except (NoStackError, UnlistedReleaseError):
+        return False
+    return bool(problems)
 
 
 def _system_half(lock: Lock, packages: Collection[str]) -> Lock:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from provisioner.document import FileError
 from provisioner.errors import ProvisionError
+from provisioner.grounds.finding import EditedOutput, OrphanedOutput
 from provisioner.matrix.cache import cached_matrix
 from provisioner.processes import forked
 from provisioner.workflow.checking import Report, check_lock
@@ -58,7 +59,10 @@ def check_repository(
         report = reports[path]
         places = (*report.places, *places_of((finding,), path, None))
         reports[path] = replace(report, findings=(*report.findings, finding), places=places)
+    claimed = {one.file for report in reports.values() for one in report.findings if isinstance(one, EditedOutput)}
     for path, stray in scope.strays:
+        if isinstance(stray, OrphanedOutput) and stray.file in claimed:
+            continue  # its place is that of an output of another lock, which says how to render it
         reports[path] = Report(path=path, findings=(stray,), places=(whole(path),))
     for path in scope.missing:
         reports[path] = Report(path=path, findings=(), error=FileError(f"`{path}` does not exist"))

@@ -210,6 +210,40 @@ def test_a_fleet_as_a_map_with_counts_and_reasons(visitor: Visit) -> None:
     page.keyboard.press("Escape")
 
 
+def test_a_fleet_without_a_lock_is_counted_by_gpu_and_driver(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    choose(page, ROSTER)
+    assert page.get_by_role("heading", name="The fleet: 38 hosts").is_visible()
+    page.get_by_role("button", name="NVIDIA L4 (8.9), driver 550.90.07: 24 hosts").click()
+    assert "l4-pool (24)" in page.get_by_role("dialog").inner_text()
+    page.keyboard.press("Escape")
+
+
+def test_a_host_without_a_lock_leads_to_what_runs_on_it(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    choose(page, ROOT / "examples/hosts/t4.yaml")
+    page.get_by_role("link", name="What runs on Tesla T4 with driver 470").click()
+    assert page.get_by_role("heading", name="What runs on this machine?").is_visible()
+    assert page.get_by_label("NVIDIA driver branch").input_value() != ""
+    assert page.get_by_label("GPU", exact=True).input_value() == "Tesla T4"
+
+
+def test_a_file_that_is_no_lock_no_host_and_no_roster_is_said_so(visitor: Visit) -> None:
+    page = visitor.open("mine")
+    choose(page, ROOT / "README.md")
+    told = page.get_by_role("alert").inner_text()
+    assert told.startswith("README.md is left out, as it is read neither as a lock, a host profile nor a roster: ")
+
+
+def test_no_command_is_broken_within_an_option(narrow: Visit) -> None:
+    page = narrow.open("mine")
+    choose(page, lock_of("vllm"), ROOT / "examples/hosts/t4.yaml")
+    command = page.locator("#mine-result code.command").first
+    assert command.inner_text() == "provision check pylock.vllm-h100.toml --host HOST.yaml"
+    assert command.evaluate("one => getComputedStyle(one).whiteSpace") == "nowrap"
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
 TABLE = """name,gpu,driver,kernel,fabric_manager,jetson.l4t
 ,"8x NVIDIA A100-SXM4-80GB (8.0); Tesla T4",535.104.05,,,
 , 2 xNVIDIA A100-SXM4-80GB,535.104.05,"5.15.0-105-generic", 535.104.05,

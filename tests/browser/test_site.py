@@ -184,6 +184,8 @@ def found(page: Page, asked: str) -> list[str]:
         ("nccl", "components/nccl"),
         ("cuda==12.6.3", "components/cuda/12.6.3"),
         ("apple silicon", "macs"),
+        ("M2", "macs?mac=0"),
+        ("mac intel", "macs?mac=1"),
     ],
 )
 def test_the_nearest_answer_leads_to_the_right_view(visitor: Visit, asked: str, route: str) -> None:
@@ -196,6 +198,24 @@ def test_a_package_and_what_goes_wrong_with_it_come_before_who_is_cited(visitor:
     kinds = [text.rsplit(" ", 1)[1] for text in page.locator("ul.found li").all_inner_texts()]
     assert kinds[0] == "package"
     assert kinds == [kind for kind in kinds if kind != "source"] + ["source"] * kinds.count("source")
+
+
+def test_nothing_found_says_what_can_be_found(visitor: Visit) -> None:
+    page = visitor.open("search?q=nothing-at-all")
+    assert "sm_89" in page.locator("main").inner_text()
+    page = visitor.open("rules")
+    page.get_by_label("Filter").fill("nothing-at-all")
+    assert page.locator("ul.found").inner_text() == "Nothing here has all of these words."
+
+
+def test_a_note_is_found_under_its_name_whatever_else_has_the_name(visitor: Visit, matrix: Matrix) -> None:
+    page = visitor.open("notes")
+    named = [one for one in matrix.driver_packages if one.name == "linux-modules-nvidia-<branch>-<flavour>-7.0"]
+    assert len(named) > 1
+    page.get_by_role("link", name=named[0].name, exact=True).first.click()
+    told = page.locator("main").inner_text()
+    assert all(one.os in told for one in named)
+    assert page.locator("main section").count() == len(named)
 
 
 def test_the_head_is_one_line_beside_a_bar_to_scroll_with(visitor: Visit) -> None:

@@ -62,6 +62,26 @@ def test_a_base_image_without_a_digest_is_a_warning_and_an_error_where_nothing_i
     assert (strict.code, strict.out) == (1, f"{LOCK}: no\n  no: {finding}\n{NOTHING_AGAIN}")
 
 
+def test_a_warning_that_several_locks_share_is_told_once_below_what_is_wrong(project: Project) -> None:
+    project.index.status = None
+    names = ("a", "b", "c", "d")
+    for name in names:
+        project.write(changed(f"name: {name}", "image: {base: slim}"), name=f"{name}/provision.yaml")
+        assert project.run("solve", "--offline", f"{name}/provision.yaml").code == 0
+    (project.folder / "d/Dockerfile").unlink()
+    outcome = project.run("check", *names)
+    slim = "python:3.12-slim-trixie is not pinned by digest: another build of its tag may be another image"
+    assert outcome.code == 1
+    assert outcome.out == (
+        "✗ 4 locks: 1 no, 3 yes\n\n"
+        "d/pylock.d.toml: no\n"
+        "  no: `d/Dockerfile` is missing  [missing-output]\n"
+        "    hint: `provision render d/pylock.d.toml --to dockerfile --out d/Dockerfile` writes it\n"
+        f"warning: {slim}  [unpinned-image]\n"
+        "  in a/pylock.a.toml, b/pylock.b.toml, c/pylock.c.toml and 1 more\n"
+    )
+
+
 def test_a_base_image_without_a_digest_is_accepted_by_name(project: Project) -> None:
     project.index.status = None
     project.write(changed("image: {base: slim}\npolicy: {strict: true, accept: [image]}"))
@@ -405,7 +425,7 @@ def test_several_locks_are_told_one_by_one_and_the_worst_decides(project: Projec
     outcome = project.run("check", ".", f"a/{LOCK}")
     assert outcome.code == 1
     heads = [line for line in outcome.out.splitlines() if not line.startswith(" ")]
-    assert heads == ["✗ 3 locks: 1 no, 2 yes", "", f"a/{LOCK}: yes", f"b/{LOCK}: no"], "the one at the root has nothing to say"
+    assert heads == ["✗ 3 locks: 1 no, 2 yes", "", f"b/{LOCK}: no", f"a/{LOCK}: yes"], "the one at the root has nothing to say"
     assert (
         f"  warning: the name trainer is that of b/{LOCK} and {LOCK}, too  [shared-name]\n"
         "    hint: give each spec a `name:` of its own: images and reports are called by it\n"
@@ -456,6 +476,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
         f"a/{LOCK}: error\n"
         "  error: lock file has 1 mistake  [invalid-document]\n"
         f"    a/{LOCK}:1:2: invalid initial character for a key part at the end of the file\n"
+        "    hint: restore the lock from version control, or write it again with `provision solve` of its spec\n"
         f"b/{LOCK}: error\n"
         "  error: host profile `b/none.yaml` does not exist  [file]\n"
         "    hint: `provision inspect` prints the profile of the machine that it runs on\n"
@@ -477,7 +498,7 @@ def test_a_lock_that_cannot_be_read_does_not_keep_the_others_from_being_told(pro
             "code": "invalid-document",
             "message": "lock file has 1 mistake",
             "causes": [f"a/{LOCK}:1:2: invalid initial character for a key part at the end of the file"],
-            "hints": [],
+            "hints": ["restore the lock from version control, or write it again with `provision solve` of its spec"],
         },
     }
 

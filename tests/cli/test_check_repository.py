@@ -218,6 +218,19 @@ def test_a_spec_without_a_lock_is_a_finding_with_the_command(repository: Project
     assert [(one["spec"], one["verdict"]) for one in alone.json["locks"]] == [("envs/a/provision.yaml", "no")]
 
 
+def test_a_file_rendered_from_another_lock_is_told_once_where_it_is_an_output(repository: Project) -> None:
+    text = (repository.folder / "envs/b/Dockerfile").read_text(encoding="utf-8")
+    (repository.folder / "envs/a/Dockerfile").write_text(text, encoding="utf-8")
+    outcome = repository.run("check")
+    assert outcome.code == 1
+    assert outcome.out == (
+        "✗ 2 locks: 1 no, 1 yes\n\n"
+        f"{lock_of('a')}: no\n"
+        "  no: `envs/a/Dockerfile` is not what its lock renders; they differ from line 1  [edited-output]\n"
+        f"    hint: `provision render {lock_of('a')} --to dockerfile --out envs/a/Dockerfile` writes it again\n"
+    )
+
+
 def test_a_spec_with_a_misspelt_key_does_not_pass_unseen(repository: Project) -> None:
     (repository.folder / "envs/d").mkdir()
     (repository.folder / "envs/d/provision.yaml").write_text("requires: {python: '3.12'}\nhosts: [h100]\n")

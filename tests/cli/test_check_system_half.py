@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -110,13 +111,28 @@ def test_a_cuda_that_comes_with_a_package_is_what_changes_the_driver(project: Pr
     ) in unnumbered(outcome.out)
 
 
-def test_a_driver_too_old_for_the_cuda_of_a_locked_package_leaves_nothing_to_change(project: Project) -> None:
+def test_a_driver_too_old_for_the_cuda_of_a_locked_package_leaves_other_packages_to_solve_for(project: Project) -> None:
     solved(project, "[torch, pack]")
     project.write(HOST.replace("580.95.05", "570.86.15"), name="new.yaml")
     outcome = project.run("check")
     assert outcome.code == 1
     assert "the locked stack does not satisfy the spec, the matrix and the hosts  [stale-stack]" in outcome.out
     assert "solving the system half again" not in outcome.out
+    others = (
+        "  with other versions of its packages the system half has an answer: `provision check --changes` asks the indexes\n"
+    )
+    assert outcome.out.endswith(others + NEXT)
+    assert json.loads(project.run("check", "--format", "json").out)["locks"][0]["changes"] == {"system": None}
+    assert "%0Aprovision solve" in project.run("check", "--format", "github").out
+
+
+def test_a_driver_too_old_for_every_release_of_the_framework_leaves_nothing_to_solve_for(project: Project) -> None:
+    solved(project, "[torch, pack]")
+    project.write(HOST.replace("580.95.05", "418.126.02"), name="new.yaml")
+    outcome = project.run("check")
+    assert outcome.code == 1
+    assert "the system half has an answer" not in outcome.out
+    assert NEXT not in outcome.out
 
 
 def test_a_glibc_that_a_package_needs_stays_with_the_package(project: Project) -> None:

@@ -43,6 +43,14 @@ def test_what_was_not_carried_over_is_told_and_listed(folder: Path, capsys: pyte
     assert (spec.name, spec.requires, spec.packages) == ("trainer", {"pytorch": "2.5.*"}, ("numpy",))
 
 
+def test_the_page_of_files_of_a_pytorch_build_asks_for_that_build(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = "https://download.pytorch.org/whl/cu111/torch_stable.html"
+    (folder / "Dockerfile").write_text(f"FROM python:3.9\nRUN pip install torch==1.10 torchvision==0.11.1 -f {page}\n")
+    assert leave("init", "--from", "Dockerfile", "--profile", "a100") == 0
+    assert page not in capsys.readouterr().err
+    assert load_spec(folder / "provision.yaml").spec.requires["pytorch_build"] == "cu111"
+
+
 def test_nothing_left_over_is_not_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "requirements.txt").write_text("numpy>=2\n")
     assert leave("init", "--from", "requirements.txt", "--profile", "a100", "--out", "specs/a.yaml") == 0

@@ -72,13 +72,14 @@ Site.rowLink = (row) => {
   return row.startsWith("driver branch") ? Site.link("components/driver", row) : row;
 };
 
-Site.noteItem = (note) => Site.element("li", {}, Site.link(Site.route("notes", note.name), note.name), Site.element("span", { class: "soft" }, ` ${note.kind}`), ": ", note.cause || note.because || note.note || note.os || "");
+Site.noteItem = (note) => Site.element("li", {}, Site.link(Site.route("notes", note.name), note.name), Site.element("span", { class: "soft" }, ` ${note.kind}`), ": ", note.cause || note.because || note.note || [note.os, note.branches && `branches ${note.branches.join(", ")}`].filter(Boolean).join(", "));
 
 Site.pages.notes = ([name]) => {
-  const note = Site.notes.get(name);
+  const named = Site.notes.get(name);
   const value = (one) => (Array.isArray(one) ? Site.element("ul", {}, one.map((text) => Site.element("li", {}, Site.element("code", {}, String(text))))) : typeof one === "object" ? Site.needs(one) : String(one));
-  if (note) return [Site.element("p", {}, Site.link("notes", "Notes")), Site.element("h1", {}, note.name),
-    Site.pairs(Object.entries(note).filter(([key]) => key !== "name" && key !== "sources").map(([key, one]) => [key, value(one)])), Site.sources(note.sources)];
+  const one = (note) => Site.element("section", { class: "fact" },
+    Site.pairs(Object.entries(note).filter(([key]) => key !== "name" && key !== "sources").map(([key, of]) => [key, value(of)])), Site.sources(note.sources));
+  if (named) return [Site.element("p", {}, Site.link("notes", "Notes")), Site.element("h1", {}, name), named.map(one)];
   return [Site.element("h1", {}, `Notes (${Site.data.notes.length})`), Site.element("p", { class: "soft" }, "Known failures, environment variables, overrides, driver packages, and limits on Python packages."),
     ...Site.filtered(Site.data.notes, (one) => Object.values(one).join(" "), Site.noteItem)];
 };
@@ -89,7 +90,7 @@ Site.filtered = (rows, text, item) => {
   const show = () => {
     const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
     const found = rows.filter((row) => words.every((word) => text(row).toLowerCase().includes(word)));
-    list.replaceChildren(...found.map(item));
+    list.replaceChildren(...(found.length ? found.map(item) : [Site.element("li", { class: "soft" }, "Nothing here has all of these words.")]));
     if (words.length) Site.announce(`${found.length} found`);
   };
   input.addEventListener("input", show);

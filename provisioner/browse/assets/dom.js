@@ -28,7 +28,9 @@ Site.rules = Site.by(Site.data.rules, "name");
 Site.gpus = Site.by(Site.data.gpus, "name");
 Site.branches = Site.by(Site.data.branches, "branch");
 Site.packages = Site.by(Site.data.packages, "name");
-Site.notes = Site.by(Site.data.notes, "name");
+/* The notes of each name: packages of a driver are several rows, one for each release of a system. */
+Site.notes = new Map();
+for (const note of Site.data.notes) Site.notes.set(note.name, [...(Site.notes.get(note.name) || []), note]);
 
 Site.title = (component) => (Site.components.get(component) || { title: component }).title;
 Site.release = (component, version) => ((Site.components.get(component) || {}).releases || []).find((one) => one.version === version);

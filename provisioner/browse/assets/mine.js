@@ -6,8 +6,11 @@ Site.answers = {
   yes: { mark: "✓", word: "runs", colour: "n" },
   ask: { mark: "?", word: "ask provision check", colour: "p" },
   no: { mark: "×", word: "does not run", colour: "no" },
+  all: { mark: "", word: "", colour: "u" },
 };
 Site.answerMark = (verdict) => Site.element("span", { class: `mark ${Site.answers[verdict].colour}`, "aria-hidden": "true" }, Site.answers[verdict].mark);
+
+Site.basisWords = { native: "by native support", "minor-version": "by minor-version compatibility", "forward-compat": "by forward compatibility" };
 
 /* Hosts with the same facts are judged once. */
 Site.fleet = (lock, hosts) => {
@@ -36,7 +39,7 @@ Site.addFiles = async (files, done) => {
       for (const lock of found.locks) Site.addLock(lock, text);
       Site.mine.hosts.push(...found.hosts);
     } catch (error) {
-      Site.mine.problems.push(`${file.name} is left out: ${String(error.message || error).split("\n")[0]}`);
+      Site.mine.problems.push(`${file.name} is left out, as it is read neither as a lock, a host profile nor a roster: ${String(error.message || error).split("\n")[0]}`);
     }
   }
   done();
@@ -79,20 +82,21 @@ Site.tellMine = (holder, again) => {
     if (single) parts.push(...Site.tellVerdict(lock, single));
     for (const stack of single ? [single.stack] : lock.platforms) parts.push(...Site.tellLayers(lock, stack, single));
     if (judged.length > 1) parts.push(...Site.tellFleet(lock, judged));
-  } else if (hosts.length) parts.push(Site.element("p", {}, "Add a lock to see which of these hosts it runs on."));
+  } else if (hosts.length) parts.push(...Site.tellHosts(hosts));
   if (locks.length > 1) parts.push(...Site.tellPair(again));
   holder.replaceChildren(...parts.flat(3).filter(Boolean));
   if (locks.length || hosts.length || problems.length) Site.announce(holder.textContent.slice(0, 300));
 };
 
-Site.checkCommand = (lock) => Site.element("code", {}, `provision check ${lock.name} --host HOST.yaml`);
+Site.command = (text) => Site.element("code", { class: "command", tabindex: "0" }, text);
+Site.checkCommand = (lock) => Site.command(`provision check ${lock.file} --host HOST.yaml`);
 
 Site.tellVerdict = (lock, judged) => {
   const answer = Site.answers[judged.verdict];
   const sentence = { yes: `${lock.name} runs on ${judged.host.name}.`, no: `${lock.name} does not run on ${judged.host.name}.`, ask: `This page cannot tell whether ${lock.name} runs on ${judged.host.name}.` }[judged.verdict];
   return [Site.element("p", { class: judged.verdict === "no" ? "verdict no" : "verdict", id: "mine-verdict" }, Site.answerMark(judged.verdict), sentence),
     ...Site.tellReasons(judged),
-    judged.verdict === "yes" ? Site.element("p", { class: "soft" }, `Assumed: ${judged.assumes.join("; ") || "nothing"}. What the spec asks for, and whether files were edited, is told by `, Site.checkCommand(lock), ".")
+    judged.verdict === "yes" ? Site.element("p", { class: "soft" }, `Assumed: ${judged.assumes.join("; ") || "nothing"}. What the spec asks for, and whether files were edited, is told by:`, Site.checkCommand(lock))
       : Site.element("p", {}, judged.verdict === "ask" ? "To settle it: " : "To see the proof and what would help: ", Site.checkCommand(lock))];
 };
 
@@ -118,7 +122,7 @@ Site.tellLayers = (lock, stack, judged) => {
     const parts = [
       layer.name === "packages" ? `${lock.packages.size} distributions` : "",
       ...Object.entries(stack.stack).filter(([name]) => isHere(name) && !["platform", "pytorch_build"].includes(name)).map(([name, value]) => `${Site.title(name)} ${version(name, value)}`),
-      layer.name === "cuda" && stack.basis ? `(${stack.basis})` : "", layer.name === "system" ? stack.platform : "", layer.name === "gpu" ? gpus : "",
+      layer.name === "cuda" ? Site.basisWords[stack.basis] || stack.basis : "", layer.name === "system" ? stack.platform : "", layer.name === "gpu" ? gpus : "",
       ...Object.entries(stated).filter(([name, value]) => value && isHere(name)).map(([, value]) => `the host has ${value}`),
       ...Object.entries(stack.needs).filter(([name]) => isHere(name)).map(([name, need]) => `needs ${name} ${need}`),
     ].filter(Boolean);
@@ -142,14 +146,26 @@ Site.limitOf = (stack, judged) => {
   return { layer: "platform", text: `it is for ${stack.platform}` };
 };
 
-/* The fleet as a heat map: kinds of GPUs down, drivers across, in each cell how many hosts run, do not, or have to be asked about. */
+/* Hosts without a lock: what runs on a single one is another page's answer, many are counted. */
+Site.tellHosts = (hosts) => {
+  const ask = Site.element("p", {}, hosts.length === 1 ? "Add a lock to see whether it runs on this host." : "Add a lock to see which of these hosts it runs on.");
+  if (hosts.length > 1) return [ask, ...Site.tellFleet(null, hosts.map((host) => ({ host, verdict: "all", against: [], open: [], assumes: [] })))];
+  const [{ facts }] = hosts;
+  const gpu = Site.gpusOf(facts).map((one) => one.name).find((name) => Site.readGpu(name) !== null);
+  const driver = Site.asText(Site.asTable(facts.driver).version).split(".")[0];
+  const query = new URLSearchParams(Object.entries({ gpu, driver, platform: Site.asText(facts.platform) }).filter(([, value]) => value));
+  return gpu ? [ask, Site.element("p", {}, Site.link(`host?${query}`, `What runs on ${gpu}${driver ? ` with driver ${driver}` : ""}`))] : [ask];
+};
+
+/* The fleet as a heat map: kinds of GPUs down, drivers across, in each cell how many hosts run, do not, or have to be asked about;
+   without a lock, how many there are. */
 Site.tellFleet = (lock, judged) => {
   const kind = (facts) => (Array.isArray(facts.gpus) ? Site.gpusOf(facts).map((one) => `${one.name}${one.target && one.target !== one.name ? ` (${one.target})` : ""}`).join(" + ") || "no GPU" : "GPU not stated");
   const driverOf = (facts) => Site.asText(Site.asTable(facts.driver).version) || "no driver";
   const cells = new Map();
   for (const one of judged) {
     const key = JSON.stringify([kind(one.host.facts), driverOf(one.host.facts)]);
-    if (!cells.has(key)) cells.set(key, { yes: 0, ask: 0, no: 0, members: [] });
+    if (!cells.has(key)) cells.set(key, { yes: 0, ask: 0, no: 0, all: 0, members: [] });
     const cell = cells.get(key);
     cell[one.verdict] += one.host.count;
     cell.members.push(one);
@@ -162,16 +178,18 @@ Site.tellFleet = (lock, judged) => {
   const body = rows.map((gpu) => Site.element("tr", {}, Site.element("th", { scope: "row" }, gpu), columns.map((driver) => {
     const cell = cells.get(JSON.stringify([gpu, driver]));
     if (!cell) return Site.element("td", {});
-    const worst = cell.no ? "no" : cell.ask ? "ask" : "yes";
-    const counts = ["yes", "ask", "no"].filter((name) => cell[name]).map((name) => `${cell[name]} ${Site.answers[name].mark}`).join(" ");
-    const spoken = ["yes", "ask", "no"].filter((name) => cell[name]).map((name) => `${cell[name]} ${{ yes: "run", ask: "open", no: "do not run" }[name]}`).join(", ");
+    const found = Object.keys(Site.answers).filter((name) => cell[name]);
+    const worst = cell.no ? "no" : cell.ask ? "ask" : found[0];
+    const counts = found.map((name) => `${cell[name]} ${Site.answers[name].mark}`.trim()).join(" ");
+    const spoken = found.map((name) => `${cell[name]} ${{ yes: "run", ask: "open", no: "do not run", all: cell[name] === 1 ? "host" : "hosts" }[name]}`).join(", ");
     return Site.element("td", {}, Site.element("button", { type: "button", class: `fleet-cell ${Site.answers[worst].colour}`, "aria-label": `${gpu}, driver ${driver}: ${spoken}`, "aria-haspopup": "dialog", onclick: () => Site.showHosts(lock, gpu, driver, cell) }, counts));
   })));
-  return [Site.element("h2", {}, `The fleet: ${total("yes")} run, ${total("no")} do not, ${total("ask")} to ask about`),
+  return [Site.element("h2", {}, lock ? `The fleet: ${total("yes")} run, ${total("no")} do not, ${total("ask")} to ask about` : `The fleet: ${total("all")} hosts`),
     Site.element("div", { class: "scroll", role: "region", tabindex: "0", "aria-label": "The fleet by GPU and driver" },
-      Site.element("table", { class: "fleet" }, Site.element("caption", {}, `Hosts that ${lock.name} runs on (✓), does not run on (×), or that this page cannot tell about (?)`),
+      Site.element("table", { class: "fleet" }, Site.element("caption", {}, lock ? `Hosts that ${lock.name} runs on (✓), does not run on (×), or that this page cannot tell about (?)` : "Hosts by GPU and driver"),
         Site.element("thead", {}, Site.element("tr", {}, Site.element("th", { scope: "col" }, "GPU"), columns.map((one) => Site.element("th", { scope: "col" }, one)))), Site.element("tbody", {}, body))),
-    Site.element("p", { class: "soft" }, "A cell opens the hosts and the reasons. The same question, decided by the solver: ", Site.element("code", {}, `provision check ${lock.name} --hosts INVENTORY`), ".")];
+    Site.element("p", { class: "soft" }, lock ? "A cell opens the hosts and the reasons. The same question, decided by the solver: " : "A cell opens the hosts. The fewest stacks that cover them: ",
+      Site.command(lock ? `provision check ${lock.file} --hosts INVENTORY` : "provision fleet --hosts INVENTORY"))];
 };
 
 Site.showHosts = (lock, gpu, driver, cell) => {
@@ -184,9 +202,9 @@ Site.showHosts = (lock, gpu, driver, cell) => {
     group.count += one.host.count;
   }
   document.getElementById("evidence-body").replaceChildren(
-    Site.element("h2", { id: "evidence-title" }, `${gpu}, driver ${driver}`), Site.element("p", { class: "soft" }, `under ${lock.name}`),
+    Site.element("h2", { id: "evidence-title" }, `${gpu}, driver ${driver}`), lock ? Site.element("p", { class: "soft" }, `under ${lock.name}`) : "",
     ...[...groups.values()].map((group) => Site.element("section", { class: group.verdict === "yes" ? "fact" : "fact against" },
-      Site.element("h3", {}, Site.answerMark(group.verdict), `${group.count} ${group.count === 1 ? "host" : "hosts"}: ${Site.answers[group.verdict].word}`),
+      Site.element("h3", {}, lock ? Site.answerMark(group.verdict) : "", `${group.count} ${group.count === 1 ? "host" : "hosts"}${lock ? `: ${Site.answers[group.verdict].word}` : ""}`),
       Site.element("p", {}, `${group.names.slice(0, 40).join(", ")}${group.names.length > 40 ? ` and ${group.names.length - 40} more` : ""}`), Site.tellReasons(group))));
   const dialog = document.getElementById("evidence");
   dialog.showModal();
@@ -215,5 +233,5 @@ Site.tellPair = (again) => {
       differ.length ? Site.table(`${one.name} and ${other.name} on ${left.platform}, where they differ`, ["", one.name, other.name, ""], differ.map((name) => [name, here.get(name) || "–", there.get(name) || "–", word(name)])) : "");
   }
   return [Site.element("h2", {}, "Two locks side by side"), Site.element("div", { class: "controls" }, Site.field("mine-other", `${one.name} beside`, choose)), ...parts,
-    Site.element("p", { class: "soft" }, "Why they differ: ", Site.element("code", {}, `provision explain --diff ${one.name} ${other.name}`), ".")];
+    Site.element("p", { class: "soft" }, "Why they differ: ", Site.command(`provision explain --diff ${one.file} ${other.file}`))];
 };

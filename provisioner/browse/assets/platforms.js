@@ -42,10 +42,13 @@ Site.rocmFacts = (target) => {
     ...(overrides.length ? [Site.element("h2", {}, "Overrides"), Site.element("p", { class: "soft" }, "A variable that runs a GPU as another target; AMD supports none of them."), Site.element("ul", { class: "found" }, overrides.map(Site.noteItem))] : [])];
 };
 
+Site.macWord = (one) => (one.platform === "macos/arm64" ? "Apple silicon" : one.gpu ? `Intel, with a GPU of NVIDIA of compute capability ${one.gpu}` : "Intel, on the CPU");
+/* The kinds of Macs, each once, in the order in which the page lists them. */
+Site.macKinds = () => [...new Map(Site.data.macs.macs.map((one) => [`${one.platform} ${one.gpu}`, { ...one, word: Site.macWord(one) }])).values()];
+
 Site.pages.macs = (_, query) => {
   const { macs, builds, table, refusals } = Site.data.macs;
-  const kinds = [...new Map(macs.map((one) => [`${one.platform} ${one.gpu}`, one])).values()];
-  const word = (one) => (one.platform === "macos/arm64" ? "Apple silicon" : one.gpu ? `Intel, with a GPU of NVIDIA of compute capability ${one.gpu}` : "Intel, on the CPU");
+  const [kinds, word] = [Site.macKinds(), Site.macWord];
   const short = (one) => (one.platform === "macos/arm64" ? "Apple silicon" : one.gpu ? `Intel, NVIDIA ${one.gpu}` : "Intel");
   if (!macs.length) return [Site.element("h1", {}, "Macs"), Site.element("p", {}, "This matrix has no release of macOS.")];
   const kind = Site.select("mac-kind", kinds.map((one, index) => [String(index), word(one)]), query.get("mac") || "0");

@@ -20,6 +20,7 @@ Site.entries = () => {
     ...Site.data.notes.map((note) => entry(note.kind, note.name, Site.route("notes", note.name), [note.name], Object.values(note).join(" "))),
     ...Site.data.images.map((image) => entry("image", image.reference, "components/image", [image.reference])),
     ...Object.entries(Site.data.citations).map(([key, one]) => entry("source", one.title, Site.route("sources", key), [], `${key} ${one.where || ""}`)),
+    ...Site.macKinds().map((one, index) => entry("Mac", one.word, `macs?mac=${index}`, one.platform === "macos/arm64" ? ["M1", "M2", "M3", "M4", "M5"] : ["intel mac", "mac intel"], one.platform === "macos/arm64" ? "mac mps metal arm64" : `mac x86_64 ${one.gpu ? Site.targetWords(one.gpu) : ""}`)),
     ...Site.views.map(([route, title, text]) => entry("view", title, route, [title], text)),
   ];
 };
@@ -41,7 +42,10 @@ Site.pages.search = (_, query) => {
   const found = Site.search(asked);
   const shown = found.slice(0, 200);
   Site.announce(`${found.length} found`);
-  return [Site.element("h1", {}, asked ? `Search: ${asked}` : "Search"),
+  if (!found.length) return [Site.element("h1", {}, asked.trim() ? `Search: ${asked}` : "Search"),
+    Site.element("p", {}, asked.trim() ? "Nothing found: no row of this matrix has all of these words." : "What are you looking for?"),
+    Site.element("p", { class: "soft" }, "Search for a GPU by its product name (RTX 4090), compute capability (8.9, sm_89) or gfx target, for a release (cuda 12.6), a Python package (flash-attn), or words of a rule, a note or a source.")];
+  return [Site.element("h1", {}, `Search: ${asked}`),
     Site.element("p", {}, found.length > shown.length ? `${found.length} found; the nearest ${shown.length}` : `${found.length} found`),
     Site.element("ul", { class: "found" }, shown.map((one) => Site.element("li", {}, Site.link(one.route, one.title), Site.element("span", { class: "soft" }, ` ${one.kind}`))))];
 };

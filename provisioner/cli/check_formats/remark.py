@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from provisioner.document import Position
 from provisioner.errors import InvalidDocumentError
-from provisioner.grounds.finding import finding_fields
+from provisioner.grounds.finding import StaleStack, finding_fields
 from provisioner.words.finding import command_words, finding_details, finding_hints, finding_words
 from provisioner.workflow.git import work_tree
 
@@ -79,6 +79,18 @@ def distinct(report: Report) -> Iterator[tuple[Finding, Position]]:
     yield from sorted(found.values(), key=lambda one: VERDICTS.index(one[0].verdict))
 
 
+def next_command(finding: Finding, report: Report) -> str:
+    """Return the command to run next for a finding; "" where a hint says what to do.
+
+    A stale lock of which the system half has an answer can be solved again, whatever else the hints propose.
+    """
+    if finding.command is None:
+        return ""
+    can_solve = isinstance(finding, StaleStack) and report.preview is not None
+    is_next = can_solve or not finding_hints(finding, spec=report.spec)
+    return command_words(finding.command, spec=report.spec) if is_next else ""
+
+
 def _remarks(report: Report, root: Path) -> Iterator[Remark]:
     lock = _relative(report.path, root)
     if report.error is not None:
@@ -86,10 +98,9 @@ def _remarks(report: Report, root: Path) -> Iterator[Remark]:
     for finding, place in distinct(report):
         if finding.verdict == "yes":
             continue
-        hints = finding_hints(finding, spec=report.spec)
-        more = (*finding_details(finding), *hints)
-        if finding.command is not None and not hints:
-            more = (*more, command_words(finding.command, spec=report.spec))
+        more = (*finding_details(finding), *finding_hints(finding, spec=report.spec))
+        if command := next_command(finding, report):
+            more = (*more, command)
         fields = finding_fields(finding)
         yield Remark(
             level=finding.verdict,  # type: ignore[arg-type]  # a class variable of each finding
