@@ -116,7 +116,8 @@ class _Order:
 
     def findings(self, found: Sequence[Recognised]) -> list[Finding]:
         """Return the findings, the root cause first: causes before consequences, what has a message of its own before what only
-        a general one tells, the host's layers before the stack's."""
+        a general one tells, the host's layers before the stack's.
+        """
         groups = self._alternatives(found)
         leaders = {one.failure.name: group for group in groups for one in group}
         caused: dict[int, list[Recognised]] = {}

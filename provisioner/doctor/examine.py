@@ -145,7 +145,7 @@ def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Requ
 
 
 def platform_of(host: Host) -> str:
-    """Return the platform of a host, which its facts were asked for when it was read; a Mac of which none shows it is Apple's."""
+    """Return the platform of a host, which its facts showed when it was read; a Mac of which none shows it is Apple's."""
     return host.platform or ("macos/arm64" if host.os is not None and host.os.id == "macos" else DEFAULT_PLATFORM)
 
 

@@ -10,7 +10,9 @@ import pytest
 from tests.public_logs import first_told, logs, page, source_of
 
 LOGS = logs("held.yaml")
-SENTENCE = "{count} logs: the right cause of {right}, only the kind of {kind}, a wrong cause of {wrong}, and nothing of {nothing}."
+SENTENCE = (
+    "{count} logs: the right cause of {right}, only the kind of {kind}, a wrong cause of {wrong}, and nothing of {nothing}."
+)
 
 
 @pytest.mark.parametrize("one", LOGS, ids=source_of)
