@@ -183,7 +183,9 @@ class Component(Struct, frozen=True, kw_only=True):
 
 _ROWS = (
     # Of the spec alone, or installed: other builds, then other releases, then Python and CUDA.
-    Component(name="pytorch_build", supplier=Supplier.SPEC, is_named=True, effort=Effort.BUILD),
+    Component(
+        name="pytorch_build", supplier=Supplier.SPEC, title="PyTorch build", is_named=True, effort=Effort.BUILD,
+    ),
     Component(name="pytorch", supplier=Supplier.INSTALLER, distribution="torch", effort=Effort.FRAMEWORK),
     Component(name="tensorflow", supplier=Supplier.INSTALLER, distribution="tensorflow", effort=Effort.FRAMEWORK),
     Component(name="jax", supplier=Supplier.INSTALLER, distribution="jax", effort=Effort.FRAMEWORK),
@@ -195,8 +197,8 @@ _ROWS = (
     Component(name="tensorrt", supplier=Supplier.INSTALLER, effort=Effort.PACKAGE),
     Component(name="python", supplier=Supplier.INSTALLER, effort=Effort.PYTHON),
     Component(
-        name="python_arch", supplier=Supplier.HOST_WITHOUT_CONTAINERS, key="python_arch", is_named=True, is_assumed=True,
-        effort=Effort.PYTHON,
+        name="python_arch", supplier=Supplier.HOST_WITHOUT_CONTAINERS, title="architecture of the Python", key="python_arch",
+        is_named=True, phrases={"": "a Python for {value}"}, is_assumed=True, effort=Effort.PYTHON,
     ),
     Component(name="arch_list", supplier=Supplier.SPEC, is_named=True, effort=Effort.TOOLKIT),
     *(Component(name=runtime, supplier=Supplier.INSTALLER, effort=Effort.TOOLKIT) for runtime in RUNTIMES),
@@ -240,7 +242,8 @@ _ROWS = (
         installed_with="driver", shows_installed="driver", is_prepared=True,
     ),
     Component(
-        name="loaded_modules", supplier=Supplier.HOST, key="loaded_modules", is_named=True, accelerators=ON_GPUS,
+        name="loaded_modules", supplier=Supplier.HOST, title="loaded modules", key="loaded_modules", is_named=True,
+        accelerators=ON_GPUS,
         phrases={"free": "a GPU that no other module holds", "": "the loaded module {value}"},
         systems=_LINUX, is_shown_by_driver=True, effort=Effort.BESIDE_DRIVER, move=Move.LOADED_MODULES,
         is_prepared=True, remedy="free", reboots=True,
@@ -257,8 +260,8 @@ _ROWS = (
         shows_installed="kernel", is_prepared=True,
     ),
     Component(
-        name="kernel_gcc", supplier=Supplier.HOST, key="kernel_gcc", accelerators=ON_GPUS, systems=_LINUX,
-        is_shown_by_driver=True, effort=Effort.DRIVER,
+        name="kernel_gcc", supplier=Supplier.HOST, title="GCC of the kernel", key="kernel_gcc", accelerators=ON_GPUS,
+        phrases={"": "a kernel built with GCC {value}"}, systems=_LINUX, is_shown_by_driver=True, effort=Effort.DRIVER,
     ),
     Component(
         name="host_gcc", supplier=Supplier.HOST_OF_CONTAINERS, title="GCC of the host", key="gcc", accelerators=ON_GPUS,
@@ -298,7 +301,8 @@ _ROWS = (
         effort=Effort.KERNEL,
     ),
     Component(
-        name="secure_boot", supplier=Supplier.HOST, key="secure_boot", is_named=True, accelerators=ON_GPUS, systems=_LINUX,
+        name="secure_boot", supplier=Supplier.HOST, title="Secure Boot", key="secure_boot", is_named=True, accelerators=ON_GPUS,
+        systems=_LINUX,
         phrases={
             "disabled": "Secure Boot switched off", "enrolled": "Secure Boot with an enrolled key",
             "enforced": "Secure Boot without an enrolled key",

@@ -115,7 +115,9 @@ class _Order:
         self._by_name = {failure.name: failure for failure in matrix.failures}
 
     def findings(self, found: Sequence[Recognised]) -> list[Finding]:
-        """Return the findings, the root cause first: causes before consequences, the host's layers before the stack's."""
+        """Return the findings, the root cause first: causes before consequences, what has a message of its own before what only
+        a general one tells, the host's layers before the stack's.
+        """
         groups = self._alternatives(found)
         leaders = {one.failure.name: group for group in groups for one in group}
         caused: dict[int, list[Recognised]] = {}
@@ -139,9 +141,9 @@ class _Order:
             seen.add(id(cause))
             group = cause
 
-    def _rank(self, finding: Finding) -> tuple[bool, int, int]:
+    def _rank(self, finding: Finding) -> tuple[bool, bool, int, int]:
         failure = finding.main.failure
-        return failure.kind == "consequence", -self._depth.get(failure.layer, 0), finding.recognised.line
+        return failure.kind == "consequence", failure.general, -self._depth.get(failure.layer, 0), finding.recognised.line
 
     def _alternatives(self, found: Sequence[Recognised]) -> list[list[Recognised]]:
         """Return the failures in groups that explain the same messages, those that facts of the host rule out left out."""

@@ -21,6 +21,7 @@ from provisioner.grounds.diagnosis import (
     DriverRuns,
     DriversFor,
     FactWanted,
+    KernelOutOfRange,
     NothingRuns,
     NothingToChange,
     Run,
@@ -138,7 +139,7 @@ class Remedies:
         return not build.platforms or self._platform in build.platforms
 
     def _kernel(self) -> Iterator[Remedy]:
-        """Yield the driver releases that build on the kernel of the log, without patches."""
+        """Yield whether the driver of the log builds on its kernel, and the releases that do, without patches."""
         kernel, driver = self._facts.value("kernel"), self._facts.value("driver")
         if not kernel:
             yield FactWanted(("kernel",))
@@ -146,6 +147,8 @@ class Remedies:
         newest: dict[str, str] = {}
         for release in self._matrix.components["driver"].releases:
             need = need_of(release.requires, "kernel")
+            if need is not None and str(release.version) == driver and not need.allows(kernel_build(kernel)):
+                yield KernelOutOfRange(driver=driver, kernel=kernel, range=str(need.range))
             if not release.prerelease and need is not None and _bounds_above(need) and need.allows(kernel_build(kernel)):
                 newest.setdefault(str(release.version).partition(".")[0], str(release.version))
         branch = driver.partition(".")[0]

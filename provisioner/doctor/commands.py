@@ -79,6 +79,8 @@ def _device(act: Act, tool: str) -> str:
             return f"sudo apt purge {' '.join(packages)}"
         case of.RestartWsl():
             return "wsl.exe --update && wsl.exe --shutdown"
+        case of.UseWsl():
+            return "wsl.exe --install"
     return ""
 
 

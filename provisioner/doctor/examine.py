@@ -19,6 +19,7 @@ from provisioner.grounds.fault import (
     Contradicts,
     Doubted,
     NoContainerToolkit,
+    NotServed,
     Reported,
     Seen,
     UnmetRequirements,
@@ -30,7 +31,7 @@ from provisioner.grounds.finding import NewerGlibc, NotInstallable, UnknownGlibc
 from provisioner.host.facts import stated
 from provisioner.host.remark import DriverMismatch
 from provisioner.layers import LAYERS, has_layer, layer_of
-from provisioner.platforms import DEFAULT_PLATFORM
+from provisioner.platforms import DEFAULT_PLATFORM, PLATFORMS
 from provisioner.request import Request
 from provisioner.resolver.rules.facts import has_running_driver
 
@@ -59,6 +60,8 @@ def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination
     """
     request, faults = _request(matrix, patient, question)
     case = Case(matrix=matrix, patient=patient, question=question, request=request)
+    if patient.target.host.platform not in {None, *PLATFORMS}:
+        return _unserved(case)
     judgements = tuple(_judgements(case))
     found = [fault for judgement in judgements for fault in _faults_of(judgement)]
     found.extend(machine_faults(patient, request))
@@ -95,6 +98,22 @@ def examine(matrix: Matrix, patient: Patient, question: Question) -> Examination
     )
 
 
+def _unserved(case: Case) -> Examination:
+    """Return the layers of a machine of a system that nothing can be locked for: what was found, and where to go from there."""
+    fault = NotServed(layer="system", platform=case.patient.target.host.platform or "")
+    remedies = RemedyFinder(case).remedies((fault,))
+    return Examination(
+        layers=tuple(
+            Layer(name=row.name, found=found_in(row, case), verdict="no", faults=(fault,), remedies=remedies)
+            if row.name == fault.layer
+            else Layer(name=row.name, found=found_in(row, case))
+            for row in LAYERS
+        ),
+        accelerator=case.request.accelerator,
+        runs=case.request.runs,
+    )
+
+
 def _untold(patient: Patient, layers: Iterable[Layer]) -> tuple[Remark, ...]:
     """Return the remarks of the inspection that are no fault of any layer."""
     told = [fault.remark for layer in layers for fault in layer.faults if isinstance(fault, Seen | Unseen)]
@@ -126,12 +145,8 @@ def _request(matrix: Matrix, patient: Patient, question: Question) -> tuple[Requ
 
 
 def platform_of(host: Host) -> str:
-    """Return the platform of a host; a saved tree of a Mac does not show it, but NVIDIA's drivers are for Intel alone."""
-    if host.platform is not None:
-        return host.platform
-    if host.os is None or host.os.id != "macos":
-        return DEFAULT_PLATFORM
-    return "macos/x86_64" if host.driver is not None or host.cuda_driver is not None else "macos/arm64"
+    """Return the platform of a host, which its facts showed when it was read; a Mac of which none shows it is Apple's."""
+    return host.platform or ("macos/arm64" if host.os is not None and host.os.id == "macos" else DEFAULT_PLATFORM)
 
 
 def spec_of(stack: LockedStack) -> Spec:

@@ -84,7 +84,8 @@ def _of_key(patient: Patient) -> Iterator[Fault]:
     if condition is None or host.kernel is None or stated(host, "secure_boot") != "enforced":
         return
     for remark in patient.remarks:
-        if isinstance(remark, of.DriverNotLoaded) and any(host.kernel in one.kernels for one in condition.dkms or ()):
+        is_built = any(host.kernel in one.kernels for one in condition.dkms or ())
+        if isinstance(remark, of.DriverNotLoaded) and (is_built or remark.is_of_dkms):
             yield KeyNotEnrolled(layer="kernel", version=remark.version)
 
 

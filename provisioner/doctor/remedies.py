@@ -92,6 +92,8 @@ class RemedyFinder:
 
     def _of_devices(self, fault: Fault) -> Iterator[Remedy]:
         match fault:
+            case of.NotServed():
+                yield self._run(of.UseWsl())
             case of.MissingDevices(accelerator="wsl") | of.NoWslLibrary():
                 yield self._run(of.RestartWsl())
             case of.MissingDevices(accelerator="cuda", is_container=is_container):

@@ -82,6 +82,14 @@ class DriversFor(Struct, frozen=True, kw_only=True):
     others: tuple[str, ...]
 
 
+class KernelOutOfRange(Struct, frozen=True, kw_only=True):
+    """The proof that a driver does not build on a kernel: the kernels of `range` are those that it is known to build on."""
+
+    driver: str
+    kernel: str
+    range: str
+
+
 class BroughtBy(Struct, frozen=True, kw_only=True):
     """What contains a shared library: distributions on the package index, and packages of Linux distributions.
 
@@ -149,6 +157,7 @@ Remedy = (
     | DriverRuns
     | CudaNeeds
     | BuildsFor
+    | KernelOutOfRange
     | DriversFor
     | BroughtBy
     | RunsHere

@@ -86,6 +86,12 @@ class Unseen(Fault, frozen=True, kw_only=True):
     remark: Remark
 
 
+class NotServed(Fault, frozen=True, kw_only=True):
+    """A machine of a system that no environment can be locked for; `platform` is its name."""
+
+    platform: str
+
+
 class NoDriver(Fault, frozen=True, kw_only=True):
     """No driver of the machine's GPUs is loaded; `component` is the driver that is missing."""
 
@@ -258,6 +264,10 @@ class RestartWsl(Struct, frozen=True):
     """To update the driver of Windows and restart WSL."""
 
 
+class UseWsl(Struct, frozen=True):
+    """To run the job in the Linux that Windows can hold: WSL 2, or a container of it."""
+
+
 class ProvideDevices(Struct, frozen=True):
     """To provide device files that are missing: by loading the driver, and for a container by passing them on."""
 
@@ -308,6 +318,7 @@ Act = (
     | PassGpus
     | RemovePackages
     | RestartWsl
+    | UseWsl
     | ProvideDevices
     | InstallBuild
     | InstallLock

@@ -49,7 +49,10 @@ LIBRARY_DIRECTORIES = (
 )
 """Directories in which distributions, WSL and Jetson install the libraries of the driver."""
 
-_MODULE_PLACES = ("updates/dkms", "extra", "extra/nvidia", "updates", "kernel/drivers/video", "weak-updates/nvidia")
+_OF_DKMS = "updates/dkms"
+"""Where DKMS puts the modules that it built for a kernel, on Debian and Ubuntu. Source: dkms(8), DEST_MODULE_LOCATION."""
+
+_MODULE_PLACES = (_OF_DKMS, "extra", "extra/nvidia", "updates", "kernel/drivers/video", "weak-updates/nvidia")
 _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_version,pci.device_id")
 
 
@@ -205,7 +208,10 @@ class _Finder:
             return Driver(version=answer.driver)
         installed, _ = self._installed()
         if installed is not None and not self._is_wsl:
-            self._remarks.append(DriverNotLoaded(version=installed, kernel=self._kernel))
+            is_of_dkms = any(
+                name.startswith("nvidia.ko") for name in self._machine.names(f"lib/modules/{self._kernel}/{_OF_DKMS}") or ()
+            )
+            self._remarks.append(DriverNotLoaded(version=installed, kernel=self._kernel, is_of_dkms=is_of_dkms))
         return None
 
     def _installed(self) -> tuple[str | None, Flavour | None]:

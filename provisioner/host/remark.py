@@ -67,10 +67,14 @@ class GpuMemory(Struct, frozen=True):
 
 
 class DriverNotLoaded(Struct, frozen=True):
-    """The remark that an NVIDIA driver is installed for the running kernel, but not loaded; `kernel` is None if unknown."""
+    """The remark that an NVIDIA driver is installed for the running kernel, but not loaded; `kernel` is None if unknown.
+
+    `is_of_dkms` tells that the module lies where DKMS puts what it built on the machine.
+    """
 
     version: str
     kernel: str | None
+    is_of_dkms: bool = False
 
 
 class WindowsDriver(Struct, frozen=True):

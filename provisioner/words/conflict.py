@@ -19,7 +19,15 @@ from provisioner.grounds.conflict import (
     Withdrawn,
 )
 from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
-from provisioner.grounds.requirement import AsksAccelerator, AsksImage, AsksWhyNot, Forbids, Ground, TargetPlatform
+from provisioner.grounds.requirement import (
+    AsksAccelerator,
+    AsksImage,
+    AsksWhyNot,
+    Forbids,
+    Ground,
+    RequiresComponent,
+    TargetPlatform,
+)
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
 from provisioner.words.notation import component_words, listed, source_words, sources_words, value_words
 from provisioner.words.predicate import predicate_words
@@ -240,11 +248,16 @@ def conclusion_words(conclusion: Conclusion) -> str:
     if conclusion.question is not None:
         return f"so {request_words(conclusion.question)} cannot be chosen{for_whom}"
     if conclusion.requests:
-        first, *others = dict.fromkeys(request_words(one) for one in conclusion.requests)
+        first, *others = dict.fromkeys(
+            noun_words(one) if _has_phrase(one) else request_words(one) for one in conclusion.requests
+        )
+        if _has_phrase(conclusion.requests[0]):
+            beside = f" beside {_few(others)}" if others else ""
+            return f"so {first} cannot be had{beside}{for_whom}"
         beside = f" that goes with {_few(others)}" if others else ""
         return f"so no {first} is left{beside}{for_whom}"
     if conclusion.name:
-        return f"so no {conclusion.name} is left{for_whom}"
+        return f"so no {component_words(conclusion.name)} is left{for_whom}"
     match conclusion.refused:
         case AsksAccelerator(accelerator=accelerator):
             return f"so nothing can be accelerated with {accelerator}{for_whom}"
@@ -256,6 +269,12 @@ def conclusion_words(conclusion: Conclusion) -> str:
     if conclusion.facts:
         return f"so {'these facts do not go together' if len(conclusion.facts) > 1 else 'this cannot be'}{for_whom}"
     return f"so nothing is left to choose{for_whom}"
+
+
+def _has_phrase(ground: Ground) -> bool:
+    """Return whether the noun of a request is a phrase such as `the open kernel module`, before which no `no` fits."""
+    row = COMPONENTS.get(ground.name) if isinstance(ground, RequiresComponent) else None
+    return row is not None and bool(row.phrases)
 
 
 def _for_whom(conclusion: Conclusion) -> str:
@@ -281,7 +300,7 @@ def fix_line(fix: Fix) -> str:
     }
     wanted = sorted(given, key=lambda name: (name not in FIRST_GIVEN, name not in edited))
     shown = {*(wanted if len(wanted) <= MOST_GIVEN else wanted[: MOST_GIVEN - 1])}
-    versions = [f"{name} {value}" for name, value in given.items() if name in shown]
+    versions = [value_words(name, value) for name, value in given.items() if name in shown]
     more = len(given) - len(versions)
     rest = [f"and {more} more, listed under --format json"] if more else []
     verdict = " (unverified)" if fix.is_unverified else ""

@@ -106,6 +106,8 @@ def remedy_words(remedy: Remedy) -> str:
             return _cuda_needs_words(remedy)
         case of.BuildsFor():
             return _builds_words(remedy)
+        case of.KernelOutOfRange(driver=driver, kernel=kernel, range=known):
+            return f"driver {driver} builds on kernels {known} and not on {kernel}: that is why"
         case of.DriversFor():
             return _drivers_words(remedy)
         case of.BroughtBy():

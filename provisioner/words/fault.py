@@ -58,6 +58,8 @@ def fault_words(fault: Fault) -> str:
             return f"the matrix does not list {subject}, so nothing is known about it"
         case of.Seen(remark=remark) | of.Unseen(remark=remark):
             return remark_words(remark)
+        case of.NotServed(platform=platform):
+            return f"no environment can be locked for {platform.capitalize()}: locks are for Linux and macOS"
         case of.NoDriver(component=component):
             return f"no {COMPONENTS[component].label} is loaded"
         case of.NotBuilt(version=version, kernel=kernel, kernels=kernels, lacks_headers=lacks_headers):
@@ -164,6 +166,11 @@ def act_words(act: Act) -> str:
             return f"load the driver; a container is given {listed(files)} with --device"
         case of.RestartWsl():
             return "update the NVIDIA driver on Windows, then restart WSL; inside WSL no driver is installed"
+        case of.UseWsl():
+            return (
+                "run the job in WSL 2, or in a Linux container of Docker Desktop: the driver of Windows serves both; "
+                "`provision doctor` in that Linux says what it can run"
+            )
         case of.InstallBuild(requirement=requirement):
             return f"install {requirement}, which uses the GPU"
         case of.InstallLock(python=python):

@@ -47,11 +47,11 @@ def request_words(ground: Ground) -> str:
     """Return the requirement of a request alone: `pytorch >=2.6`, `numpy<2`; for any other ground, the result of `say`."""
     match ground:
         case of.RequiresComponent(name=name, range=wanted):
-            return f"{name} {wanted}"
+            return f"{component_words(name)} {wanted}"
         case of.RequiresDistribution(requirement=requirement) | of.Constrains(requirement=requirement):
             return requirement
         case of.AsksWhyNot(name=name, release=release):
-            return f"{name} {release}"
+            return value_words(name, release)
     return say(ground)
 
 
@@ -89,9 +89,9 @@ def noun_words(ground: Ground) -> str:
         case of.CompilesOnlyFor(architectures=architectures):
             return f"code for {', '.join(architectures)} alone"
         case of.AsksFor(name=name, release=release):
-            return f"{name} {release}"
+            return value_words(name, release)
         case of.LockHas(name=name, label=label) | of.OthersGet(name=name, label=label):
-            return f"{name} {label}"
+            return value_words(name, label)
         case of.HostFact(name=name, value=value):
             return value_words(name, value) if value != ABSENT else f"no {component_words(name)}"
         case of.HostGpu(device=device):
@@ -164,13 +164,13 @@ def _request(ground: Ground) -> str:
         case of.AsksWhyNot():
             return f"you ask why not {request_words(ground)}"
         case of.AsksFor(name=name, release=release):
-            return f"you ask for {name} {release}"
+            return f"you ask for {value_words(name, release)}"
         case of.LockHas(name=name, label=label):
-            return f"the lock has {name} {label}"
+            return f"the lock has {value_words(name, label)}"
         case of.LockedPackagesRequire(distribution=distribution):
             return f"locked packages require {distribution}"
         case of.OthersGet(name=name, label=label):
-            return f"the other hosts get {name} {label}, and the plan is for one stack"
+            return f"the other hosts get {value_words(name, label)}, and the plan is for one stack"
         case of.OnePlanOneStack(accelerator=accelerator):
             return f"the other hosts' GPUs call for accelerator {accelerator}, and the plan is for one stack"
         case of.PlanHas():
@@ -199,7 +199,7 @@ def _fact(ground: Ground) -> str:
         case of.NeedsSomeDriver(host=host, is_there=is_there):
             return f"{host} needs a driver, and {'does not state its version' if is_there else 'states none'}"
         case of.LacksFact(name=name, host=host):
-            return f"{host} does not state {name}"
+            return f"{host} does not state {component_words(name)}"
         case of.OtherDriver(driver=driver):
             return f"the host's GPU driver is {driver}"
     raise TypeError(f"no words for {type(ground).__name__}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ACCELERATORS
 from provisioner.grounds import predicate as of
 from provisioner.words.gate import refusal_words
-from provisioner.words.notation import bounds_words, listed, needed_words, source_words
+from provisioner.words.notation import bounds_words, component_words, listed, needed_words, source_words, value_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +34,7 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.Needs(component=component, bounds=bounds, because=because):
             return f"{need} {needed_words(component, bounds)}{_because(because)}"
         case of.NeedsOutside(component=component, excluded=excluded, because=because):
-            return f"{need} {component} outside {excluded}{_because(because)}"
+            return f"{need} {component_words(component)} outside {excluded}{_because(because)}"
         case of.NeedsDriver(bounds=bounds, is_minor_version_forbidden=is_forbidden, is_compat_harmful=is_harmful):
             why = _why_no_other_driver(bounds, is_forbidden=is_forbidden, is_compat_harmful=is_harmful)
             return f"{need} driver {bounds_words(bounds)}{why}"
@@ -48,7 +48,7 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
         case of.NeedsWithin(component=component, first=first, last=last, otherwise=otherwise):
             span = first if first == last else f"{first} … {last}"
             rest = f" or{predicate_words(otherwise, plural=True)}" if otherwise is not None else ""
-            return f"{need} {component} ranges within {span}{rest}"
+            return f"{need} {component_words(component)} ranges within {span}{rest}"
         case of.BuildsOn(bounds=()):
             return f"{be} documented on no kernel"
         case of.BuildsOn(bounds=bounds):
@@ -98,7 +98,7 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             return f"{verb} for the GPU with the compiler of CUDA {cuda}, which knows none above {newest}"
         case of.Bundles(component=component, version=version, needs=needs):
             verb = "carry" if plural else "carries"
-            return f"{verb} {component} {version}{f', which{predicate_words(needs)}' if needs is not None else ''}"
+            return f"{verb} {value_words(component, version)}{f', which{predicate_words(needs)}' if needs is not None else ''}"
         case of.InstalledAs(name=name, bounds=bounds):
             return f"{be} installed as {name}{bounds_words(bounds)}"
         case of.InstalledFromWheel():

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from provisioner.components import COMPONENTS
+from provisioner.grounds.conflict import Conclusion
 from provisioner.grounds.requirement import HostFact, RequiresComponent
 from provisioner.places import HostPlace, Place
+from provisioner.words.conflict import conclusion_words
 from provisioner.words.ground import noun_words, say
 from tests.told import needs
 
@@ -38,3 +41,25 @@ def test_what_a_spec_requires_of_a_host() -> None:
     required = RequiresComponent(name="driver_module", range="open", place=Place("provision.yaml", 3))
     assert say(required) == "you require the open kernel module"
     assert say(RequiresComponent(name="driver", range=">=580", place=Place("provision.yaml", 3))) == "you require driver >=580"
+
+
+@pytest.mark.parametrize(
+    ("component", "wanted", "conclusion"),
+    [
+        ("driver_module", "open", "so the open kernel module cannot be had"),
+        ("pytorch_build", "cu118", "so no PyTorch build cu118 is left"),
+        ("cuda_driver", ">=418", "so no CUDA driver >=418 is left"),
+        ("python_arch", "arm64", "so a Python for arm64 cannot be had"),
+    ],
+)
+def test_a_conclusion_has_the_words_of_its_field(component: str, wanted: str, conclusion: str) -> None:
+    request = RequiresComponent(name=component, range=wanted, place=Place("provision.yaml", 3))
+    assert conclusion_words(Conclusion(requests=(request,))) == conclusion
+
+
+def test_a_conclusion_without_a_request_has_the_words_of_its_field() -> None:
+    assert conclusion_words(Conclusion(name="driver_module")) == "so no kernel module flavour is left"
+
+
+def test_no_component_of_a_machine_is_told_by_its_key() -> None:
+    assert [row.name for row in COMPONENTS.values() if row.is_of_host and "_" in row.label] == []
