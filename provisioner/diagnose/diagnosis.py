@@ -115,8 +115,9 @@ class _Order:
         self._by_name = {failure.name: failure for failure in matrix.failures}
 
     def findings(self, found: Sequence[Recognised]) -> list[Finding]:
-        """Return the findings, the root cause first: causes before consequences, what has a message of its own before what only
-        a general one tells, the host's layers before the stack's.
+        """Return the findings, the root cause first: causes before consequences, what is particular before what is general.
+
+        Of several, those of the host's layers come before those of the stack's.
         """
         groups = self._alternatives(found)
         leaders = {one.failure.name: group for group in groups for one in group}
