@@ -139,6 +139,9 @@ class Refutation:
 class _OfComponents(Refutation):
     """The refutation of a problem by its components alone: `groups` are those of the minimal conflict that `search` found."""
 
+    indexes: Indexes | None = None
+    """The indexes of the packages that the spec names beside the components; None for none."""
+
     def __init__(
         self,
         instance: ProblemInstance,
@@ -148,11 +151,9 @@ class _OfComponents(Refutation):
         problem: Problem,
         unlisted: Mapping[str, Unlisted | Newest],
         steps: StepBudget,
-        indexes: Indexes | None,
     ) -> None:
         super().__init__(problem, unlisted, steps)
         self._instance, self._search, self._groups = instance, search, groups
-        self._indexes = indexes
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -164,10 +165,10 @@ class _OfComponents(Refutation):
         from provisioner.resolver.explain.fixes import fixes
 
         found = fixes(self._instance, self._search, self._groups, unless=unless)
-        if self._indexes is None:
+        if self.indexes is None:
             return found
         known = KnownFailures(())
-        return tuple(whole for one in found if (whole := self._with_packages(one, self._indexes, known)) is not None)
+        return tuple(whole for one in found if (whole := self._with_packages(one, self.indexes, known)) is not None)
 
     def _with_packages(self, fix: Fix, indexes: Indexes, known: KnownFailures) -> Fix | None:
         """Return a fix that the components alone have, solved again with the packages; None if those have no answer with it.
@@ -280,8 +281,10 @@ def _of_components(problem: Problem, read: SourceFor | None, steps: StepBudget) 
         found.close()
         return decided(problem.lenient(), read, steps)
     unlisted = _unlisted(instance, found, groups, read)
-    indexes = Indexes(read, ReadBudget(steps)) if read is not None and problem.packages else None
-    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, steps=steps, indexes=indexes)
+    refutation = _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, steps=steps)
+    if read is not None and problem.packages:
+        refutation.indexes = Indexes(read, ReadBudget(steps))
+    return refutation
 
 
 def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Chosen | Refutation:

@@ -85,8 +85,10 @@ def _edit(scenario: dict[str, Any], component: str, change: str, host: str) -> N
         spec["accelerator"] = value
     elif component == "image":
         spec.setdefault("image", {})["base"] = value
-    elif component in spec.get("requires", {}) and (component != "driver_module" or spec["requires"][component] != value):
-        # A flavour that the spec requires already is that of the host.
+    elif component in spec.get("requires", {}) and not (
+        component in {"driver_module", "gpu"} and spec["requires"][component] == value
+    ):
+        # A flavour or a GPU that the spec requires already is that of the host.
         is_version = component != "pytorch_build" and value[:1].isdigit()
         spec["requires"][component] = f"=={value}" if is_version else value
     elif (lines := _lines(spec.get("packages", []), component, change, value)) is not None:
