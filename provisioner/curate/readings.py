@@ -2,9 +2,9 @@
 
 The targets of a CUDA build of PyTorch are the literal list that torch.cuda.get_arch_list() returns (from 1.6 on), about 10 MB
 for each wheel; its ABI shows in the names of c10's own functions that take a std::string, about 2 MB. TensorFlow records its
-targets in a file of a few kilobytes. The targets of JAX's plugins and NVIDIA's libraries are those of the fat binaries in one
-library each, of which about a megabyte (JAX) or the first ten (NCCL, cuDNN) are read. Those that nvcc compiles for stand in its
-ptxas, about 15 MB.
+targets in a file of a few kilobytes from 2.3 on. The targets of older TensorFlow, JAX's plugins and NVIDIA's libraries are those
+of the fat binaries in one library each, of which about a megabyte (JAX), the first ten (NCCL, cuDNN) or 30 to 70 (TensorFlow) are
+read. Those that nvcc compiles for stand in its ptxas, about 15 MB.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ Measured: in libnccl 2.26.2 and libcudnn_ops 9.28 every target is in the first c
 TORCH_FLAGS_FILE = "torch/lib/libtorch_python.so"
 TORCH_ABI_FILE = "torch/lib/libc10.so"
 TENSORFLOW_RECORD = "tensorflow/python/platform/build_info.py"
+TENSORFLOW_LIBRARY = re.compile(r"(?:[^/]+\.data/purelib/)?tensorflow(?:_core)?/python/_pywrap_tensorflow(?:_internal)?\.so")
 JAX_LIBRARY = re.compile(r"jax_cuda\d+_plugin/_linalg\.so")
 NCCL_LIBRARY = re.compile(r"nvidia/nccl/lib/libnccl\.so\.2")
 PTXAS = re.compile(r"nvidia/\w+/bin/ptxas")
@@ -143,6 +144,16 @@ TENSORFLOW_TARGETS = Reading(
         "tensorflow",
     ),
     fields=_targets("build-info", _recorded),
+)
+TENSORFLOW_KERNELS = Reading(
+    key="tensorflow-fat-binaries",
+    source=_source(
+        "tensorflow and tensorflow-gpu",
+        "of wheels that record no targets: fat-binary records of tensorflow/python/_pywrap_tensorflow_internal.so"
+        " (tensorflow_core/python in 1.15 to 2.1, _pywrap_tensorflow.so in 1.0), read until 8 MiB of it brought no new target",
+        "tensorflow-gpu",
+    ),
+    fields=_targets("fat-binaries", _of_library(TENSORFLOW_LIBRARY)),
 )
 JAX_TARGETS = Reading(
     key="jax-fat-binaries",

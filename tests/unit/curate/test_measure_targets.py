@@ -69,6 +69,29 @@ def test_tensorflow_records_what_it_was_compiled_for(index: LoopbackIndex, tmp_p
     assert found["2.2.0+system-cuda"].sass is None
 
 
+@pytest.mark.parametrize(
+    ("project", "version", "library"),
+    [
+        ("tensorflow", "2.2.0", "tensorflow/python/_pywrap_tensorflow_internal.so"),
+        ("tensorflow", "2.1.0", "tensorflow_core/python/_pywrap_tensorflow_internal.so"),
+        ("tensorflow-gpu", "1.0.0", "tensorflow_gpu-1.0.0.data/purelib/tensorflow/python/_pywrap_tensorflow.so"),
+    ],
+)
+def test_a_tensorflow_without_a_record_tells_by_its_kernels(
+    index: LoopbackIndex, tmp_path: Path, project: str, version: str, library: str
+) -> None:
+    serve(index, "tensorflow", version, tag=f"cp312-cp312-{LINUX}")
+    members = {library: b"\x7fELF" + fat_binary("sm_35", "sm_70", "compute_70")}
+    serve(index, project, version, tag=f"cp312-cp312-{LINUX}", members=members)
+
+    found = builds(measured(index, "tensorflow", tmp_path))
+
+    cuda = found[f"{version}+system-cuda"]
+    assert (cuda.sass, cuda.ptx) == (("sm_35", "sm_70"), ("compute_70",))
+    assert cuda.source[-1] == "tensorflow-fat-binaries"
+    assert found[f"{version}+cpu"].sass is None
+
+
 def test_jax_tells_by_one_small_library(index: LoopbackIndex, tmp_path: Path) -> None:
     requires = ["jaxlib<=0.6.0,>=0.6.0", "jax-cuda12-plugin[with-cuda]<=0.6.0,>=0.6.0; extra == 'cuda12'"]
     serve(index, "jax", "0.6.0", tag="py3-none-any", requires=requires)
