@@ -140,16 +140,21 @@ def checkout(tmp_path: Path) -> Path:
         "warning: not refreshed: wheels: vllm: index `main` answers 503\n", encoding="utf-8"
     )
     (tmp_path / "report/audit").write_text("nccl: refuted\n", encoding="utf-8")
+    rows = "rows of  rows  measured\ndriver  299  0\nall  7443  3896\n"
+    (tmp_path / "report/check").write_text(
+        f"matrices/nvcc.yaml:9: binds nothing\n{rows}pytorch: uv says 12.8\n", encoding="utf-8"
+    )
     gh = tmp_path / "bin/gh"
     gh.write_text('#!/bin/sh\necho "$@" >> "$RUNNER_TEMP/told"\n', encoding="utf-8")
     gh.chmod(0o755)
     return tmp_path
 
 
-def opened(checkout: Path) -> str:
-    """Run the step that opens the request; returns what `gh` was told, "" for nothing."""
+def opened(checkout: Path, check: str = "0") -> str:
+    """Run the step that opens the request after a check with an exit code; returns what `gh` was told, "" for nothing."""
     environment = {
         **os.environ,
+        "CHECK": check,
         "RUNNER_TEMP": str(checkout),
         "GITHUB_STEP_SUMMARY": str(checkout / "summary"),
         "PATH": f"{checkout / 'bin'}:{os.environ['PATH']}",
@@ -176,6 +181,20 @@ def test_a_change_is_pushed_and_the_request_says_what_could_not_be_read(checkout
     )
     assert pushed.stdout.startswith("The matrix is refreshed from the package index\n")
     assert "matrices/wheels.yaml" in pushed.stdout
+
+
+@pytest.mark.parametrize(("code", "is_told"), [("0", False), ("1", True)])
+def test_a_check_that_found_something_is_told_in_the_request(checkout: Path, code: str, *, is_told: bool) -> None:
+    """What was read is not lost for it: the request is opened, and the job fails at its end."""
+    (checkout / "work/matrices/wheels.yaml").write_text("surveys: []\n", encoding="utf-8")
+
+    assert opened(checkout, code).startswith("pr create ")
+    body = (checkout / "report/body").read_text(encoding="utf-8")
+    assert ("matrices/nvcc.yaml:9: binds nothing\npytorch: uv says 12.8\n" in body) is is_told
+    assert "driver  299" not in body
+    last = steps(MATRIX)[-1]["run"]
+    done = subprocess.run(["bash", "-e", "-c", last], env={**os.environ, "AUDIT": "3", "CHECK": code}, check=False)
+    assert done.returncode == int(is_told)
 
 
 def test_a_long_report_is_cut_and_says_so(checkout: Path) -> None:

@@ -27,7 +27,9 @@ def matrix_refresh(
     dry_run: DryRunOption = False,
     measure: Annotated[
         bool,
-        typer.Option("--measure", help="Also read compiled targets and C++ ABI inside new wheels, up to 12 MB for each."),
+        typer.Option(
+            "--measure", help="Also read compiled targets, C++ ABI and glibc inside new wheels, mostly up to 12 MB for each."
+        ),
     ] = False,
     allow_removals: Annotated[
         bool, typer.Option("--allow-removals", help="Take rows out of the matrix that the index no longer has.")

@@ -15,7 +15,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from provisioner.curate.derive import Deriver, Session, Source, by_platform, by_version, for_platform, joined, needs, release
-from provisioner.curate.readings import CUDNN_TARGETS, NCCL_TARGETS, PTXAS_TARGETS
+from provisioner.curate.readings import CUDNN_TARGETS, NCCL_TARGETS, PTXAS_TARGETS, glibc_of
 from provisioner.curate.wheel_facts import glibc, minors, newest_minor, pythons, released
 from provisioner.matrix.model import Release
 from provisioner.platforms import LINUX_PLATFORMS
@@ -100,7 +100,7 @@ def _per_major(
         sources={key: source},
         releases=releases,
         projects=tuple(projects.values()),
-        readings=readings,
+        readings=(*readings, glibc_of(component, projects["12"])),
     )
 
 

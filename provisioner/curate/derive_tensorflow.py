@@ -23,7 +23,7 @@ from provisioner.curate.derive import (
     needs_of_files,
     release,
 )
-from provisioner.curate.readings import TENSORFLOW_TARGETS
+from provisioner.curate.readings import TENSORFLOW_KERNELS, TENSORFLOW_TARGETS
 from provisioner.curate.wheel_facts import as_range, cuda_of_runtime, newest_minor, pythons, required
 from provisioner.matrix.model import Citation
 from provisioner.platforms import PLATFORM_NAMES
@@ -141,6 +141,6 @@ TENSORFLOW = Deriver(
         GPU_SOURCE: Source(title="tensorflow-gpu wheels on the package index", where="tags of the wheels", project=GPU_PROJECT),
     },
     releases=_releases,
-    projects=(PROJECT,),
-    readings=(TENSORFLOW_TARGETS,),
+    projects=(PROJECT, GPU_PROJECT),
+    readings=(TENSORFLOW_TARGETS, TENSORFLOW_KERNELS),
 )

@@ -2,9 +2,10 @@
 
 The targets of a CUDA build of PyTorch are the literal list that torch.cuda.get_arch_list() returns (from 1.6 on), about 10 MB
 for each wheel; its ABI shows in the names of c10's own functions that take a std::string, about 2 MB. TensorFlow records its
-targets in a file of a few kilobytes. The targets of JAX's plugins and NVIDIA's libraries are those of the fat binaries in one
-library each, of which about a megabyte (JAX) or the first ten (NCCL, cuDNN) are read. Those that nvcc compiles for stand in its
-ptxas, about 15 MB.
+targets in a file of a few kilobytes from 2.3 on. The targets of older TensorFlow, JAX's plugins and NVIDIA's libraries are
+those of the fat binaries in one library each, of which about a megabyte (JAX), the first ten (NCCL, cuDNN) or 30 (TensorFlow)
+are read. Those that nvcc compiles for stand in its ptxas, about 15 MB. The glibc that cuDNN and its like ask for may be named
+at the end of a library, so that the libraries of a new wheel are read whole.
 """
 
 from __future__ import annotations
@@ -12,9 +13,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from provisioner.curate.derive import Reading, Session, Source
+from provisioner.curate.derive import Reading, Session, Source, needs
+from provisioner.index.pages.tags import glibc_needed
+from provisioner.measure.elf import VersionScanner, newest
 from provisioner.measure.fatbin import RARE_BELOW, FatBinaryReader, target_key
 from provisioner.measure.texts import ptxas_targets, tensorflow_build
+from provisioner.versions import numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -33,8 +37,10 @@ Measured: in libnccl 2.26.2 and libcudnn_ops 9.28 every target is in the first c
 TORCH_FLAGS_FILE = "torch/lib/libtorch_python.so"
 TORCH_ABI_FILE = "torch/lib/libc10.so"
 TENSORFLOW_RECORD = "tensorflow/python/platform/build_info.py"
+TENSORFLOW_LIBRARY = re.compile(r"(?:[^/]+\.data/purelib/)?tensorflow(?:_core)?/python/_pywrap_tensorflow(?:_internal)?\.so")
 JAX_LIBRARY = re.compile(r"jax_cuda\d+_plugin/_linalg\.so")
 NCCL_LIBRARY = re.compile(r"nvidia/nccl/lib/libnccl\.so\.2")
+LIBRARY = re.compile(r".*\.so(?:\.\d+)*")
 PTXAS = re.compile(r"nvidia/\w+/bin/ptxas")
 CUDNN_LIBRARY = re.compile(r"nvidia/cudnn/lib/libcudnn_ops(_infer)?\.so\.\d+")
 """The smallest library of cuDNN that has its own kernels in every release; its engine libraries are for fewer GPUs each."""
@@ -121,6 +127,28 @@ def _abi(session: Session, wheel: Wheel, build: Build) -> Mapping[str, object]:
     return {"cxx11_abi": found == ["cxx11"]} if found else {}
 
 
+def glibc_asked_for(pieces: Iterable[bytes]) -> list[str]:
+    """Return the newest glibc version that a library names, as a list; empty when it names none."""
+    scanner = VersionScanner()
+    for piece in pieces:
+        scanner.feed(piece)
+    return [scanner.glibc] if scanner.glibc else []
+
+
+def _symbols(session: Session, wheel: Wheel, build: Build) -> Mapping[str, object]:
+    """Return the needs of a build with the glibc that its libraries ask for; empty if its tag promises as much.
+
+    A build that the old file has is not read: its need of glibc was audited, or is for an audit to find.
+    """
+    if any((one.artefact, one.sha256) == (build.artefact, build.sha256) for one in session.old.builds):
+        return {}
+    asked = newest(session.index.remembered(wheel, "glibc", lambda: session.index.streamed(wheel, LIBRARY, glibc_asked_for)))
+    if not asked or numbers_of(asked) <= (glibc_needed(build.artefact) or ()):
+        return {}
+    others = (need for need in build.requires if need.component != "glibc")
+    return {"requires": (*others, *needs(glibc=f">={asked}"))}
+
+
 def _source(title: str, where: str, project: str) -> Source:
     return Source(title=f"{title} wheels, the one named under `artefact`", where=where, project=project)
 
@@ -143,6 +171,16 @@ TENSORFLOW_TARGETS = Reading(
         "tensorflow",
     ),
     fields=_targets("build-info", _recorded),
+)
+TENSORFLOW_KERNELS = Reading(
+    key="tensorflow-fat-binaries",
+    source=_source(
+        "tensorflow and tensorflow-gpu",
+        "of wheels that record no targets: fat-binary records of tensorflow/python/_pywrap_tensorflow_internal.so"
+        " (tensorflow_core/python in 1.15 to 2.1, _pywrap_tensorflow.so in 1.0), read until 8 MiB of it brought no new target",
+        "tensorflow-gpu",
+    ),
+    fields=_targets("fat-binaries", _of_library(TENSORFLOW_LIBRARY)),
 )
 JAX_TARGETS = Reading(
     key="jax-fat-binaries",
@@ -176,3 +214,18 @@ PTXAS_TARGETS = Reading(
     source=_source("nvidia-cuda-nvcc", "the targets of which bin/ptxas names both compute_ and lto_", "nvidia-cuda-nvcc"),
     fields=_targets("ptxas-targets", _assembled),
 )
+
+
+def glibc_of(component: str, project: str) -> Reading:
+    """Return the reading of the glibc that the wheels of an NVIDIA library ask for, whose tags may promise an older one.
+
+    Measured: so do those of cuSPARSELt 0.6.3 to 0.10.0 and of cuDNN 9.0 to 9.5; those of the toolkit's libraries, which carry
+    both names of a tag (`manylinux2014_x86_64.manylinux_2_17_x86_64`), do not.
+    """
+    return Reading(
+        key=f"{component}-glibc",
+        source=_source(
+            project, "symbol versions of glibc that their libraries name, where these are newer than their tag", project
+        ),
+        fields=_symbols,
+    )

@@ -113,14 +113,13 @@ class WheelIndex(IndexReader):
             return remote.read(path) if path in remote.names() else None
 
     def streamed(self, wheel: Wheel, path: re.Pattern[str], read: Callable[[Iterable[bytes]], list[str]]) -> list[str]:
-        """Return the result of `read` on the stream of the first member whose path matches; empty when no member matches.
+        """Return what `read` finds in the streams of the members whose paths match, joined; empty when no member matches.
 
         Only the pieces that `read` consumes are fetched.
         """
         self._require_online(wheel.file, _unread(path.pattern, wheel))
         with RemoteWheel(wheel.file, self._transport) as remote:
-            member = next((name for name in remote.names() if path.fullmatch(name)), None)
-            return [] if member is None else read(remote.stream(member))
+            return [one for name in remote.names() if path.fullmatch(name) for one in read(remote.stream(name))]
 
     def remembered(self, wheel: Wheel, what: str, measure: Callable[[], list[str]]) -> list[str]:
         """Return the cached measurement `what` of a wheel, or call `measure` and cache its result; a wheel never changes."""

@@ -13,6 +13,7 @@ from provisioner.curate.wheel_index import WheelIndex
 from provisioner.errors import UnavailableError
 from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.matrix.files import ComponentFile
+from provisioner.matrix.need import need_of
 from tests.built_artefacts import fat_binary
 from tests.loopback_index import LoopbackIndex
 from tests.served_wheels import serve
@@ -69,6 +70,29 @@ def test_tensorflow_records_what_it_was_compiled_for(index: LoopbackIndex, tmp_p
     assert found["2.2.0+system-cuda"].sass is None
 
 
+@pytest.mark.parametrize(
+    ("project", "version", "library"),
+    [
+        ("tensorflow", "2.2.0", "tensorflow/python/_pywrap_tensorflow_internal.so"),
+        ("tensorflow", "2.1.0", "tensorflow_core/python/_pywrap_tensorflow_internal.so"),
+        ("tensorflow-gpu", "1.0.0", "tensorflow_gpu-1.0.0.data/purelib/tensorflow/python/_pywrap_tensorflow.so"),
+    ],
+)
+def test_a_tensorflow_without_a_record_tells_by_its_kernels(
+    index: LoopbackIndex, tmp_path: Path, project: str, version: str, library: str
+) -> None:
+    serve(index, "tensorflow", version, tag=f"cp312-cp312-{LINUX}")
+    members = {library: b"\x7fELF" + fat_binary("sm_35", "sm_70", "compute_70")}
+    serve(index, project, version, tag=f"cp312-cp312-{LINUX}", members=members)
+
+    found = builds(measured(index, "tensorflow", tmp_path))
+
+    cuda = found[f"{version}+system-cuda"]
+    assert (cuda.sass, cuda.ptx) == (("sm_35", "sm_70"), ("compute_70",))
+    assert cuda.source[-1] == "tensorflow-fat-binaries"
+    assert found[f"{version}+cpu"].sass is None
+
+
 def test_jax_tells_by_one_small_library(index: LoopbackIndex, tmp_path: Path) -> None:
     requires = ["jaxlib<=0.6.0,>=0.6.0", "jax-cuda12-plugin[with-cuda]<=0.6.0,>=0.6.0; extra == 'cuda12'"]
     serve(index, "jax", "0.6.0", tag="py3-none-any", requires=requires)
@@ -89,6 +113,27 @@ def test_jax_tells_by_one_small_library(index: LoopbackIndex, tmp_path: Path) ->
 def serve_nccl(index: LoopbackIndex, version: str, *targets: str, tag: str = f"py3-none-{LINUX}") -> str:
     members = {"nvidia/nccl/lib/libnccl.so.2": b"\x7fELF" + fat_binary(*targets)}
     return serve(index, "nvidia-nccl-cu12", version, tag=tag, members=members)
+
+
+def test_the_glibc_of_a_new_release_is_that_of_its_libraries(index: LoopbackIndex, tmp_path: Path) -> None:
+    library = b"\x7fELF" + fat_binary("sm_90") + b"\0GLIBC_2.14\0GLIBC_2.27\0"
+    members = {"nvidia/cusparselt/lib/libcusparseLt.so.0": library, "nvidia/cusparselt/lib/other.so": b"\x7fELF\0GLIBC_2.17\0"}
+    tag = "py3-none-manylinux2014_x86_64"
+    serve(index, "nvidia-cusparselt-cu13", "0.10.0", tag=tag, members=members)
+    serve(
+        index, "nvidia-cusparselt-cu13", "0.9.0", tag=tag, members={"nvidia/cusparselt/lib/other.so": b"\x7fELF\0GLIBC_2.14\0"}
+    )
+
+    file = measured(index, "cusparselt", tmp_path)
+
+    found = builds(file)
+    assert str(need_of(found["0.10.0+cu13"].requires, "glibc")) == ">=2.27"
+    assert found["0.10.0+cu13"].source == ("cusparselt-wheels", "cusparselt-glibc")
+    assert str(need_of(found["0.9.0+cu13"].requires, "glibc")) == ">=2.17"
+    assert found["0.9.0+cu13"].source == ("cusparselt-wheels",)
+    index.requests.clear()
+    assert measured(index, "cusparselt", tmp_path / "again", old=file) == file
+    assert not [request for request in index.requests if request.startswith("/files/")]
 
 
 def test_a_rebuilt_release_is_told_from_the_first_by_its_code(index: LoopbackIndex, tmp_path: Path) -> None:
