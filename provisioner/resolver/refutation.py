@@ -147,10 +147,10 @@ class _OfComponents(Refutation):
         *,
         problem: Problem,
         unlisted: Mapping[str, Unlisted | Newest],
-        steps: StepBudget,
+        read: SourceFor | None,
     ) -> None:
-        super().__init__(problem, unlisted, steps)
-        self._instance, self._search, self._groups = instance, search, groups
+        super().__init__(problem, unlisted, instance.budget.steps)
+        self._instance, self._search, self._groups, self._read = instance, search, groups, read
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -161,7 +161,15 @@ class _OfComponents(Refutation):
     def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         from provisioner.resolver.explain.fixes import fixes
 
-        return fixes(self._instance, self._search, self._groups, unless=unless)
+        found = partial(fixes, self._instance, self._search, self._groups, unless=unless)
+        if self._read is None or not self.problem.packages:
+            return found()
+        indexes = Indexes(self._read, self._instance.budget)
+        whole = found(solve_again=partial(_outcome_or_none, self.problem, indexes, KnownFailures(())))
+        if whole or unless():
+            return whole
+        # What the packages would say to them is not known, or they say no: then there is more to change.
+        return tuple(replace(one, is_unverified=True) for one in found())
 
     def close(self) -> None:
         self._search.close()
@@ -250,7 +258,7 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
 
 
 def _of_components(problem: Problem, read: SourceFor | None, steps: StepBudget) -> Chosen | Refutation:
-    instance = ProblemInstance(system_half(problem))
+    instance = ProblemInstance(system_half(problem), budget=ReadBudget(steps))
     found = pins_or_proof(instance)
     if not isinstance(found, CompleteSearch):
         return instance, found
@@ -259,7 +267,7 @@ def _of_components(problem: Problem, read: SourceFor | None, steps: StepBudget) 
         found.close()
         return decided(problem.lenient(), read, steps)
     unlisted = _unlisted(instance, found, groups, read)
-    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, steps=steps)
+    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, read=read)
 
 
 def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Chosen | Refutation:
