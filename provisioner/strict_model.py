@@ -232,7 +232,8 @@ class _Walk:
     def _advice(self, key: str, model: type[Struct]) -> str:
         """Return what to do about a key that a model does not have: the similar one that may be meant, here or elsewhere."""
         known, others = _keys(model), _places_of_keys(self._root)
-        near = nearest(key, known) or others.get(nearest(key, others, similarity=_SAME_WORD) or "")
+        elsewhere = others.get(nearest(key, others, similarity=_SAME_WORD) or "") or ""
+        near = nearest(key, known) or ("" if "[]" in elsewhere else elsewhere)  # an item of another list is never meant
         if near == key:
             return "it belongs at the top level, not indented"
         if near:

@@ -10,7 +10,6 @@ Source: TOML v1.0.0, toml.io/en/v1.0.0.
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_right
 from contextlib import suppress
 from datetime import date, datetime, time
@@ -51,6 +50,8 @@ A multi-line string may have up to two quotes right before its closing three.
 
 def loads(text: str) -> dict[str, Any]:
     """Return the plain data of TOML; raises `ValueError` for what is not TOML, or larger than documents of people are."""
+    import tomllib
+
     require_bounded(text)
     return tomllib.loads(text)
 
@@ -122,7 +123,7 @@ class KeyPositions:
 def _value_of(spelled: str) -> str:
     """Return the value of a valid string of TOML, from its opening quotes to its closing ones."""
     is_plain = "\\" not in spelled and not spelled.startswith(MULTILINE)
-    return spelled[1:-1] if is_plain else str(tomllib.loads(f"x = {spelled}")["x"])
+    return spelled[1:-1] if is_plain else str(tomli.loads(f"x = {spelled}")["x"])
 
 
 def _syntax_mistake(text: str, file: str, message: str) -> Mistake:

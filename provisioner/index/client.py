@@ -22,6 +22,7 @@ from provisioner.index.direct import DirectReader
 from provisioner.index.find_links import FindLinks
 from provisioner.index.http.transport import Transport
 from provisioner.index.markers import Markers, marker_environment
+from provisioner.index.metadata.build import FailedBuilds
 from provisioner.index.metadata.core_metadata import UnusableMetadataError, parse_requirement, unusable
 from provisioner.index.metadata.details import DetailReader
 from provisioner.index.metadata.reader import MetadataReader
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
 
     from provisioner.index.activity import Activity
     from provisioner.index.http.transport import OutOfReach
-    from provisioner.index.metadata.build import FailedBuilds
+    from provisioner.index.metadata.core_metadata import CoreMetadata
     from provisioner.index.metadata.details import FileDetails
     from provisioner.index.model import Environment, IndexFile
     from provisioner.index.notice import ConfusionNotice
@@ -60,35 +61,47 @@ class SelectedReleases(Struct, frozen=True, kw_only=True):
     releases: tuple[PackageRelease, ...]
 
 
+class Shared:
+    """What the clients of one run share, each of which reads for another environment.
+
+    `limit` is what the run may read, `failed_builds` are the builds that failed, `out_of_reach` the servers that cannot be
+    reached, `metadata` that of the files that were read, by path or URL, and `alike` the releases of each page that the first
+    client selected from it.
+    """
+
+    def __init__(self, limit: ReadLimit) -> None:
+        self.limit = limit
+        self.failed_builds = FailedBuilds()
+        self.out_of_reach: OutOfReach = {}
+        self.metadata: OnceMap[CoreMetadata] = OnceMap()
+        self.alike: dict[str, tuple[PackageRelease, ...]] = {}
+
+
 class PackageIndex:
     """Client of package indexes for one environment; implements `PackageSource`, `PrereleaseSource` and `FileSource`.
 
     Use it as a context manager, or call `close`; either cancels the reads that the background threads have not begun.
     """
 
-    def __init__(
-        self,
-        settings: IndexSettings,
-        environment: Environment,
-        *,
-        limit: ReadLimit | None = None,
-        failed_builds: FailedBuilds | None = None,
-        out_of_reach: OutOfReach | None = None,
-    ) -> None:
-        """Read as `settings` say; the clients of a run share the other arguments, None for one's own."""
+    def __init__(self, settings: IndexSettings, environment: Environment, *, shared: Shared | None = None) -> None:
+        """Read as `settings` say; `shared` is what the clients of a run share, None for a run of this one alone."""
+        shared = shared or Shared(ReadLimit(settings.read_limit))
         self._settings = settings
         self._environment = environment
         self._markers = Markers(marker_environment(environment))
         self._cache = Cache(settings.cache_directory)
-        self._transport = Transport(settings, limit=limit or ReadLimit(settings.read_limit), out_of_reach=out_of_reach)
+        self._transport = Transport(settings, limit=shared.limit, out_of_reach=shared.out_of_reach)
         self._pages = PageReader(settings, self._cache, self._transport)
-        self._metadata = MetadataReader(settings, self._cache, self._transport, failed_builds=failed_builds)
+        self._metadata = MetadataReader(
+            settings, self._cache, self._transport, failed_builds=shared.failed_builds, known=shared.metadata
+        )
         self._details = DetailReader(settings, self._cache, self._transport, self._metadata)
         self._find_links = FindLinks(settings, self._transport)
         self._direct_files = DirectReader(
             settings, environment, cache=self._cache, transport=self._transport, metadata=self._metadata
         )
         self._prefetcher = Prefetcher(releases=self._listed, requirements=self._applicable, is_at_hand=self._is_at_hand)
+        self._alike = shared.alike
         self._releases: OnceMap[tuple[PackageRelease, ...]] = OnceMap()
         self._prereleases: OnceMap[tuple[PackageRelease, ...]] = OnceMap()
         self._direct: OnceMap[PackageRelease] = OnceMap()
@@ -311,12 +324,22 @@ class PackageIndex:
         key = f"releases {SELECTION_RULES}:{page.cached.url} {page.location.name}{project} {selection!r}"
         kept = self._cache.load(key, SelectedReleases)
         if kept is not None and kept.page == page.cached.sha256:
-            return kept.releases
+            return self._shared(f"{page.cached.url}{project}", kept.releases)
         with self._parsing:
             listing = self._pages.listing(page, name)
             found = selection.releases(name, listing.files, listing.finish)
         self._cache.store(key, SelectedReleases(page=page.cached.sha256, releases=found))
-        return found
+        return self._shared(f"{page.cached.url}{project}", found)
+
+    def _shared(self, page: str, releases: tuple[PackageRelease, ...]) -> tuple[PackageRelease, ...]:
+        """Return the releases selected from a page, with those of another environment in place of equal ones.
+
+        Most files are for every Python, and a run may look at ten: each with files of its own took most of the memory.
+        """
+        first = self._alike.setdefault(page, releases)
+        if first is releases or len(first) != len(releases):
+            return releases
+        return tuple(other if other == one else one for other, one in zip(first, releases, strict=True))
 
     def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> ProjectPage | None:
         """Return the project page of the first index on the route that has one; None when no index does.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from provisioner.outputs import HELPER_FOLDER, output_named
@@ -27,6 +26,8 @@ def helper_path(name: str) -> str:
 @cache
 def helper_text(name: str) -> str:
     """Return the text of a helper file, without the comments for this package's linters."""
+    from importlib.resources import files
+
     text = (files("provisioner.render") / "scripts" / name).read_text(encoding="utf-8")
     return _HEADER + _FOR_TOOLS.sub("", text)
 

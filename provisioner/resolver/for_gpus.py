@@ -15,7 +15,6 @@ from provisioner.errors import UnavailableError
 from provisioner.grounds.relaxation import FrameworkOnCpu
 from provisioner.resolver.attempts import PYTHON, with_python
 from provisioner.resolver.choices.frameworks import install_requirement, is_taken_as_named
-from provisioner.resolver.explain.fixes import rejoined
 from provisioner.resolver.refutation import Refutation, decided
 from provisioner.resolver.requirement import Key, ReleaseCandidate
 from provisioner.resolver.search.instance import StepBudget
@@ -42,6 +41,8 @@ def told_of_gpus(stack: Stack, problem: Problem, source_for: SourceFor) -> Stack
     on_cpu = [one.component for one in stack.relaxations if isinstance(one, FrameworkOnCpu) and one.install]
     if not any(is_taken_as_named(problem.matrix.components[name], request) for name in on_cpu):
         return stack
+    from provisioner.resolver.explain.fixes import rejoined  # loaded only where something is left to explain
+
     asked = replace(request, spec=replace(request.spec, accelerator=request.accelerator))
     again = rejoined(problem, asked)
     python = next(one for one in again.domains[PYTHON] if one.label == stack.components[PYTHON.name])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Callable, Iterator, MutableMapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -472,6 +472,10 @@ _NAMES = ("platform", "accelerator")
 
 def package_key(requirement: Pep508) -> Key:
     """Return the key of the distribution that a requirement names, with the names of its extras normalized and sorted."""
-    name = canonicalize_name(requirement.name)
-    extras = ",".join(sorted(canonicalize_name(extra) for extra in requirement.extras))
-    return Key(f"{name}[{extras}]" if extras else name, PACKAGE)
+    return _package_key(requirement.name, tuple(sorted(canonicalize_name(extra) for extra in requirement.extras)))
+
+
+@lru_cache(maxsize=65536)  # one key for all who require a distribution: a run may read a hundred thousand requirements
+def _package_key(name: str, extras: tuple[str, ...]) -> Key:
+    normalized = canonicalize_name(name)
+    return Key(f"{normalized}[{','.join(extras)}]" if extras else normalized, PACKAGE)

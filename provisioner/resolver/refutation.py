@@ -139,9 +139,6 @@ class Refutation:
 class _OfComponents(Refutation):
     """The refutation of a problem by its components alone: `groups` are those of the minimal conflict that `search` found."""
 
-    indexes: Indexes | None = None
-    """The indexes of the packages that the spec names beside the components; None for none."""
-
     def __init__(
         self,
         instance: ProblemInstance,
@@ -150,10 +147,10 @@ class _OfComponents(Refutation):
         *,
         problem: Problem,
         unlisted: Mapping[str, Unlisted | Newest],
-        steps: StepBudget,
+        read: SourceFor | None,
     ) -> None:
-        super().__init__(problem, unlisted, steps)
-        self._instance, self._search, self._groups = instance, search, groups
+        super().__init__(problem, unlisted, instance.budget.steps)
+        self._instance, self._search, self._groups, self._read = instance, search, groups, read
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -164,26 +161,15 @@ class _OfComponents(Refutation):
     def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         from provisioner.resolver.explain.fixes import fixes
 
-        found = fixes(self._instance, self._search, self._groups, unless=unless)
-        if self.indexes is None:
-            return found
-        known = KnownFailures(())
-        return tuple(whole for one in found if (whole := self._with_packages(one, self.indexes, known)) is not None)
-
-    def _with_packages(self, fix: Fix, indexes: Indexes, known: KnownFailures) -> Fix | None:
-        """Return a fix that the components alone have, solved again with the packages; None if those have no answer with it.
-
-        It is unverified where an index that is out of reach, or the limit of what is read, leaves that open.
-        """
-        from provisioner.resolver.explain.fixes import applied
-
-        try:
-            found = _outcome_or_none(self.problem, indexes, known, applied(self.problem.request, fix.edits))
-        except ProvisionError:
-            return replace(fix, is_unverified=True)
-        return (
-            None if found is None else replace(fix, gives=found.gives, is_unverified=bool(found.doubts) or not found.is_whole)
-        )
+        found = partial(fixes, self._instance, self._search, self._groups, unless=unless)
+        if self._read is None or not self.problem.packages:
+            return found()
+        indexes = Indexes(self._read, self._instance.budget)
+        whole = found(solve_again=partial(_outcome_or_none, self.problem, indexes, KnownFailures(())))
+        if whole or unless():
+            return whole
+        # What the packages would say to them is not known, or they say no: then there is more to change.
+        return tuple(replace(one, is_unverified=True) for one in found())
 
     def close(self) -> None:
         self._search.close()
@@ -272,7 +258,7 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
 
 
 def _of_components(problem: Problem, read: SourceFor | None, steps: StepBudget) -> Chosen | Refutation:
-    instance = ProblemInstance(system_half(problem))
+    instance = ProblemInstance(system_half(problem), budget=ReadBudget(steps))
     found = pins_or_proof(instance)
     if not isinstance(found, CompleteSearch):
         return instance, found
@@ -281,10 +267,7 @@ def _of_components(problem: Problem, read: SourceFor | None, steps: StepBudget) 
         found.close()
         return decided(problem.lenient(), read, steps)
     unlisted = _unlisted(instance, found, groups, read)
-    refutation = _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, steps=steps)
-    if read is not None and problem.packages:
-        refutation.indexes = Indexes(read, ReadBudget(steps))
-    return refutation
+    return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, read=read)
 
 
 def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Chosen | Refutation:

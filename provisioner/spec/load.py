@@ -33,6 +33,8 @@ _INIT = "`provision init` writes a commented one"
 REQUIREMENTS = (".txt", ".in")
 """The endings of requirement files, which are specs of nothing but packages."""
 
+_MOST_NAMED = 5
+_PACKAGES_LINE = re.compile(r"^(?:packages|packages-from|requires)[ \t]*:", re.MULTILINE)
 _NAME_OF_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 _TABLE = "write the keys of a spec under [tool.provision], or name a provision.yaml"
@@ -77,7 +79,7 @@ def load_spec(asked: Path | Asked, *, check: Callable[[Document], Iterable[Mista
     asked = asked if isinstance(asked, Asked) else Asked(path=asked, packages=())
     path = asked.path
     if path is not None and not path.exists():
-        raise FileError(f"{KIND} `{path}` does not exist", hints=(_INIT,))
+        raise FileError(f"{KIND} `{path}` does not exist", hints=(*_others_beside(path), _INIT))
     gathered = _gathered_packages(asked) if path is None else _gathered(path, _lines(asked))
     return LoadedSpec(
         spec=parse_spec(gathered, besides=() if check is None else check(gathered.document)),
@@ -87,6 +89,23 @@ def load_spec(asked: Path | Asked, *, check: Callable[[Document], Iterable[Mista
         indexes=gathered.indexes,
         projects=gathered.projects,
     )
+
+
+def _others_beside(path: Path) -> tuple[str, ...]:
+    """Return the hint that names the specs and requirement files that are beside the path of a missing spec."""
+    beside = path.parent.glob("*") if path.parent.is_dir() else ()
+    named = sorted(one.as_posix() for one in beside if one.is_file() and _may_be_meant(one))
+    return (f"name the one that is meant: {', '.join(f'`{one}`' for one in named[:_MOST_NAMED])}",) if named else ()
+
+
+def _may_be_meant(path: Path) -> bool:
+    if path.suffix in REQUIREMENTS:
+        return path.name.startswith("requirements")
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace") if path.suffix in {".yaml", ".yml"} else ""
+    except OSError:
+        return False
+    return _PACKAGES_LINE.search(text) is not None
 
 
 def _lines(asked: Asked) -> list[tuple[str, Position]]:

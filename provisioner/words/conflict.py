@@ -218,7 +218,11 @@ def contradiction_words(conflict: Conflict) -> str:
         return ""
     if len(names) > 1:
         return f"{_few(names)} exclude each other{where}"
-    return f"{names[0]} {'rules every stack out' if others[0].kind == 'fact' else 'cannot be had'}{where}"
+    if others[0].kind == "fact":
+        return f"{names[0]} rules every stack out{where}"
+    allowances = {word for member in conflict.members for clause in member.clauses for word in _allowances(clause)}
+    without = next((text for word, text in WITHOUT.items() if word in allowances), "")
+    return f"{names[0]} cannot be had{without}{where}"
 
 
 def exclusion_words(conflict: Conflict, *, plural: bool = False) -> str:
@@ -445,6 +449,9 @@ UNTRIED = {
     "build": "would build the source distributions to find out what they require, which runs their code on this machine",
 }
 """Words of `policy.allow`, with their effects, that no fix tries: the user must allow them before their files may be read."""
+
+WITHOUT = {"sdist": " from wheels alone", "build": " without a build"}
+"""What is true of something that cannot be had, by the word of `policy.allow` that the policy lacks."""
 
 SETTLES = "state `glibc` in the target's profile (`provision inspect` writes one): wheels are then chosen for that one"
 SETTLES_IMAGE = "name a base image whose glibc the matrix knows: wheels are then chosen for that one"

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Self
 
 from packaging.requirements import Requirement
 
-from provisioner.index.client import PackageIndex
-from provisioner.index.metadata.build import FailedBuilds
+from provisioner.index.client import PackageIndex, Shared
 from provisioner.index.read_limit import ReadLimit
 from provisioner.workflow.progress import Progress
 
 if TYPE_CHECKING:
     from provisioner.errors import UnavailableError
     from provisioner.grounds.notice import Notice
-    from provisioner.index.http.transport import OutOfReach
     from provisioner.index.model import Environment
     from provisioner.index.settings import IndexSettings
     from provisioner.workflow.inputs import Inputs
@@ -30,9 +28,7 @@ class Session:
         self.settings = settings
         self.progress = progress if progress is not None else Progress()
         self._expected = [Requirement(text) for text in (*inputs.spec.packages, *inputs.spec.constraints)]
-        self._limit = ReadLimit(settings.read_limit)
-        self._failed_builds = FailedBuilds()
-        self._out_of_reach: OutOfReach = {}
+        self._shared = Shared(ReadLimit(settings.read_limit))
         self._sources: dict[Environment, PackageIndex] = {}
         self._notices: dict[Notice, None] = dict.fromkeys(inputs.remarks)
 
@@ -48,13 +44,7 @@ class Session:
     def open(self, environment: Environment) -> PackageIndex:
         """Return the client that reads the indexes for an environment, opened on first use."""
         if environment not in self._sources:
-            source = PackageIndex(
-                self.settings,
-                environment,
-                limit=self._limit,
-                failed_builds=self._failed_builds,
-                out_of_reach=self._out_of_reach,
-            )
+            source = PackageIndex(self.settings, environment, shared=self._shared)
             source.expect(self._expected)
             self._sources[environment] = source
             self.progress.add(source)

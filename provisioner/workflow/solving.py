@@ -18,7 +18,6 @@ from provisioner.errors import UnavailableError, UsageError
 from provisioner.grounds.doubt import UndatedPackages, UnpinnedImage
 from provisioner.grounds.notice import MissingDetails, NoDigest, UnknownUpgrade, UnusedPreference
 from provisioner.index.address import public_url
-from provisioner.index.image_registry import ImageReference, resolve_digest
 from provisioner.index.model import DIRECT_PATH, DIRECT_URL, FIND_LINKS, Environment
 from provisioner.lock.create import create_lock, local_files, locked_stack
 from provisioner.lock.format.file import lock_path, write_lock
@@ -366,6 +365,8 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
     If a digest is not available, the session gets a notice. If the request is strict, the stack gets a doubt for each image
     without one, and for packages of the distribution without a time, unless the spec accepts that.
     """
+    from provisioner.index.image_registry import ImageReference
+
     if stack.image is None:
         return stack
     known = job.earlier.image(stack.platform)
@@ -388,6 +389,8 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
 
 def _registry_digest(reference: str, session: Session) -> str:
     """Return the digest that a registry has for an image; "", with a notice, when none is available."""
+    from provisioner.index.image_registry import resolve_digest
+
     problem = ""
     if not session.settings.offline:
         try:

@@ -319,7 +319,28 @@ def test_a_folder_stands_for_the_one_spec_in_it(project: Project) -> None:
 
 def test_a_spec_that_is_not_there_is_named(project: Project) -> None:
     outcome = project.run("solve", "provison.yaml")
-    assert (outcome.code, outcome.err) == (2, f"error: spec `provison.yaml` does not exist  [file]\n{INIT}")
+    hints = f"\nhint: name the one that is meant: `provision.yaml`{INIT}"
+    assert (outcome.code, outcome.err) == (2, f"error: spec `provison.yaml` does not exist  [file]\n{hints}")
+
+
+def test_the_specs_beside_one_that_is_not_there_are_named(project: Project) -> None:
+    (project.folder / "a.yaml").write_text("name: a\npackages: [six]\n")
+    (project.folder / "requirements.txt").write_text("six\n")
+    (project.folder / "provision.yaml").unlink(missing_ok=True)
+    (project.folder / "compose.yaml").write_text("services: {}\n")
+    outcome = project.run("solve")
+    expected = (
+        f"error: spec `provision.yaml` does not exist  [file]\n\n"
+        f"hint: name the one that is meant: `a.yaml`, `requirements.txt`{INIT}"
+    )
+    assert (outcome.code, outcome.err) == (2, expected)
+
+
+def test_the_key_of_an_item_of_another_list_is_not_offered(project: Project) -> None:
+    project.spec("[alpha]", "outputs: [{format: dockerfile, file: Dockerfile}]")
+    outcome = project.run("solve")
+    assert outcome.code == 2
+    assert outcome.err.splitlines()[1].endswith("outputs[0].file: unknown key `file`; known keys: format, path")
 
 
 def test_a_very_large_number_is_a_version_nobody_published(project: Project) -> None:

@@ -23,11 +23,12 @@ def test_all_that_cannot_be_had_is_told_at_once_and_nothing_is_solved_for_it(pro
     outcome = project.run("solve")
     assert (outcome.code, outcome.err) == (
         1,
-        "error: 3 conflicts: numpyy cannot be had; source cannot be had; alpha>=99 cannot be had  [no-stack]\n"
+        "error: 3 conflicts: numpyy cannot be had; source cannot be had from wheels alone; alpha>=99 cannot be had  "
+        "[no-stack]\n"
         "  1. numpyy cannot be had\n"
         "    you require numpyy: no index offers `numpyy`  (provision.yaml:8)\n"
         "    so no numpyy is left\n"
-        "  2. source cannot be had\n"
+        "  2. source cannot be had from wheels alone\n"
         "    you require source  (provision.yaml:8)\n"
         "    source 1.0: only a source distribution; policy `allow: [sdist]` would take it  (the package index)\n"
         "    so no source is left\n"
@@ -77,7 +78,7 @@ def test_wheels_for_windows_alone_are_no_reason_to_look_for_another_platform(pro
     outcome = project.run("solve")
     assert (outcome.code, outcome.err) == (
         1,
-        "error: source cannot be had  [no-stack]\n"
+        "error: source cannot be had from wheels alone  [no-stack]\n"
         "  you require source  (provision.yaml:8)\n"
         "  source 2.0: only a source distribution; policy `allow: [sdist]` would take it; source 1.0: no wheel for linux/amd64 "
         "(has windows); policy `allow: [sdist]` would take its source distribution  (the package index)\n"
@@ -87,6 +88,15 @@ def test_wheels_for_windows_alone_are_no_reason_to_look_for_another_platform(pro
         "hint: `source @ https://…` in packages would name a wheel from elsewhere; without one, leave `source` out\n" + REST,
     )
     assert "/simple/deep/" not in project.index.requests
+
+
+def test_that_there_are_files_for_others_alone_is_told_once_whichever_pythons_the_source_is_for(project: Project) -> None:
+    project.index.add_sdist("source", "1.0", requires_python=">=3.11")
+    project.index.add_wheel("source", "1.0", tag="cp312-cp312-macosx_11_0_arm64")
+    project.spec("[source]", 'requires: {python: ">=3.10"}')
+    outcome = project.run("solve")
+    assert outcome.code == 1
+    assert outcome.err.count("source 1.0: no wheel for linux/amd64 (has macos/arm64)") == 1, outcome.err
 
 
 def test_a_python_that_has_files_is_offered(project: Project) -> None:

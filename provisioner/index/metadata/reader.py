@@ -80,16 +80,25 @@ class MetadataReader:
     """Reads the core metadata and hashes of files, through the disk cache; threads may share it."""
 
     def __init__(
-        self, settings: IndexSettings, cache: Cache, transport: Transport, *, failed_builds: FailedBuilds | None = None
+        self,
+        settings: IndexSettings,
+        cache: Cache,
+        transport: Transport,
+        *,
+        failed_builds: FailedBuilds | None = None,
+        known: OnceMap[CoreMetadata] | None = None,
     ) -> None:
-        """Read as `settings` say; `failed_builds` are shared by the readers of a run, None for those of this reader alone."""
+        """Read as `settings` say; the readers of a run share the other arguments, None for those of this reader alone.
+
+        `known` is the metadata of the files that were read, by path or URL: no file has another for another environment.
+        """
         self._settings = settings
         self._cache = cache
         self._transport = transport
         self._builder = MetadataBuilder(
             settings, cache, activity=transport.activity, login_for=transport.login_for, failed=failed_builds
         )
-        self._metadata: OnceMap[CoreMetadata] = OnceMap()
+        self._metadata = known if known is not None else OnceMap[CoreMetadata]()
         self._direct: dict[str, DirectContent] = {}
         self._absent: Counter[tuple[str, str]] = Counter()
         self._present: Counter[tuple[str, str]] = Counter()

@@ -5,7 +5,6 @@ Sources: PEP 503 (HTML), 592 (yanked), 658 and 714 (metadata files), 691 (JSON),
 
 from __future__ import annotations
 
-import html
 import re
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -185,14 +184,16 @@ def _are_plain(files: Sequence[_JsonFile]) -> bool:
 
 
 def _html_files(text: str, *, url: str, index: str) -> Iterator[IndexFile]:
+    from html import unescape  # with a table of two thousand names, which a page in JSON does not need
+
     if "<!--" in text:
         text = _COMMENT.sub("", text)
     base = _BASE.search(text)
-    links = _Links(url, html.unescape(base[1]) if base else "")
+    links = _Links(url, unescape(base[1]) if base else "")
     for anchor in _ANCHOR.finditer(text):
         attributes = {match[1].lower(): match[2] or match[3] or match[4] or "" for match in _ATTRIBUTE.finditer(anchor[1])}
         if "&" in anchor[1]:
-            attributes = {key: html.unescape(value) for key, value in attributes.items()}
+            attributes = {key: unescape(value) for key, value in attributes.items()}
         link, _, fragment = attributes.get("href", "").partition("#")
         if file_url := links.url(link):
             yield _html_file(file_url, fragment, attributes, index=index, links=links)

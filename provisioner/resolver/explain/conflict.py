@@ -8,6 +8,7 @@ versions that all have the predicate.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -51,6 +52,7 @@ from provisioner.grounds.requirement import (
 )
 from provisioner.grounds.source import Documents, Index
 from provisioner.matrix.model import Distribution
+from provisioner.matrix.once import once_per_matrix
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.places import Place
 from provisioner.resolver.choices.constraints import ForPython
@@ -574,9 +576,20 @@ def _similar(matrix: Matrix, name: str) -> str:
 
     Only names of the matrix are offered: a name that is merely like another one on an index may be somebody's trap.
     """
+    return _nearest(name, _names_of(matrix))
+
+
+@once_per_matrix
+def _names_of(matrix: Matrix) -> frozenset[str]:
+    """Return the names of distributions that the matrix knows."""
     rows = (matrix.distributions, matrix.wheels, matrix.system_wheels)
     known = {one.name if isinstance(one, Distribution) else one.distribution for some in rows for one in some}
-    return nearest(name, {*known, *COMPONENT_OF_DISTRIBUTION} - {name}, similarity=SIMILAR) or ""
+    return frozenset({*known, *COMPONENT_OF_DISTRIBUTION})
+
+
+@lru_cache(maxsize=64)  # each Python that a conflict is proved for asks for the same name
+def _nearest(name: str, known: frozenset[str]) -> str:
+    return nearest(name, known - {name}, similarity=SIMILAR) or ""
 
 
 def conclusion_of(instance: ProblemInstance, groups: Sequence[Sequence[Required]]) -> Conclusion:

@@ -549,13 +549,16 @@ class _Search:
 
     def _with_nearest_values(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
         is_solved_whole = self._solve_again is not None and all(one.is_bound for one in some)
+        is_known = True
         try:
             # Without a bound another Python may work, and `solve_again` tries all of them.
             chosen = [None] * len(some) if is_solved_whole else self._chosen(some, passed)
         except UnavailableError:
-            return None
+            # Too much would have to be read for this Python; another one may need far less.
+            chosen, is_known = None, False
+            self._instance.budget.allot(MOST_READS_OF_ONE)
         if not self._is_further:  # each of these solves the whole problem again, with every Python
-            elsewhere = self._nearest_elsewhere(some, chosen, passed)
+            elsewhere = self._nearest_elsewhere(some, chosen, passed, is_known=is_known)
             if elsewhere is None and chosen in (None, [None]):
                 elsewhere = self._chosen_elsewhere(some, passed)
             chosen = elsewhere or chosen
@@ -677,12 +680,18 @@ class _Search:
         return [None if one.is_bound else chosen.get(one.key) for one in some]
 
     def _nearest_elsewhere(
-        self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None] | None, passed: frozenset[Candidate]
+        self,
+        some: tuple[Relaxable, ...],
+        chosen: Sequence[Candidate | None] | None,
+        passed: frozenset[Candidate],
+        *,
+        is_known: bool,
     ) -> list[Candidate | None] | None:
         """Return a version of a requested distribution that is nearer than the chosen one and needs another Python.
 
         The spec permits several Pythons, and the nearest versions may have files for another one than that of this environment;
-        `MOST_ELSEWHERE` of them are tried, within what the fix may read. None where none of them works.
+        `MOST_ELSEWHERE` of them are tried, within what the fix may read. If it is not known what works with this Python, they
+        are those that nothing known excludes. None where none of them works.
         """
         one = some[0]
         if self._solve_again is None or not self._is_open(some):
@@ -690,7 +699,13 @@ class _Search:
         nearer = chain.from_iterable(nearest(self._instance, one, other_pythons=True))
         taken = chosen[0] if chosen is not None else None
         others = (other for other in takewhile(lambda other: other is not taken, nearer) if other not in passed)
-        for other in islice((other for other in others if other.has_no_file), MOST_ELSEWHERE):
+
+        def may(other: Candidate) -> bool:
+            if is_known:
+                return other.has_no_file
+            return not self._search.refutes(without=_groups(some), given=(other,), present=(one.key,))
+
+        for other in islice(filter(may, others), MOST_ELSEWHERE):
             edits, _ = self._edits(some, [other])
             if _outcome_of(self._solve_again, self._instance.problem.request, edits) is not None:
                 return [other]

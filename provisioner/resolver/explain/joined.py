@@ -307,11 +307,16 @@ def _is_subject(label: str, subjects: Sequence[Subjects], labels: Mapping[str, i
 
 
 def _claim(clause: Ground | Statement) -> object:
-    """Return what tells a clause from others of its member; which Python a distribution has no files for does not."""
+    """Return what tells a clause from others of its member.
+
+    Which Python a distribution has no files for does not, nor whether a Python could take its source distribution instead.
+    """
     if not isinstance(clause, Statement):
         return clause
-    is_about_python = isinstance(clause.predicate, NoFile) and clause.predicate.component == PYTHON.name
-    return clause.name, NoFile if is_about_python else clause.predicate
+    if not isinstance(clause.predicate, NoFile) or not clause.predicate.component:
+        return clause.name, clause.predicate
+    is_about_python = clause.predicate.component == PYTHON.name
+    return clause.name, NoFile if is_about_python else (clause.predicate.component, clause.subjects)
 
 
 def _for_pythons(member: Member, failed: Sequence[Failure]) -> Member:

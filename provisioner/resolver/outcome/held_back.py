@@ -115,18 +115,21 @@ def _without_file(instance: ProblemInstance, need: Requirement, depth: int = DEP
 
     None where there is none within `depth` requirements. Only what the search has read is looked at.
     """
-    files = [one for one in instance.candidates(need.key) if instance.accepts(need, one)] if need.key.is_package else []
-    usable = [one for one in files if not one.has_no_file and not instance.is_known_unusable(one)]
-    if files and not usable:
-        return need
+    if not need.key.is_package:
+        return None
+    allowed = instance.allowed(need)
+    is_usable = False
     lacking: Requirement | None = None
-    for one in usable if depth else ():
-        further = instance.requirements(one) if instance.is_read(one) else ()
+    for one in instance.candidates(need.key):
+        if one not in allowed or one.has_no_file or instance.is_known_unusable(one):
+            continue
+        is_usable = True
+        further = instance.requirements(one) if depth and instance.is_read(one) else ()
         behind = next(filter(None, (_without_file(instance, other, depth - 1) for other in further)), None)
         if behind is None:
             return None
         lacking = lacking or behind
-    return lacking
+    return need if allowed and not is_usable else lacking
 
 
 def _by_hosts(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
@@ -534,38 +534,39 @@ class PackageFinder:
     def _translated(self, subject: Key, label: str, applicable: Iterable[Pep508]) -> list[Requirement]:
         """Return the requirements in a distribution's metadata, with the spec's overrides in place of the overridden ones."""
         overrides = self._problem.overrides
+        of = _Origin("pytorch" if subject == PYTORCH else subject.name, label)
         if not overrides:
-            return [self._translate(subject, label, needed) for needed in applicable]
+            return [self._translate(subject, of, needed) for needed in applicable]
         found = []
         for needed in applicable:
             replacements = overrides.of(canonicalize_name(needed.name))
             if not replacements:
-                found.append(self._translate(subject, label, needed))
+                found.append(self._translate(subject, of, needed))
             for override, ground in replacements:
                 if self.markers.hold(override.marker):
-                    found.append(replace(self._translate(subject, label, override), ground=ground))
+                    found.append(replace(self._translate(subject, of, override), ground=ground))
         return found
 
-    def _translate(self, subject: Key, label: str, needed: Pep508) -> Requirement:
-        name = canonicalize_name(needed.name)
+    def _translate(self, subject: Key, of: _Origin, needed: Pep508) -> Requirement:
+        key = package_key(needed)
+        name = key.project
         component = self._problem.component_of(name)
-        shown = "pytorch" if subject == PYTORCH else subject.name
         ground = Entails(
-            name=shown,
-            subject=Subject(shown, label),
-            predicate=Requires(needed.name, (Specifier(str(needed.specifier)),)),
-            relation=Relation(shown, name),
-            cited=Metadata(shown, label),
+            name=of.name,
+            subject=of.subject,
+            predicate=Requires(needed.name, _bounds(str(needed.specifier))),
+            relation=Relation(of.name, name),
+            cited=of.cited,
         )
         is_component = component and not needed.extras and (component == PYTORCH.name or subject.name != name)
-        key = Key(component) if is_component else package_key(needed)
+        key = Key(component) if is_component else key
         if needed.url is not None and (is_component or subject == PYTORCH):
             # The matrix knows the needs of published builds only, and the build indexes have only wheels of those.
             of_specs = RequiresFile(name=needed.name, url=shown_url(needed.url), is_for_specs=True)
             return Requirement(key, Labelled(frozenset()), replace(ground, predicate=of_specs))
         if needed.url is not None:
             # A file by URL must not be replaced by another file that an index has under the same name.
-            holder = next(one for one in self.candidates(subject) if one.label == label)
+            holder = next(one for one in self.candidates(subject) if one.label == of.label)
             return self._direct_urls.required(key, needed, holder=holder, ground=ground)
         if key.is_package and not self._direct_urls.is_given(name):
             self._prereleases.discover(name, needed.specifier, lambda: self.candidates(Key(name, PACKAGE)))
@@ -620,6 +621,19 @@ class PackageFinder:
         """Return the versions of glibc that are newer than that of the environment."""
         here = self.environment.glibc
         return [one.label for one in domain if here is not None and Version.parse(one.label).release[:2] > here]
+
+
+class _Origin:
+    """The version whose metadata has some requirements: what their grounds share."""
+
+    def __init__(self, name: str, label: str) -> None:
+        self.name, self.label = name, label
+        self.subject, self.cited = Subject(name, label), Metadata(name, label)
+
+
+@lru_cache(maxsize=65536)
+def _bounds(specifier: str) -> tuple[Specifier, ...]:
+    return (Specifier(specifier),)
 
 
 def _unpublished(candidate: Candidate) -> Requirement:

@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
-from provisioner.index.client import PackageIndex
+from provisioner.index.client import PackageIndex, Shared
 from provisioner.index.metadata import build
 from provisioner.index.metadata.build import environment
 from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.index.model import Environment
+from provisioner.index.read_limit import ReadLimit
 from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.loopback_index import ServedFile
 
@@ -263,12 +264,12 @@ def test_a_build_that_failed_is_not_tried_again_for_another_python(
 ) -> None:
     builds = tmp_path / "builds"
     add_sdist(served, body=f'{counting(builds)}; sys.exit("Error: no")')
-    failed = build.FailedBuilds()
+    shared = Shared(ReadLimit())
     told = []
     allowing = replace(settings, allow_sdist=True, allow_build=True)
     for python in ("3.11", "3.12", "3.13"):
         with (
-            PackageIndex(allowing, Environment(platform="linux/amd64", python=python), failed_builds=failed) as client,
+            PackageIndex(allowing, Environment(platform="linux/amd64", python=python), shared=shared) as client,
             pytest.raises(UnusableMetadataError) as caught,
         ):
             client.requirements(client.releases(DEMO)[0])

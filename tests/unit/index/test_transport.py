@@ -13,10 +13,11 @@ from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
 from provisioner.index.activity import Activity, progress_line, readable_size
-from provisioner.index.client import PackageIndex
+from provisioner.index.client import PackageIndex, Shared
 from provisioner.index.http import session
 from provisioner.index.http.transport import THREADS, Transport
 from provisioner.index.model import Environment
+from provisioner.index.read_limit import ReadLimit
 from provisioner.index.settings import IndexLocation, IndexSettings
 from tests.scripted_server import Answer, ScriptedServer
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
     from packaging.utils import NormalizedName
 
-    from provisioner.index.http.transport import OutOfReach
 
 SOURCE = "index `main`"
 NETWORK = ("check the network, the proxy and the installer's configuration; --offline uses what is cached",)
@@ -342,12 +342,12 @@ def test_a_server_without_a_connection_is_tried_once_a_run(settings: IndexSettin
     """Each Python has an index client of its own, with retries and pauses of its own."""
     tried: list[object] = []
     monkeypatch.setattr("urllib3.util.connection.create_connection", partial(_refused, tried))
-    out_of_reach: OutOfReach = {}
+    shared = Shared(ReadLimit())
     for python in ("3.12", "3.13"):
         environment = Environment(platform="linux/amd64", python=python, glibc=(2, 35), macos=None)
         location = IndexLocation(name="pypi", url="http://index.invalid/simple")
         settings = replace(settings, indexes=(location,))
-        with PackageIndex(settings, environment, out_of_reach=out_of_reach) as client:
+        with PackageIndex(settings, environment, shared=shared) as client:
             with pytest.raises(UnavailableError) as caught:
                 client.releases(canonicalize_name("demo"))
             assert caught.value.message == "index `pypi` cannot be reached: connection refused"

@@ -8,7 +8,7 @@ import pytest
 from packaging.utils import canonicalize_name
 
 from provisioner.errors import UnavailableError
-from provisioner.index.model import PackageRelease
+from provisioner.index.model import Environment, PackageRelease
 from provisioner.resolver import refutation
 from provisioner.resolver.explain import fixes
 from provisioner.resolver.joint import NoStackError, choose, solve_joint
@@ -178,3 +178,26 @@ def test_the_conflicts_are_told_before_anything_is_read_for_a_fix() -> None:
         choose(problem("tool>=2", "base<2"), lambda _: shelf, when_refuted=tell)
     assert told == [("no answer: base<2 and tool>=2 exclude each other; looking for fixes", set())]
     assert any(one.startswith("link") for one in shelf.read)
+
+
+def test_a_fix_that_needs_too_much_for_one_python_is_looked_for_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With one Python no version of base works, and more would have to be read than may be; with the other the first does."""
+    most = 20
+    versions = [f"2.{minor}" for minor in range(3 * most)]
+
+    def shelf(environment: Environment) -> FileShelf:
+        files = {
+            **{name: [wheel(name, "1.0"), wheel(name, "2.0")] for name in ("kit", "tool")},
+            "base": [wheel("base", version) for version in ("1.0", *versions)],
+            "part": [wheel("part", version, "cp313-cp313-manylinux_2_28_x86_64") for version in versions],
+        }
+        metadata = {f"base {version}": (f"part=={version}",) for version in versions}
+        return FileShelf(files, metadata | {"kit 2.0": ("base>=2",), "tool 2.0": ("base>=2",)}, environment, ())
+
+    matrix = small.matrix(("python",), {"python": {"3.14": {}, "3.13": {}}}, virtual=())
+    packages = ("base<2", "kit>=2", "tool>=2")
+    asked = small.request({"python": ">=3.13"}, accelerator="cpu", packages=packages, runs="host")
+    monkeypatch.setattr(fixes, "MOST_READS_OF_ONE", most)
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(join(matrix, asked), shelf)
+    assert [fix_words(one) for one in caught.value.conflict.fixes] == ["base 2.0 instead of `base<2` would do"]
