@@ -16,7 +16,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
-from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, Relation, Row, SpecLine
+from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, HostFact, Relation, Row, SpecLine
 from provisioner.index.model import Environment
 from provisioner.resolver.attempts import (
     PYTHON,
@@ -474,9 +474,12 @@ def _unlisted(
     if not unmet:
         return {}
     found: dict[str, Unlisted | Newest] = {}
+    stated = {root.key for root in instance.roots if isinstance(root.ground, HostFact)}
     until, is_asked = problem.request.spec.policy.exclude_newer, source_for is not None
     for one in unmet if not problem.extra else ():
-        newest = newest_known(problem.matrix, one, until, is_asked=is_asked) if one.ground.is_request else None
+        if not one.ground.is_request:
+            continue
+        newest = newest_known(problem.matrix, one, until, is_asked=is_asked, is_stated=one.key in stated)
         found |= {newest.name: newest} if newest is not None else {}
     if source_for is None:
         return found
