@@ -11,6 +11,7 @@ with them.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING
@@ -87,6 +88,8 @@ class CompleteSearch:
         self._kept_present: tuple[Key, ...] = ()
         self._asked: frozenset[Key] = frozenset()
         """The keys that the latest search is about, whose candidates are read before those of others."""
+        self._unread: list[Candidate] = []
+        """The candidates beside those that were read last: what was read made it needless to read them, too."""
         self._numbers = count()
         self._wanted: Collection[Group] | None = None
         """The groups whose requirements are encoded; None for all."""
@@ -219,6 +222,10 @@ class CompleteSearch:
         if not among:
             decided = self.find(without=without)
             assert decided is None, "only an impossible problem has a conflict"
+        # They may say the same as a request. One whose index cannot be reached says nothing.
+        with suppress(UnavailableError):
+            for candidate in self._unread:
+                self._expand(candidate)
         kept = self._nearest(list(self._start(without, among or self._core(without))), without)
         for group in tuple(kept):
             rest = [other for other in kept if other != group]
@@ -350,6 +357,7 @@ class CompleteSearch:
                 return pins
             asked = [candidate for candidate in fresh if candidate.key in self._asked]
             named = [candidate for candidate in fresh if candidate.key in self._instance.named]
+            self._unread = [] if free else [one for one in fresh if one not in (asked or named or fresh)]
             for candidate in free or asked or named or fresh:
                 if candidate not in self._expanded:
                     self._expand(candidate)
