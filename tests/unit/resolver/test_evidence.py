@@ -21,8 +21,8 @@ def told(host: dict[str, Any], spec: dict[str, Any] | None = None) -> tuple[list
 def test_a_running_driver_shows_what_the_host_does_not_state() -> None:
     (shown,), unread = told({})
     assert shown == (
-        "host0 runs driver 570.124.06, so its user-mode driver libraries, loaded_modules, kernel headers, kernel_gcc, "
-        "GCC of the host, secure_boot and kernel are as that driver needs"
+        "host0 runs driver 570.124.06, so its user-mode driver libraries, loaded modules, kernel headers, GCC of the kernel, "
+        "GCC of the host, Secure Boot and kernel are as that driver needs"
     )
     assert unread == []
 
