@@ -25,7 +25,7 @@ def test_the_releases_about_which_a_family_is_silent_are_listed_by_family(projec
 def test_json_has_every_family_and_what_its_silence_means(project: Project) -> None:
     families = json.loads(project.run("matrix", "check", "--format", "json").out)["families"]
     found = {(one["subject"], one["object"]): one for one in families}
-    assert found["rocm", "gpu"]["silence"] == "unverified"
-    assert "10.0.0" in found["rocm", "gpu"]["silent"]
-    assert found["rocm", "gpu"]["because"] == "AMD lists the GPUs that a release supports"
+    assert found["cuda", "macos"]["silence"] == "unverified"
+    assert "8.0.44" in found["cuda", "macos"]["silent"]
+    assert found["cuda", "macos"]["because"] == "NVIDIA's installation guide names the macOS for a release"
     assert found["cudnn", "driver"]["silence"] == "no limit"

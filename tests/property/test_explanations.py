@@ -224,7 +224,7 @@ def test_what_is_said_of_releases_of_the_shipped_matrix_stands_in_it(conflicts: 
 
 
 def is_told(matrix: Matrix, need: Need, ranges: str) -> bool:
-    """Whether a need is one of the stated ranges, or has releases in the stated span, `ranges within 12.4.0 … 12.9.1`, alone."""
+    """Whether a need is one of the stated ranges, or allows nothing outside the stated span, `ranges within 12.4 … 12.9`."""
     span = re.fullmatch(r"ranges within (\S+)(?: … (\S+))?", ranges)
     if span is None:
         stated = re.split(r", | or ", ranges)
