@@ -51,9 +51,8 @@ def check_distributions(files: MatrixFiles, rows: RowChecker) -> Iterator[Mistak
         yield from checker.distribution(at, distribution)
         for below, opened in at.each("opens", distribution.opens):
             yield from checker.opened(below, distribution.name, opened, known=known)
-        used = {one for row in files.wheels.content.wheels if row.distribution == distribution.name for one in _used_by(row)}
         for below, optional in at.each("optional", distribution.optional):
-            yield from checker.optional(below, distribution.name, optional, used=used)
+            yield from checker.optional(below, distribution.name, optional, wheels=files.wheels.content.wheels)
     yield from twice(top, "toolkit_files", content.toolkit_files, kind="file of the toolkit")
     for at, file in top.each("toolkit_files", content.toolkit_files):
         yield from checker.toolkit_file(at, file)
@@ -116,10 +115,6 @@ def _unknown_names(at: KeyPosition, names: Iterable[str], known: Collection[str]
             yield at.at(index).mistake(f"there is no {kind} `{name}` among the system's packages")
 
 
-def _used_by(row: GpuWheel) -> tuple[str, ...]:
-    return (*row.links, *row.opens)
-
-
 class _Checker:
     def __init__(self, rows: RowChecker) -> None:
         self._rows = rows
@@ -156,7 +151,8 @@ class _Checker:
             yield at.at("files").mistake(f"`{name}` {row.versions} opens nothing; give `files`")
         yield from self._rows.cited(at, row.source, f"what `{name}` {row.versions} opens")
 
-    def optional(self, at: KeyPosition, name: str, row: OptionalLibraries, *, used: Collection[str]) -> Iterator[Mistake]:
+    def optional(self, at: KeyPosition, name: str, row: OptionalLibraries, *, wheels: Iterable[GpuWheel]) -> Iterator[Mistake]:
+        used = {soname for wheel in wheels if wheel.distribution == name for soname in (*wheel.links, *wheel.opens)}
         yield from _specifier(at.at("versions"), row.versions)
         for index, soname in enumerate(row.libraries):
             if soname not in used:

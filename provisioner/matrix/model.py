@@ -606,8 +606,8 @@ class Distribution(Row, frozen=True, kw_only=True):
     all) is compiled against one build of that component. `served_by` is `variant-index` when the framework's indexes have
     wheels of the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this
     one never does. `implies` are its undeclared requirements; `loads` are the versions that load CUDA libraries themselves;
-    `opens` are the files of a CUDA toolkit that its Python code opens, `optional` the libraries that its wheels can do without;
-    `used` is what it needs where the spec names it.
+    `opens` are the files of a CUDA toolkit or of cuDNN that its code opens, `optional` the libraries that its wheels can do
+    without; `used` is what it needs where the spec names it.
     """
 
     name: str

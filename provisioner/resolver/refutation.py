@@ -477,9 +477,9 @@ def _unlisted(
     stated = {root.key for root in instance.roots if isinstance(root.ground, HostFact)}
     until, is_asked = problem.request.spec.policy.exclude_newer, source_for is not None
     for one in unmet if not problem.extra else ():
-        if not one.ground.is_request:
+        if not one.ground.is_request or one.key in stated:  # a host states the release that it has
             continue
-        newest = newest_known(problem.matrix, one, until, is_asked=is_asked, is_stated=one.key in stated)
+        newest = newest_known(problem.matrix, one, until, is_asked=is_asked)
         found |= {newest.name: newest} if newest is not None else {}
     if source_for is None:
         return found

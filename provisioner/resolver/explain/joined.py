@@ -221,7 +221,7 @@ def _described(told: Failure, failures: Sequence[Failure], groups: Sequence[Grou
 def _member(group: Group, needed: Sequence[tuple[Failure, Groups]]) -> Member:
     """Return the member of a conflict for a group: its clauses with the first Python, then those that it has with others.
 
-    If Pythons differ in their clauses, the ranges of one object are told as the spans around them, which may overlap.
+    If Pythons differ in their clauses, the ranges of one object are told as the spans around them; overlapping ones become one.
     """
     for is_summed_up in (False, True):
         found = [

@@ -309,8 +309,10 @@ class Libraries:
         provided = self._provided(pins) if chosen else set()
         for one in chosen:
             row = self._wheels.row_of(one)
-            for optional in self._without(row) if row is not None else ():
-                used = {*row.links, *row.opens}.intersection(optional.libraries) if row is not None else set()
+            if row is None:
+                continue
+            for optional in self._without(row):
+                used = {*row.links, *row.opens}.intersection(optional.libraries)
                 if used and provided.isdisjoint(used):
                     yield one, optional
 

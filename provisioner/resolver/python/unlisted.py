@@ -44,17 +44,15 @@ def unlisted_releases(matrix: Matrix, source: PackageSource, unmet: Iterable[Req
             yield Unlisted(name=key.component, versions=found)
 
 
-def newest_known(
-    matrix: Matrix, unmet: Requirement, until: str | None, *, is_asked: bool, is_stated: bool = False
-) -> Newest | None:
+def newest_known(matrix: Matrix, unmet: Requirement, until: str | None, *, is_asked: bool) -> Newest | None:
     """Return the newest release that the matrix knows, if only newer ones meet a requirement and none is known not to exist.
 
-    None if `is_stated`, for a component whose release a host states; if `is_asked`, for one that an index tells of; and if the
-    newest release came out after `until`, the policy's `exclude-newer`, because newer ones then did, too.
+    None if `is_asked`, for a component that an index tells of; and if the newest release came out after `until`, the policy's
+    `exclude-newer`, because newer ones then did, too.
     """
     name, component = unmet.key.component, matrix.components.get(unmet.key.component)
     is_on_index = name in DISTRIBUTIONS
-    if component is None or is_stated or component.named or (is_on_index and is_asked):
+    if component is None or component.named or (is_on_index and is_asked):
         return None
     newest = max(component.releases, key=lambda one: one.version, default=None)
     if newest is None or (until is not None and newest.released and last_day(newest.released) > day_of(until)):
