@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
-from provisioner.document import Document, FileError, Position, load_document, parse_model
+from provisioner.document import Document, FileError, Position, load_document, parse_model, read_text
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
 from provisioner.names import nearest
 from provisioner.spec.check import KIND, spec_mistakes
@@ -101,11 +101,12 @@ def _others_beside(path: Path) -> tuple[str, ...]:
 def _may_be_meant(path: Path) -> bool:
     if path.suffix in REQUIREMENTS:
         return path.name.startswith("requirements")
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace") if path.suffix in {".yaml", ".yml"} else ""
-    except OSError:
+    if path.suffix not in {".yaml", ".yml"}:
         return False
-    return _PACKAGES_LINE.search(text) is not None
+    try:
+        return _PACKAGES_LINE.search(read_text(path, kind=KIND)) is not None
+    except FileError:
+        return False
 
 
 def _lines(asked: Asked) -> list[tuple[str, Position]]:
