@@ -38,8 +38,10 @@ _TAG = "tag:yaml.org,2002:"
 _TAGS = frozenset({"bool", "float", "int", "map", "null", "seq", "str", "timestamp"})
 _HUGE = "is nested too deeply, or holds too much, to be read"
 _PLAIN = re.compile(r"[A-Za-z/][\w./-]*", re.ASCII)
-_WORDS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
-"""Texts without quotes, and those of them that YAML 1.1 or 1.2 takes for another type."""
+"""Texts that need no quotes, but for those of `NO_TEXTS`."""
+
+NO_TEXTS = frozenset({"n", "no", "null", "off", "on", "true", "false", "y", "yes", ".inf", ".nan"})
+"""Texts that YAML 1.1 or 1.2 takes for a boolean, null or a number where they are not quoted, in lower case."""
 
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
 """Characters that JSON leaves in quotes as they are, and that YAML does not allow there, or takes for the end of a line."""
@@ -108,6 +110,11 @@ class Document(Struct, frozen=True):
         while path and path not in self.keys:
             path = path[:-1]
         return self.keys.get(path, Position(1, 1))
+
+    def position_in_file(self, path: KeyPath) -> Position:
+        """Return the position of a key or item, with the name of the file."""
+        position = self.position(path)
+        return Position(position.line, position.column, self.file)
 
     def below(self, path: KeyPath) -> Document:
         """Return the part of this document under a key path as a document with the same positions."""
@@ -262,7 +269,7 @@ def _flow(value: Any) -> str:  # noqa: ANN401 - YAML holds anything
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(_flow, value))}]"
     if isinstance(value, str):
-        if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
+        if _PLAIN.fullmatch(value) and value.lower() not in NO_TEXTS:
             return value
         quoted = json.dumps(value, ensure_ascii=False)
         return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04X}", quoted)
@@ -538,6 +545,14 @@ def parse_model(document: Document, model: type[Model], *, kind: str, besides: t
     if valid is None or found:
         raise InvalidDocumentError(kind, tuple(found))
     return valid
+
+
+def is_there(path: Path) -> bool:
+    """Return whether there is a file or folder at a path; a path that no file system takes names none."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def is_file(path: Path) -> bool:

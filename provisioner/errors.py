@@ -70,6 +70,10 @@ def without_userinfo(text: str) -> str:
     return _USERINFO.sub(r"\1…", text)
 
 
+EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
+"""The exit codes of the verdicts."""
+
+
 class ProvisionError(Exception):
     """A failure that the user can act on.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ DISTRIBUTION_OF_COMPONENT = {row.name: row.distribution for row in COMPONENTS.va
 """The components that are Python distributions, with their names: `pytorch ==2.7.1` and `torch==2.7.1` mean the same."""
 
 COMPONENT_OF_DISTRIBUTION = {name: component for component, name in DISTRIBUTION_OF_COMPONENT.items()}
+
+
+DISTRIBUTION_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+"""The name of a Python distribution, as PEP 508 has it."""
 
 
 @lru_cache(maxsize=4096)

@@ -11,13 +11,12 @@ from typing import Annotated, Literal
 
 from msgspec import field
 
+from provisioner.spellings import KnownSha256, Line
 from provisioner.strict_model import StrictModel, spelled
 
 # Shells and package managers read these texts: a character that separates or quotes words has no place in them.
 Word = Annotated[str, spelled(r"^[A-Za-z0-9@<][A-Za-z0-9@<>.:+=~*_/-]*$")]
-Text = Annotated[str, spelled(r"^[^\x00-\x1f\x7f]*$")]
 Url = Annotated[str, spelled(r"^(https?://[^\x00-\x20\x7f'\"\\]+)?$")]
-Sha256 = Annotated[str, spelled(r"^([0-9a-f]{64})?$")]
 
 KERNEL, SYSTEM = "<kernel>", "<system>"
 """Parts of names and addresses that only the host knows: what `uname -r` prints, and VERSION_ID of /etc/os-release."""
@@ -33,11 +32,11 @@ class Repository(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     kind: Literal["keyring", "package", "repo-file", "apt-line", "yum"]
     package: Word | Literal[""] = ""
     url: Url = ""
-    sha256: Sha256 = ""
-    line: Text = ""
-    key: Text = ""
-    pin: Text = ""
-    sources: tuple[Text, ...] = ()
+    sha256: KnownSha256 = ""
+    line: Line = ""
+    key: Line = ""
+    pin: Line = ""
+    sources: tuple[Line, ...] = ()
 
 
 class SetupStep(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
@@ -60,8 +59,8 @@ class SetupStep(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     kernel: Annotated[str, spelled(r"^[0-9A-Za-z.*-]*$")] = ""
     url: Url = ""
     file: Word | Literal[""] = ""
-    sha256: Sha256 = ""
-    sources: tuple[Text, ...] = ()
+    sha256: KnownSha256 = ""
+    sources: tuple[Line, ...] = ()
 
     @property
     def is_known(self) -> bool:
@@ -75,10 +74,10 @@ class BuildFromSource(StrictModel, frozen=True, kw_only=True, omit_defaults=True
     component: Word
     version: Word
     repository: Url
-    environment: Mapping[Word, Text] = field(default_factory=dict)
+    environment: Mapping[Word, Line] = field(default_factory=dict)
     patches: tuple[Url, ...] = ()
-    because: Text = ""
-    sources: tuple[Text, ...] = ()
+    because: Line = ""
+    sources: tuple[Line, ...] = ()
 
 
 class HostSetup(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
@@ -87,7 +86,7 @@ class HostSetup(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     `driver_module` is the flavour of NVIDIA's kernel modules, "" for none. `build` is None where nothing is compiled.
     """
 
-    os: Text
+    os: Line
     driver_module: Literal["", "open", "proprietary"] = field(default="", name="driver-module")
     repositories: tuple[Repository, ...] = ()
     steps: tuple[SetupStep, ...] = ()

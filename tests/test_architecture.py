@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent / "provisioner"
 BASE = frozenset(
     {
         "caches", "errors", "platforms", "accelerators", "components", "names", "outputs", "places", "repositories",
-        "versions", "strict_model", "setups", "document", "toml_document", "node_labels", "layers", "processes",
+        "versions", "strict_model", "spellings", "setups", "document", "toml_document", "node_labels", "layers", "processes",
     }
 )  # fmt: skip
 INPUTS = frozenset({"matrix", "host", "spec", "index"})
@@ -42,7 +42,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "repositories": frozenset(),
     "versions": frozenset({"errors", "names"}),
     "strict_model": frozenset({"names"}),
-    "setups": frozenset({"strict_model"}),
+    "spellings": frozenset({"strict_model"}),
+    "setups": frozenset({"spellings", "strict_model"}),
     "document": BASE - {"toml_document"},
     "toml_document": BASE,
     "matrix": BASE,

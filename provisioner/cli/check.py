@@ -16,6 +16,7 @@ from provisioner.cli.options import (  # noqa: TC001 - Typer reads the annotatio
     OfflineOption,
     StrictOption,
 )
+from provisioner.errors import EXIT_CODES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -101,8 +102,6 @@ EvidenceOption = Annotated[
         help="Refuse a lock without evidence beside it that this level of `provision validate`, or a higher one, was a yes.",
     ),
 ]
-
-EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
 
 PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "warning": Paint.UNSURE, "yes": Paint.GOOD}
 

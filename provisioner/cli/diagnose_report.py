@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from msgspec import to_builtins
 
 from provisioner.cli.display import Line, Paint, verdict_line, wants_details
 from provisioner.components import COMPONENTS
+from provisioner.grounds.fields import type_of
 from provisioner.matrix.need import need_text
 from provisioner.words.diagnosis import (
     condition_words,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from provisioner.matrix.model import Failure, Matrix
     from provisioner.matrix.need import Need
 
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 MOST_POSSIBLE = 6
 
 
@@ -111,7 +110,7 @@ def _fact_data(fact: KnownFact) -> dict[str, object]:
 def _remedy_data(remedy: Remedy) -> dict[str, object]:
     from provisioner.grounds.diagnosis import CannotFollow, ChangeHost, NothingRuns
 
-    found: dict[str, object] = {"type": _HUMP.sub("-", type(remedy).__name__).lower(), "text": remedy_words(remedy)}
+    found: dict[str, object] = {"type": type_of(type(remedy)), "text": remedy_words(remedy)}
     if isinstance(remedy, NothingRuns | CannotFollow):
         from provisioner.cli.report import no_stack
 

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from provisioner.cli.options import FormatOption, MatrixOption, OutputFormat, StrictOption
-
-EXIT_CODES = {"yes": 0, "no": 1, "unverified": 3}
+from provisioner.errors import EXIT_CODES
 
 WantedArgument = Annotated[
     Path | None,

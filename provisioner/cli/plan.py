@@ -17,6 +17,7 @@ from provisioner.cli.options import (
     StrictOption,
     TargetOption,
 )
+from provisioner.errors import EXIT_CODES, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -66,8 +67,6 @@ PlanFormatOption = Annotated[
     typer.Option("--format", help="Report as text for people, as JSON for programs, or as Markdown for a merge request."),
 ]
 
-EXIT = {"yes": 0, "no": 1, "unverified": 3}
-
 
 def plan(
     spec: SpecArgument = DEFAULT_SPEC,
@@ -89,7 +88,6 @@ def plan(
     from provisioner.cli.display import data, json_data, step, talk, warn
     from provisioner.cli.plan_inputs import package_changes, questions, read_going, read_hosts, read_today, with_changes
     from provisioner.cli.plan_report import plan_data, verdict_of
-    from provisioner.errors import UsageError
     from provisioner.plan.planner import make_plan
     from provisioner.workflow.inputs import read_inputs
 
@@ -120,7 +118,7 @@ def plan(
         data(plan_markdown(plans, packages))
     else:
         _tell(plans, packages)
-    return EXIT[verdict_of(plans)]
+    return EXIT_CODES[verdict_of(plans)]
 
 
 def _tell(plans: Sequence[Plan], packages: Sequence[tuple[str, str, str]]) -> None:

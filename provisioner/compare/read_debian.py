@@ -10,7 +10,9 @@ from provisioner.compare.claims import Claim
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-_STANZA = re.compile(r"(?:^.+\n?)+", re.MULTILINE)
+STANZA = re.compile(r"(?:^.+\n?)+", re.MULTILINE)
+"""What `apt-cache show` prints of one package: the lines up to an empty one."""
+
 _PACKAGE = re.compile(r"^Package: nvidia\S*-kernel-dkms$", re.MULTILINE)
 _VERSION = re.compile(r"^Version: (?:\d+:)?([\d.]+)-", re.MULTILINE)
 _TESTED = re.compile(r"kernel modules? has been tested up to Linux (\d+\.\d+)")
@@ -23,7 +25,7 @@ def is_debian(text: str) -> bool:
 
 def claims(text: str) -> Iterator[Claim]:
     """Yield a claim for each driver release: the newest kernel series on which Debian's patched driver is tested."""
-    for found in _STANZA.finditer(text):
+    for found in STANZA.finditer(text):
         stanza = found[0]
         version, tested = _VERSION.search(stanza), _TESTED.search(re.sub(r"\s+", " ", stanza))
         if _PACKAGE.search(stanza) and version is not None and tested is not None:

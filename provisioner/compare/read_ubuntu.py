@@ -12,12 +12,12 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING
 
 from provisioner.compare.claims import Claim
+from provisioner.compare.read_debian import STANZA
 from provisioner.versions import Version, numbers_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-_STANZA = re.compile(r"(?:^.+\n?)+", re.MULTILINE)
 _PACKAGE = re.compile(r"^Package: linux-modules-nvidia-", re.MULTILINE)
 _FIELD = re.compile(r"^(Package|Architecture|Version|Depends): (.+)$", re.MULTILINE)
 _META = re.compile(r"linux-modules-nvidia-\d+(?:-server)?(?:-open)?-[a-z]\S*")
@@ -66,7 +66,7 @@ def claims(text: str) -> Iterator[Claim]:
 def _stanzas(text: str) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield the packages of a text: the line on which each begins, and its fields by name."""
     line, end = 1, 0
-    for stanza in _STANZA.finditer(text):
+    for stanza in STANZA.finditer(text):
         line += text.count("\n", end, stanza.start())
         end = stanza.start()
         yield line, dict(_FIELD.findall(stanza[0]))

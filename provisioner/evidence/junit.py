@@ -42,10 +42,10 @@ def _as_written_alone(content: bytes) -> str:
 
 
 def _suite(report: Report) -> TestSuite:
-    suite = TestSuite(_clean(f"{report.lock_file} {report.platform}"))
+    suite = TestSuite(clean(f"{report.lock_file} {report.platform}"))
     suite.timestamp = report.time.removesuffix("Z")
     for name, value in _properties(report):
-        suite.add_property(name, _clean(value))
+        suite.add_property(name, clean(value))
     suite.add_testcases(list(_cases(report)))
     suite.time = round(sum(report.timing.get(name, 0.0) for name in ("build", "run")), 3)
     return suite
@@ -68,27 +68,27 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
 
 def _cases(report: Report) -> Iterator[TestCase]:
     for level in report.levels:
-        place = _clean(f"{report.name}.{report.platform}.{level.level} {level.name}")
+        place = clean(f"{report.name}.{report.platform}.{level.level} {level.name}")
         facts = [field for field in report.fields if field.level == level.level]
         for field in facts:
             yield _case(field, place)
         if not facts:
             case = TestCase(LEVELS[level.level], place)
-            case.result = Skipped(_clean(f"{level.verdict}: {level.note}" if level.note else level.verdict))
+            case.result = Skipped(clean(f"{level.verdict}: {level.note}" if level.note else level.verdict))
             yield case
 
 
 def _case(field: FieldReport, place: str) -> TestCase:
-    case = TestCase(_clean(field.name), place)
+    case = TestCase(clean(field.name), place)
     if field.verdict == "no":
-        failure = Failure(_clean(f"expected {field.locked or 'nothing'}, found {field.measured or 'nothing'}"), "difference")
-        failure.text = _clean(field.note)
+        failure = Failure(clean(f"expected {field.locked or 'nothing'}, found {field.measured or 'nothing'}"), "difference")
+        failure.text = clean(field.note)
         case.result = failure
     elif field.verdict == "unverified":
-        case.result = Skipped(_clean(f"unverified: {field.note}" if field.note else "unverified"))
+        case.result = Skipped(clean(f"unverified: {field.note}" if field.note else "unverified"))
     return case
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return a text without characters that XML cannot hold: each becomes U+FFFD."""
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

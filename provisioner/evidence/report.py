@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from msgspec import Meta, field
 from msgspec.structs import replace
 
-from provisioner.errors import without_userinfo
+from provisioner.errors import EXIT_CODES, without_userinfo
+from provisioner.spellings import Digest, KnownDigest
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Digest = Annotated[str, spelled(r"^sha256:[0-9a-f]{64}$")]
-
 Verdict = Literal["yes", "no", "unverified"]
-
-EXIT_CODES: dict[Verdict, int] = {"yes": 0, "no": 1, "unverified": 3}
-
 
 IDLE: Literal["nothing to do"] = "nothing to do"
 """The verdict of a level that has nothing to do for a lock."""
@@ -121,7 +117,7 @@ class GpuReport(StrictModel, frozen=True, kw_only=True):
     """One GPU of the host. `identity` is the hash of its UUID, which tells GPUs apart and names none; "" if it was not read."""
 
     name: str
-    identity: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
+    identity: KnownDigest = ""
 
 
 class HostReport(StrictModel, frozen=True, kw_only=True):
@@ -153,7 +149,7 @@ class Report(StrictModel, frozen=True, kw_only=True):
     engine: EngineReport
     image: str
     image_digests: tuple[str, ...] = ()
-    dockerfile: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
+    dockerfile: KnownDigest = ""
     host: HostReport
     level: Annotated[int, Meta(ge=0, le=5)]
     verdict: Verdict

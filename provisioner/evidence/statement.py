@@ -20,7 +20,8 @@ from msgspec import Struct, field, to_builtins
 
 from provisioner.document import FileError, parse_document, parse_model, write_text
 from provisioner.errors import InvalidDocumentError, Mistake
-from provisioner.evidence.report import LEVELS, Digest, Report, Verdict
+from provisioner.evidence.report import LEVELS, Report, Verdict
+from provisioner.spellings import Digest
 from provisioner.strict_model import StrictModel, read
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.components import DRIVERS
 from provisioner.fleet.labels import drivers_named
 from provisioner.gate.drivers import drivers_by_capability
 from provisioner.grounds.affinity import CapabilityMismatch, LabelMismatch, UnlabelledRequirement, VersionMismatch
 from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, KERNEL, OLD_DRIVER, PRODUCT, SYSTEM
+from provisioner.render.node_affinity import LABELLED
 from provisioner.versions import Range, ranges_of
 
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _LARGEST = 2**63 - 1
-_SHOWN = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
-"""The components whose requirements can be checked with labels."""
 
 
 class Bounds(Struct, frozen=True):
@@ -164,7 +162,7 @@ def needs_of(stack: Stack, admitted: Sequence[LabelSet]) -> Needs:
     accelerator = ACCELERATORS[stack.accelerator]
     if not accelerator.vendor:
         values[SYSTEM] = frozenset({system})
-    unshown = tuple(UnlabelledRequirement(name, text) for name, text in wanted.items() if name not in _SHOWN)
+    unshown = tuple(UnlabelledRequirement(name, text) for name, text in wanted.items() if name not in LABELLED)
     kernels, drivers = _ranges(wanted.get("kernel", "")), _ranges(wanted.get("driver", ""))
     if accelerator.product_labels:
         named = _by_product(accelerator, admitted, needs_driver=any(one in wanted for one in accelerator.drivers))

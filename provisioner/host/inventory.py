@@ -13,7 +13,18 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from provisioner.document import STDIN, Document, FileError, KeyPath, Position, dotted, parse_document, read_printed, told
+from provisioner.document import (
+    STDIN,
+    Document,
+    FileError,
+    KeyPath,
+    Position,
+    dotted,
+    is_there,
+    parse_document,
+    read_printed,
+    told,
+)
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
 from provisioner.host.ansible import KIND as KIND_OF_ANSIBLE
 from provisioner.host.ansible import AnsibleReader, ansible_document, is_ansible, is_ansible_text
@@ -163,15 +174,7 @@ def _listing(listed: Sequence[_Named]) -> str:
 def file_and_name(path: Path) -> tuple[Path, str]:
     """Return the file and the name in `FILE#NAME`; the path itself and "" without a `#`, or if a file of this name exists."""
     file, mark, name = str(path).partition("#")
-    return (path, "") if not mark or not file or _exists(path) else (Path(file), name)
-
-
-def _exists(path: Path) -> bool:
-    """Return whether a file exists; False for a name that no file can have."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
+    return (path, "") if not mark or not file or is_there(path) else (Path(file), name)
 
 
 class _Reader:
@@ -362,7 +365,7 @@ def _form_and_text(path: Path) -> tuple[str, str]:
     try:
         text = read_printed(path, kind=kind)
     except FileError as error:
-        if kind != KIND or path == STDIN or _exists(path):
+        if kind != KIND or path == STDIN or is_there(path):
             raise
         raise FileError(error.message, hints=(_instead_of(path.name),)) from None
     return _form(path, text), text

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from provisioner.accelerators import GPU_ACCELERATORS
 from provisioner.components import ABSENT, COMPONENTS, PRESENT
-from provisioner.document import parse_document, parse_model, read_text
+from provisioner.document import NO_TEXTS, parse_document, parse_model, read_text
 from provisioner.errors import UsageError
 from provisioner.host.instance_types import instance_type
 from provisioner.host.model import Driver, Holds, Host, profile_keys
@@ -32,8 +32,6 @@ KIND = "host profile"
 _DIRECTORY = Path(__file__).parent / "profiles"
 _PLAIN_WORD = re.compile(r"[A-Za-z/][A-Za-z0-9_./+-]*(?: [A-Za-z0-9_./+()-]+)*")
 _PLAIN_VERSION = re.compile(r"\d+(?:\.\d+){2,}(?:[-+][A-Za-z0-9_.+-]*)?")
-_NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""Words that YAML 1.1 or 1.2 reads as a boolean or null when they are not quoted."""
 
 
 class Profile(Struct, frozen=True, kw_only=True):
@@ -105,7 +103,7 @@ def _flow(value: Any) -> str:  # noqa: ANN401 - whatever a profile holds
 
 def _scalar(text: str) -> str:
     """Return a string as a YAML scalar: unquoted if YAML 1.1 and 1.2 both read that as the same string."""
-    is_word = _PLAIN_WORD.fullmatch(text) is not None and text.lower() not in _NOT_WORDS
+    is_word = _PLAIN_WORD.fullmatch(text) is not None and text.lower() not in NO_TEXTS
     if is_word or _PLAIN_VERSION.fullmatch(text):
         return text
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')

@@ -50,13 +50,13 @@ class _Cog:
         for key in data:
             if key != "build":
                 reason = Application() if key in _OF_APPLICATION else UnknownKey()
-                self._importing.omit(key, self._position((key,)), reason)
+                self._importing.omit(key, self._document.position_in_file((key,)), reason)
         self._build(build or {})
         if self._mistakes:
             raise InvalidDocumentError(KIND, tuple(self._mistakes))
 
     def _build(self, build: dict[str, object]) -> None:
-        at = self._position(("build", "gpu"))
+        at = self._document.position_in_file(("build", "gpu"))
         # cog builds an image without CUDA where nothing says `gpu: true`.
         self._importing.accelerator("cuda" if build.get("gpu") is True else "cpu", at)
         for key, value in build.items():
@@ -66,14 +66,14 @@ class _Cog:
             elif key == "python_packages":
                 self._python_packages(path, value)
             elif key == "python_requirements" and isinstance(value, str):
-                read_named_requirements(self._folder / value, self._position(path), self._importing)
+                read_named_requirements(self._folder / value, self._document.position_in_file(path), self._importing)
             elif key == "system_packages":
                 for position, text in self._texts(path, value):
                     self._importing.apt(text, position)
             elif key in {"run", "pre_install"}:
                 self._commands(path, value)
             elif key != "gpu":
-                self._importing.omit(f"build.{key}", self._position(path), UnknownKey())
+                self._importing.omit(f"build.{key}", self._document.position_in_file(path), UnknownKey())
 
     def _version(self, path: KeyPath, component: str, value: object) -> None:
         """Record a version; cog reads `3.10` without quotes as text, so the text of the file counts."""
@@ -81,7 +81,9 @@ class _Cog:
         if not isinstance(value, str | int | float) or isinstance(value, bool) or not text.replace(".", "").isdigit():
             self._mistake(path, "must be a version such as 3.11")
         else:
-            self._importing.require(component, f"=={text}" if text.count(".") > 1 else f"{text}.*", self._position(path))
+            self._importing.require(
+                component, f"=={text}" if text.count(".") > 1 else f"{text}.*", self._document.position_in_file(path)
+            )
 
     def _python_packages(self, path: KeyPath, value: object) -> None:
         lines = [(text, position) for position, text in self._texts(path, value)]
@@ -93,7 +95,7 @@ class _Cog:
             below: KeyPath = (*path, index)
             text = item.get("command") if isinstance(item, dict) else item
             if isinstance(text, str):
-                self._install.script(text, ScriptPlace(self._position(below), lambda _: None))
+                self._install.script(text, ScriptPlace(self._document.position_in_file(below), lambda _: None))
             else:
                 self._mistake(below, "must be a command")
 
@@ -101,16 +103,12 @@ class _Cog:
         found = []
         for index, item in enumerate(value if isinstance(value, tuple) else ()):
             if isinstance(item, str):
-                found.append((self._position((*path, index)), item.strip()))
+                found.append((self._document.position_in_file((*path, index)), item.strip()))
             else:
                 self._mistake((*path, index), "must be text")
         if value is not None and not isinstance(value, tuple):
             self._mistake(path, "must be a list")
         return found
-
-    def _position(self, path: KeyPath) -> Position:
-        position = self._document.position(path)
-        return Position(position.line, position.column, self._document.file)
 
     def _mistake(self, path: KeyPath, text: str) -> None:
         self._mistakes.append(self._document.mistake(path, text))

@@ -93,14 +93,14 @@ class _Environment:
             self._importing.name(name)
         for index, channel in enumerate(self._list(("channels",), data.get("channels", ()))):
             if isinstance(channel, str):
-                self._match_specs.named_channel(channel, self._position(("channels", index)))
+                self._match_specs.named_channel(channel, self._document.position_in_file(("channels", index)))
         for key in data:
             if key not in {"name", "channels", "dependencies", "prefix"}:
-                self._importing.omit(key, self._position((key,)), UnknownKey())
+                self._importing.omit(key, self._document.position_in_file((key,)), UnknownKey())
 
     def _dependency(self, path: KeyPath, text: str) -> None:
         try:
-            self._match_specs.read(text, self._position(path))
+            self._match_specs.read(text, self._document.position_in_file(path))
         except ValueError as error:
             self._mistake(path, str(error))
 
@@ -115,7 +115,7 @@ class _Environment:
         """Read the lines that conda gives to pip as a requirement file."""
         lines = []
         for index, item in enumerate(self._list(path, items)):
-            position = self._position((*path, index))
+            position = self._document.position_in_file((*path, index))
             if not isinstance(item, str):
                 self._mistake((*path, index), "must be a requirement such as numpy>=2")
             elif match := re.fullmatch(r"(?:-r|--requirement)[\s=]*(?P<file>\S+)", item.strip()):
@@ -123,10 +123,6 @@ class _Environment:
             else:
                 lines.append((item.strip(), position))
         record_lines(lines, self._importing)
-
-    def _position(self, path: KeyPath) -> Position:
-        position = self._document.position(path)
-        return Position(position.line, position.column, self._document.file)
 
     def _mistake(self, path: KeyPath, text: str) -> None:
         self._mistakes.append(self._document.mistake(path, text))

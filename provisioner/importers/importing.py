@@ -26,7 +26,8 @@ from provisioner.grounds.omission import (
 )
 from provisioner.places import Place
 from provisioner.spec.content import Content, Entry, IndexEntry, ProjectEntry
-from provisioner.spec.interval import interval_of_range
+from provisioner.spec.interval import INTERVAL_OPERATORS, interval_of_range
+from provisioner.spellings import APT_NAME, APT_VERSION
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
@@ -41,10 +42,9 @@ _LONGEST = 160
 
 _PYPI = "https://pypi.org/simple"
 _PYTORCH_BUILDS = "https://download.pytorch.org/whl/{variant}"
-_APT = re.compile(r"(?P<name>[a-z0-9][a-z0-9+.-]*[a-z0-9+.])(?::[a-z0-9]+)?(?P<version>=.*)?")
-_APT_VERSION = re.compile(r"=[0-9][A-Za-z0-9.+:~-]*")
+_APT = re.compile(rf"(?P<name>{APT_NAME})(?::[a-z0-9]+)?(?P<version>=.*)?")
+_APT_VERSION = re.compile(APT_VERSION)
 _PATCH = re.compile(r"(?P<sign>[=<>!~]*)\s*(?P<series>\d+\.\d+)\.(?P<patch>\d+)(\.\*)?")
-_EXACT = frozenset({"==", ">=", "<=", "<", "~="})
 LOGIN = re.compile(r"://[^\s/]*@")
 
 
@@ -247,7 +247,7 @@ def _joined(first: str, second: str) -> str:
     if one.intersect(other).is_empty:
         return ""
     # An interval is exactly its range only for these operators.
-    if all(clause.operator in _EXACT for found in ranges for clause in found.clauses):
+    if all(clause.operator in INTERVAL_OPERATORS for found in ranges for clause in found.clauses):
         if other.contains(one):
             return first
         if one.contains(other):

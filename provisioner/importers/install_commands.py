@@ -19,7 +19,7 @@ from provisioner.importers.dockerfile_syntax import unset_variable
 from provisioner.importers.requirement_lines import record_lines, record_reading
 from provisioner.importers.requirements import read_requirements
 from provisioner.importers.shell import Command, commands
-from provisioner.spec.requirement_file import read_requirement_file
+from provisioner.spec.requirement_file import LONG_OPTIONS, read_requirement_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _PIP = re.compile(r"pip(?:\d(?:\.\d+)?)?")
 _PYTHON = re.compile(r"python(?:\d(?:\.\d+)?)?")
-_SHORT = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-i": "--index-url", "-f": "--find-links"}
 _LINES = frozenset({"--index-url", "--extra-index-url", "--find-links", "--editable", "--no-binary", "--only-binary"})
 """Options that a requirement file may have too, where they mean the same."""
 
@@ -136,7 +135,7 @@ class InstallCommands:
 
     def _pip_option(self, name: str, value: str, place: ScriptPlace) -> Iterator[str]:
         """Yield an option as a line of a requirement file; record those that are no such line."""
-        name = _OF_UV.get(_SHORT.get(name, name), _SHORT.get(name, name))
+        name = _OF_UV.get(LONG_OPTIONS.get(name, name), LONG_OPTIONS.get(name, name))
         if name in {"--requirement", "--requirements"}:
             self._requirement_file(value, place)
         elif name in {"--constraint", "--constraints"}:
@@ -250,7 +249,9 @@ def _pip_arguments(name: str, words: Sequence[str]) -> tuple[str, ...]:
 def _options(words: Sequence[str], *, valued: frozenset[str] | None = None) -> Iterator[tuple[str, str]]:
     """Yield each option as its name and value, and each other word as ("", word)."""
     takes = (
-        valued if valued is not None else _VALUED | _LINES | frozenset(_SHORT) | frozenset(_SHORT.values()) | frozenset(_OF_UV)
+        valued
+        if valued is not None
+        else _VALUED | _LINES | frozenset(LONG_OPTIONS) | frozenset(LONG_OPTIONS.values()) | frozenset(_OF_UV)
     )
     rest = list(words)
     while rest:

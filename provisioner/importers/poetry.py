@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
 
-from provisioner.document import Position
 from provisioner.grounds.omission import NotAsked, OtherSource, UnknownKey, VersionNotation
 from provisioner.importers.project import read_project
 from provisioner.importers.requirement_lines import record_lines
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from provisioner.document import Document, KeyPath
+    from provisioner.document import Document, KeyPath, Position
     from provisioner.importers.importing import Importing
 
 _CLAUSE = re.compile(r"(?P<operator>\^|~=|~|===|==|>=|<=|!=|<|>|=)?\s*(?P<version>[^\s,<>=!~^|]+)")
@@ -91,17 +90,17 @@ class _Poetry:
         for index, source in enumerate(sources if isinstance(sources, list | tuple) else ()):
             if isinstance(source, dict) and "url" in source and source.get("priority") != "explicit":
                 line = f"--extra-index-url {source['url']}"
-                record_lines([(line, self._position(("tool", "poetry", "source", index)))], self._importing)
+                record_lines([(line, self._document.position_in_file(("tool", "poetry", "source", index)))], self._importing)
         groups = self._poetry.get("group")
         for name in groups if isinstance(groups, dict) else ():
-            at = self._position(("tool", "poetry", "group", name))
+            at = self._document.position_in_file(("tool", "poetry", "group", name))
             self._importing.omit(f"group.{name}", at, NotAsked(kind="poetry-group", name=name))
 
     def _ways(self, path: KeyPath, value: object) -> Iterator[tuple[Position, Mapping[str, Any]]]:
         """Yield the ways in which a dependency may be met, each a table: a list has several, with markers."""
         listed = enumerate(value) if isinstance(value, list | tuple) else [(None, value)]
         for index, one in listed:
-            at = self._position(path if index is None else (*path, index))
+            at = self._document.position_in_file(path if index is None else (*path, index))
             yield at, one if isinstance(one, dict) else {"version": str(one)}
 
     def _dependency(self, name: str, table: Mapping[str, Any], at: Position) -> None:
@@ -122,10 +121,6 @@ class _Poetry:
         markers = " and ".join(_markers(table))
         line = f"{name}{_extras(table)}{_where(table) or specifier or ''}{f' ; {markers}' if markers else ''}"
         record_lines([(line, at)], self._importing)
-
-    def _position(self, path: KeyPath) -> Position:
-        position = self._document.position(path)
-        return Position(position.line, position.column, self._document.file)
 
 
 def _extras(table: Mapping[str, Any]) -> str:

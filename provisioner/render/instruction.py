@@ -17,7 +17,7 @@ _CONTINUATION = " \\\n    "
 _WIDTH = 128
 """The width of a line, in characters, up to which mounts share it."""
 
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class UnwritableValueError(ProvisionError):
@@ -205,5 +205,5 @@ def quote(value: str, *, expands: bool = False) -> str:
 
 
 def _require_plain(value: str) -> None:
-    if _CONTROL.search(value) is not None:
+    if CONTROL.search(value) is not None:
         raise UnwritableValueError(f"{value!r} holds a control character, which a Dockerfile cannot")

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _LENGTH = len(DRIVER)
 _ALL: Interval = ((0,) * _LENGTH, None)
-_LABELLED = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
+LABELLED = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
 """The requirements on a host that labels show, where a label of the accelerator's software has the GPU's target."""
 
 
@@ -56,7 +56,7 @@ def unlabelled(stacks: Iterable[LockedStack]) -> tuple[str, ...]:
             f"{fact} {wanted}"
             for stack in stacks
             for fact, wanted in stack.host_requirements.items()
-            if fact != "kernel" and (fact not in _LABELLED or ACCELERATORS[stack.accelerator].product_labels)
+            if fact != "kernel" and (fact not in LABELLED or ACCELERATORS[stack.accelerator].product_labels)
         )
     )
 

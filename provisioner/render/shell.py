@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.gate.grammar import PREFIX
 from provisioner.render.header import UnrenderableError
+from provisioner.render.instruction import CONTROL
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +18,6 @@ _OF_IMAGES = (PREFIX, "NVIDIA_VISIBLE_DEVICES", "NVIDIA_DRIVER_CAPABILITIES")
 """Variables, or prefixes of their names, that only a container runtime reads, from the image that it starts."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def quoted(text: str) -> str:
@@ -34,6 +34,6 @@ def variables(stack: LockedStack, more: Mapping[str, str] | None = None) -> dict
     for name, value in found.items():
         if not _NAME.fullmatch(name):
             raise UnrenderableError(f"`{name}` in the environment of {stack.platform} cannot be the name of a shell variable")
-        if _CONTROL.search(value):
+        if CONTROL.search(value):
             raise UnrenderableError(f"variable `{name}` of {stack.platform} holds a control character: {value!r}")
     return dict(sorted(found.items()))

@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from provisioner.spellings import ImageName, KnownDigest, Sha256
 from provisioner.strict_model import StrictModel, spelled
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ class ManagedPython(StrictModel, frozen=True, kw_only=True):
 
     version: Annotated[str, spelled(r"^\d+\.\d+\.\d+$")]
     url: Annotated[str, spelled(r"^https?://[^\x00-\x20\x7f]+$")]
-    sha256: Annotated[str, spelled(r"^[0-9a-f]{64}$")]
+    sha256: Sha256
 
     @property
     def filename(self) -> str:
@@ -69,8 +70,8 @@ class RuntimeImage(StrictModel, frozen=True, kw_only=True):
     `digest` is "" when unknown.
     """
 
-    reference: Annotated[str, spelled(r"^[^\s\x00-\x1f@]+$")]
-    digest: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
+    reference: ImageName
+    digest: KnownDigest = ""
 
 
 class SystemPackage(Struct, frozen=True, kw_only=True):

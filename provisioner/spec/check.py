@@ -19,10 +19,10 @@ from provisioner.accelerators import ACCELERATORS, IMAGE_KINDS
 from provisioner.components import COMPONENTS
 from provisioner.gate.grammar import GateError
 from provisioner.gate.grammar import parse as parse_gate
-from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
+from provisioner.names import COMPONENT_OF_DISTRIBUTION, DISTRIBUTION_NAME, nearest
 from provisioner.outputs import OUTPUTS, output_advice
 from provisioner.spec.check_requirements import requirement_mistakes
-from provisioner.spec.interval import interval_of_range
+from provisioner.spec.interval import INTERVAL_OPERATORS, interval_of_range
 from provisioner.versions import Range, range_as_written, version_as_written
 
 if TYPE_CHECKING:
@@ -47,10 +47,6 @@ _PREFERENCES = {"prefer": "preferred", "avoid": "avoided"}
 
 _GIVEN = frozenset({"accelerator", "arch_list", "gpu", "platform"})
 """Components whose values the target or the spec states, so that the resolver does not choose them."""
-
-_DISTRIBUTION = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
-_EXACT = frozenset({"==", ">=", "<=", "<", "~="})
-"""Operators of clauses that allow every version of their interval."""
 
 _TYPO_SIMILARITY = 0.8
 """The least similarity to a component's name of a typo of that name; `cupy`, a distribution, is less similar to `cupti`."""
@@ -408,7 +404,7 @@ def _preferred_and_avoided(
     """Find preferences without an effect, because every version that they prefer is avoided."""
     for name, preferred in prefer.items():
         avoided = avoid.get(name)
-        if avoided is None or not all(clause.operator in _EXACT for clause in avoided.range.clauses):
+        if avoided is None or not all(clause.operator in INTERVAL_OPERATORS for clause in avoided.range.clauses):
             continue
         if interval_of_range(avoided.range).contains(interval_of_range(preferred.range)):
             line = document.position(avoided.path).line
@@ -453,7 +449,7 @@ def _unknown_preferences(document: Document, known: Collection[str]) -> Iterator
             if near is not None:
                 advice = "name a Python package of this name under `packages`, too"
                 yield document.mistake(path, f"`{name}` is not a component of the matrix; did you mean `{near}`? {advice}")
-            elif not _DISTRIBUTION.fullmatch(name):
+            elif not DISTRIBUTION_NAME.fullmatch(name):
                 yield document.mistake(path, f"`{name}` is neither a component of the matrix nor the name of a distribution")
 
 

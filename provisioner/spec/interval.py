@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 Numbers = tuple[int, ...]
 
+INTERVAL_OPERATORS = frozenset({"==", ">=", "<=", "<", "~="})
+"""Operators of clauses that allow every version of their interval."""
+
 
 class Interval(Struct, frozen=True):
     """The versions from `lower` (included) to `upper`, as release numbers without trailing zeros; None is unbounded.

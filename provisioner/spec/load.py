@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from provisioner.document import Document, FileError, Position, load_document, parse_model, read_text
 from provisioner.errors import InvalidDocumentError, Mistake, UsageError
-from provisioner.names import nearest
+from provisioner.names import DISTRIBUTION_NAME, nearest
 from provisioner.spec.check import KIND, spec_mistakes
 from provisioner.spec.gather import PATH_LISTS, Gathered, gather, is_path, without_paths
 from provisioner.spec.model import Spec, SpecFile
@@ -35,7 +35,6 @@ REQUIREMENTS = (".txt", ".in")
 
 _MOST_NAMED = 5
 _PACKAGES_LINE = re.compile(r"^(?:packages|packages-from|requires)[ \t]*:", re.MULTILINE)
-_NAME_OF_PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 
 _TABLE = "write the keys of a spec under [tool.provision], or name a provision.yaml"
 
@@ -114,7 +113,7 @@ def _lines(asked: Asked) -> list[tuple[str, Position]]:
 
 
 def _gathered_packages(asked: Asked) -> Gathered:
-    first = _NAME_OF_PACKAGE.match(asked.packages[0].strip()) if asked.packages else None
+    first = DISTRIBUTION_NAME.match(asked.packages[0].strip()) if asked.packages else None
     data = {"name": asked.name or (_as_name(first[0]) if first else "") or "packages"}
     return gather(Document(WITH, data, {(): Position(0, 0)}, {}), more=_lines(asked))
 

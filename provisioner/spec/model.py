@@ -10,6 +10,7 @@ from msgspec import field, json, to_builtins
 from provisioner.accelerators import AcceleratorName
 from provisioner.outputs import OUTPUTS, OutputFile
 from provisioner.platforms import DEFAULT_PLATFORM, PlatformName
+from provisioner.spellings import EnvironmentName, SystemPackageName
 from provisioner.strict_model import StrictModel, spelled
 
 Allowance = Literal[
@@ -127,15 +128,6 @@ ANY_CUDA = "any"
 """The `cuda_compat` of a supposed image that has the cuda-compat of whichever CUDA release is chosen; no file states it."""
 
 
-SystemPackageName = Annotated[
-    str, spelled(r"^[a-z0-9][a-z0-9+.-]*[a-z0-9+.](=[0-9][A-Za-z0-9.+:~-]*)?$", "libgl1 or libgl1=1.6.0-1")
-]
-"""A package of Debian or Ubuntu as apt-get names it, with or without a version. Source: Debian Policy, 5.6.1 and 5.6.12.
-
-A hyphen at the end would make apt-get remove the package.
-"""
-
-
 class ImageSpec(StrictModel, frozen=True, kw_only=True):
     """The base image, and what is in it besides.
 
@@ -177,7 +169,7 @@ class SpecFile(StrictModel, frozen=True, kw_only=True):
     in a spec for several targets; each has a lock of its own, in a folder named after it.
     """
 
-    name: Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_-]*$")] = "environment"
+    name: EnvironmentName = "environment"
     target: TargetSpec = TargetSpec()
     targets: dict[Annotated[str, spelled(r"^[a-z0-9][a-z0-9_-]*$")], TargetSpec] = field(default_factory=dict)
     accelerator: AcceleratorName | None = None

@@ -192,7 +192,7 @@ class _Project:
         path: KeyPath = ("tool", "setuptools", "dynamic", "dependencies")
         for name in files:
             file = Path(self._document.file).parent / str(name)
-            reading = read_requirement_file(file, named_at=self._place(path))
+            reading = read_requirement_file(file, named_at=self._document.position_in_file(path))
             self._found.mistakes.extend(reading.mistakes)
             self._found.requirements.extend((line.text, line.position) for line in reading.lines)
             self._found.files.extend(found for found, _ in sorted(reading.done))
@@ -205,7 +205,7 @@ class _Project:
         except InvalidSpecifier:
             self._mistake(path, f"`{text}` is not a range of Python versions such as >=3.11")
             return
-        self._found.requires_python.append((text, self._place(path)))
+        self._found.requires_python.append((text, self._document.position_in_file(path)))
 
     def _extra(self, name: str, named_by: KeyPath | None, *, marker: str) -> None:
         """Read the requirements of an extra, once for each marker under which it is required.
@@ -270,7 +270,9 @@ class _Project:
         try:
             requirement = Requirement(text)
         except InvalidRequirement:
-            self._found.requirements.append((text, self._place(path)))  # reported with the mistakes of all packages
+            self._found.requirements.append(
+                (text, self._document.position_in_file(path))
+            )  # reported with the mistakes of all packages
             return
         markers = [one for one in (marker, str(requirement.marker or "")) if one]
         together = " and ".join(f"({one})" if " or " in one and len(markers) > 1 else one for one in markers)
@@ -283,21 +285,17 @@ class _Project:
         if marker:
             requirement.marker = None
             text = f"{requirement} ; {together}" if requirement.url else f"{requirement}; {together}"
-        self._found.requirements.append((text, self._place(path)))
+        self._found.requirements.append((text, self._document.position_in_file(path)))
 
     def _unknown(self, kind: str, name: str, known: Sequence[str], named_by: KeyPath | None) -> None:
         near = nearest(canonicalize_name(name), known)
         has = f"it has {', '.join(sorted(known))}" if known else "it has none"
         text = f"`{self._document.file}` has no {kind} `{name}`; {f'did you mean `{near}`?' if near else has}"
-        at = self._named_at if named_by is None else self._place(named_by)
+        at = self._named_at if named_by is None else self._document.position_in_file(named_by)
         self._found.mistakes.append(Mistake(at.file, at.line, at.column, "", text))
 
     def _mistake(self, path: KeyPath, text: str) -> None:
         self._found.mistakes.append(self._document.mistake(path, text))
-
-    def _place(self, path: KeyPath) -> Position:
-        position = self._document.position(path)
-        return Position(position.line, position.column, self._document.file)
 
 
 def other_sources(document: Document, names: Collection[str], parts: Collection[tuple[str, str]]) -> Iterator[OtherSource]:
@@ -337,7 +335,7 @@ def _source(
         kind=kind,
         address=urls.get(value, "") if kind == INDEX else value,
         index=value if kind == INDEX else "",
-        position=_position(document, path),
+        position=document.position_in_file(path),
     )
 
 
@@ -349,7 +347,7 @@ def _pdm_sources(document: Document, sources: object, wanted: Collection[str]) -
         names = [canonicalize_name(str(one)) for one in patterns] if isinstance(patterns, tuple) else []
         for name in sorted({name for name in wanted if any(fnmatchcase(name, pattern) for pattern in names)}):
             index, url = str(source.get("name", "")), str(source.get("url", ""))
-            position = _position(document, (*below, "include_packages"))
+            position = document.position_in_file((*below, "include_packages"))
             yield OtherSource(name=name, table="tool.pdm.source", kind=INDEX, address=url, index=index, position=position)
 
 
@@ -374,8 +372,3 @@ def _urls(indexes: object) -> dict[str, str]:
 
 def _as_table(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
-
-
-def _position(document: Document, path: KeyPath) -> Position:
-    position = document.position(path)
-    return Position(position.line, position.column, document.file)

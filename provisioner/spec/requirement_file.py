@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from provisioner.document import LARGEST_DOCUMENT, FileError, Position, read_printed
+from provisioner.document import LARGEST_DOCUMENT, FileError, Position, is_folder, is_there, read_printed
 from provisioner.errors import Mistake
 from provisioner.repositories import IS_NO_FILE, archive_advice, repository
 
@@ -31,7 +31,7 @@ _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _OPTION = re.compile(r"\s-(?:-[a-z]|[a-zA-Z]\b)")
 _VCS = re.compile(r"(?:^|@\s*)(?:git|hg|svn|bzr)(?:\+\w+)?:")
 _NAMED_REPOSITORY = re.compile(r"(?P<name>[\w.-]+(?:\[[^\]]*\])?)\s*@\s*(?P<url>\w+\+.*)")
-_LONG = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-i": "--index-url", "-f": "--find-links"}
+LONG_OPTIONS = {"-r": "--requirement", "-c": "--constraint", "-e": "--editable", "-i": "--index-url", "-f": "--find-links"}
 _FILE_OPTIONS = ("--requirement", "--constraint")
 _INDEX_OPTIONS = {
     "--index-url": "index-url",
@@ -241,8 +241,8 @@ def _options(text: str) -> Iterator[tuple[str, str]]:
         words = text.split()
     while words:
         name, equals, value = words.pop(0).partition("=")
-        if name[:2] in _LONG and not name.startswith("--"):
-            name, value, equals = _LONG[name[:2]], f"{name[2:]}{equals}{value}", name[2:]
+        if name[:2] in LONG_OPTIONS and not name.startswith("--"):
+            name, value, equals = LONG_OPTIONS[name[:2]], f"{name[2:]}{equals}{value}", name[2:]
         if not equals and words and not words[0].startswith("-"):
             value = words.pop(0)
         yield name, value
@@ -287,15 +287,7 @@ def _address(value: str, position: Position) -> str:
     if "://" in value or value.startswith("file:"):
         return value
     path = Path(position.file).parent / value
-    return path.absolute().as_uri() if _is_there(path) else value
-
-
-def _is_there(path: Path) -> bool:
-    """Return whether a file or folder exists; False for a name that no file can have."""
-    try:
-        return path.exists()
-    except OSError:
-        return False
+    return path.absolute().as_uri() if is_there(path) else value
 
 
 def _names_folder(text: str, position: Position) -> bool:
@@ -304,11 +296,7 @@ def _names_folder(text: str, position: Position) -> bool:
     if match is None or "://" in text:
         return False
     folder = match["folder"].removeprefix("file:")
-    return (folder.startswith(".") or "/" in folder) and _is_folder(Path(position.file).parent / folder)
-
-
-def _is_folder(path: Path) -> bool:
-    return _is_there(path) and path.is_dir()
+    return (folder.startswith(".") or "/" in folder) and is_folder(Path(position.file).parent / folder)
 
 
 def _read_project_line(line: str, value: str, position: Position, reading: Reading) -> None:
@@ -317,7 +305,7 @@ def _read_project_line(line: str, value: str, position: Position, reading: Readi
     folder = Path(position.file).parent / match["folder"].removeprefix("file://").removeprefix("file:") if match else None
     if match is None or folder is None:
         reading.mistakes.append(_mistake(position, f"`{value}` is not the folder of a project such as `.` or `./path[extra]`"))
-    elif not _is_folder(folder):
+    elif not is_folder(folder):
         reading.mistakes.append(_mistake(position, f"`{value}` is not read: there is no folder `{match['folder']}`"))
     else:
         extras = tuple(extra.strip() for extra in (match["extras"] or "").split(",") if extra.strip())

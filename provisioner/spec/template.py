@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from provisioner.document import NO_TEXTS
 from provisioner.outputs import OUTPUTS
 
 if TYPE_CHECKING:
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
 
     from provisioner.places import Place
     from provisioner.spec.content import Content, Entry, ProjectEntry
-
-_NOT_WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
-"""Words that YAML 1.1 or 1.2 reads as a boolean or null."""
 
 _SCHEMA = "# yaml-language-server: $schema={file}\n"
 _TEMPLATE = """\
@@ -96,7 +94,7 @@ def spec_template(
     return (_SCHEMA.format(file=schema) if schema else "") + _TEMPLATE.format(
         origin=_origin(content),
         name=name,
-        spelled=name if name[:1].isalpha() and name.lower() not in _NOT_WORDS else f'"{name}"',
+        spelled=name if name[:1].isalpha() and name.lower() not in NO_TEXTS else f'"{name}"',
         platform=machine.platform,
         subject=machine.subject,
         host=indent(machine.host, "    "),
@@ -186,7 +184,7 @@ def _place(place: Place) -> str:
 
 
 def _plain(text: str) -> str:
-    return text if _PLAIN.fullmatch(text) and text.lower() not in _NOT_WORDS else _quoted(text)
+    return text if _PLAIN.fullmatch(text) and text.lower() not in NO_TEXTS else _quoted(text)
 
 
 def _quoted(text: str) -> str:

@@ -11,7 +11,7 @@ from packaging.version import Version as PackageVersion
 from provisioner.accelerators import ACCELERATORS, GPU_DRIVERS, accelerator_of_target
 from provisioner.components import COMPONENTS, LEADS
 from provisioner.grounds import change as of
-from provisioner.words.finding import drift_words
+from provisioner.words.finding import RUNS, drift_words
 from provisioner.words.notation import counted, listed
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ _MOST_CAUSES = 2
 """The number of causes that are printed for a change; JSON lists all of them."""
 
 _KINDS = ("added", "removed", "upgraded", "downgraded")
-_RUNS = {"container": "in a container", "host": "on the host itself"}
 _CALENDAR = 1900
 """The lowest first number of a version that counts as a year: calendar versions promise no compatibility."""
 
@@ -346,7 +345,7 @@ def _follows(cause: of.Follows) -> str:
         case of.ByDependent():
             return _by_dependent(cause)
         case of.ByRuns(runs=runs):
-            return f"it runs {_RUNS[runs]} now"
+            return f"it runs {RUNS[runs]} now"
         case of.ByAccelerator(accelerator=accelerator):
             return f"the accelerator is {accelerator} now"
         case of.ByLostRule(rule=rule, now=now):

@@ -26,7 +26,7 @@ _DEFAULT_SPEC = "provision.yaml"
 _WITHOUT_SPEC = "--with"
 """Stands in the place of a spec where a lock was solved from the command line alone."""
 
-_RUNS = {"container": "in a container", "host": "on the host itself"}
+RUNS = {"container": "in a container", "host": "on the host itself"}
 _KINDS = {"prerelease": "a prerelease", "sdist": "a source distribution"}
 _PLACED = (
     of.OtherHash, of.ForbiddenRelease, of.LateUpload, of.OtherIndex, of.FileClash, of.UnmetNeed, of.OtherAbi, of.NoPython,
@@ -223,7 +223,7 @@ def _words(finding: Finding) -> str:
                 return f"a host with {system} is set up in another way than the lock has it"
             return f"the lock {'says' if is_locked else 'does not say'} how a host with {system} is set up"
         case of.OtherRuns(needed=needed, locked=has):
-            return f"the spec wants to run {_RUNS[needed]}, the lock is for running {_RUNS[has]}"
+            return f"the spec wants to run {RUNS[needed]}, the lock is for running {RUNS[has]}"
         case of.OtherIndex(subjects=subjects, difference=difference):
             return f"{_some(subjects)} come{'s' if len(subjects) == 1 else ''} from {_index(difference)}"
         case of.UnneededPackages(subjects=subjects):

@@ -6,17 +6,15 @@ There is no official schema; what is written here is the part on which Jenkins, 
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
+
+from provisioner.evidence.junit import clean
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from provisioner.cli.check_formats.remark import Environment, Remark
-
-_NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that XML 1.0 cannot hold, not even escaped (section 2.2, Char)."""
 
 _ELEMENTS = {"error": "error", "no": "failure", "unverified": "skipped"}
 
@@ -30,27 +28,23 @@ def text(environments: Sequence[Environment]) -> str:
     root = ET.Element("testsuites", name="provision check")
     for one in environments:
         levels = [remark.level for remark in one.remarks]
-        suite = ET.SubElement(root, "testsuite", name=_clean(one.path), tests=str(max(1, len(levels))))
+        suite = ET.SubElement(root, "testsuite", name=clean(one.path), tests=str(max(1, len(levels))))
         for name, element in (("failures", "no"), ("errors", "error"), ("skipped", "unverified")):
             suite.set(name, str(levels.count(element)))  # type: ignore[arg-type]  # a level
         for remark in one.remarks:
             _add(suite, one, remark)
         if not one.remarks:
-            ET.SubElement(suite, "testcase", classname=_clean(one.path), name="holds")
+            ET.SubElement(suite, "testcase", classname=clean(one.path), name="holds")
     ET.indent(root)
     return f'<?xml version="1.0" encoding="utf-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
 def _add(suite: ET.Element, one: Environment, remark: Remark) -> None:
-    place = {"file": _clean(remark.file), "line": str(remark.line)}
-    case = ET.SubElement(suite, "testcase", place, classname=_clean(one.path), name=_clean(f"{remark.code}: {remark.text}"))
+    place = {"file": clean(remark.file), "line": str(remark.line)}
+    case = ET.SubElement(suite, "testcase", place, classname=clean(one.path), name=clean(f"{remark.code}: {remark.text}"))
     at = f"{remark.file}:{remark.line}:{remark.column}"
-    body = _clean("\n".join((f"{at}: {remark.text}", *remark.more)))
+    body = clean("\n".join((f"{at}: {remark.text}", *remark.more)))
     if remark.level == "warning":
         ET.SubElement(case, "system-out").text = body
         return
-    ET.SubElement(case, _ELEMENTS[remark.level], message=_clean(remark.text), type=remark.code).text = body
-
-
-def _clean(value: str) -> str:
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
+    ET.SubElement(case, _ELEMENTS[remark.level], message=clean(remark.text), type=remark.code).text = body

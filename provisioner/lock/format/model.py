@@ -5,14 +5,15 @@ A `LockedStack` has everything about one platform except packages. Platforms sha
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from provisioner.errors import UsageError
 from provisioner.grounds.requirement import Subject
-from provisioner.strict_model import StrictModel, spelled
+from provisioner.spellings import SystemPackageName
+from provisioner.strict_model import StrictModel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -123,7 +124,7 @@ class LockedPin(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
 class LockedSystemPackage(StrictModel, frozen=True, kw_only=True, omit_defaults=True):
     """A package of the base image's distribution to install, as apt-get names it, with the reasons for it."""
 
-    name: Annotated[str, spelled(r"^[a-z0-9][a-z0-9+.-]*[a-z0-9+.](=[0-9][A-Za-z0-9.+:~-]*)?$")]
+    name: SystemPackageName
     reasons: tuple[Reason, ...] = ()
 
 

@@ -27,6 +27,7 @@ from provisioner.lock.format.model import (
 from provisioner.platforms import PlatformName
 from provisioner.resolver.stack import BaseImage, ManagedPython, RuntimeImage
 from provisioner.setups import HostSetup
+from provisioner.spellings import Digest, EnvironmentName, ImageName, KnownDigest, Line, Sha256
 from provisioner.strict_model import StrictModel, spelled, with_tuples
 
 if TYPE_CHECKING:
@@ -48,10 +49,8 @@ Version = Annotated[str, spelled(r"^[A-Za-z0-9.!+_-]*$")]
 # pip reads what follows a blank as options, and expands `${NAME}`, which would send a variable to whoever wrote the address.
 Url = Annotated[str, spelled(r"^([^\x00-\x20\x7f\"<>\\^`{|}-][^\x00-\x20\x7f\"<>\\^`{|}]*)?$")]
 WheelPath = Annotated[str, spelled(r"^wheels/[^./\\\s\x00-\x1f\x7f;#\"'$`{}-][^/\\\s\x00-\x1f\x7f;#\"'$`{}]*$")]
-Sha256 = Annotated[str, spelled(r"^[0-9a-f]{64}$")]
 ComponentName = Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
 VariableName = Annotated[str, spelled(r"^[A-Za-z_][A-Za-z0-9_]*$")]
-VariableValue = Annotated[str, spelled(r"^[^\x00-\x1f\x7f]*$")]
 
 
 class StandardTable(Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -120,12 +119,12 @@ class PackageTable(StandardTable, frozen=True, kw_only=True):
 
 
 class ImageTable(OwnTable, frozen=True, kw_only=True):
-    reference: Annotated[str, spelled(r"^[^\s\x00-\x1f@]+$")]
-    digest: Annotated[str, spelled(r"^(sha256:[0-9a-f]{64})?$")] = ""
+    reference: ImageName
+    digest: KnownDigest = ""
     glibc: str = ""
     python: str = ""
     apt_python: str = field(default="", name="apt-python")
-    require_cuda: VariableValue = field(default="", name="require-cuda")
+    require_cuda: Line = field(default="", name="require-cuda")
     managed_python: ManagedPython | None = field(default=None, name="managed-python")
     runtime: RuntimeImage | None = None
     snapshot: Annotated[str, spelled(r"^([0-9]{8}T[0-9]{6}Z)?$")] = ""
@@ -147,7 +146,7 @@ class StackTable(OwnTable, frozen=True, kw_only=True):
     accelerator: AcceleratorName
     runs: Literal["container", "host"]
     basis: Literal["", "native", "minor-version", "forward-compat"] = ""
-    require_cuda: VariableValue = field(default="", name="require-cuda")
+    require_cuda: Line = field(default="", name="require-cuda")
     arch_list: tuple[str, ...] = field(default=(), name="arch-list")
     unverified: tuple[str, ...] = ()
     assumes: tuple[str, ...] = ()
@@ -155,7 +154,7 @@ class StackTable(OwnTable, frozen=True, kw_only=True):
     relaxations: tuple[str, ...] = ()
     stack: dict[ComponentName, str]
     host_requirements: dict[ComponentName, str] = field(default_factory=dict, name="host-requirements")
-    environment: dict[VariableName, VariableValue] = field(default_factory=dict)
+    environment: dict[VariableName, Line] = field(default_factory=dict)
     image: ImageTable | None = None
     installer: InstallerTable | None = None
     apt: tuple[LockedSystemPackage, ...] = ()
@@ -166,7 +165,7 @@ class StackTable(OwnTable, frozen=True, kw_only=True):
 
 class ProvisionTable(OwnTable, frozen=True, kw_only=True):
     schema_version: Literal[1] = field(name="schema-version")
-    name: Annotated[str, spelled(r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
+    name: EnvironmentName
     tool_version: str = field(name="tool-version")
     matrix_digest: str = field(name="matrix-digest")
     spec_digest: str = field(name="spec-digest")
@@ -174,7 +173,7 @@ class ProvisionTable(OwnTable, frozen=True, kw_only=True):
     target: str = ""
     asked: dict[str, str] = field(default_factory=dict)
     platforms: tuple[StackTable, ...]
-    digest: Annotated[str, spelled(r"^sha256:[0-9a-f]{64}$")]
+    digest: Digest
 
 
 class ToolTable(StandardTable, frozen=True, kw_only=True):
