@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time
 from functools import cache
+from json import dumps
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 
@@ -59,7 +60,7 @@ def spelled(pattern: str, such_as: str = "") -> Meta:
     Here `$` means the very end of the text, not also before a final line break. A person who wrote another text is shown
     `such_as`, or the pattern where that is plain enough.
     """
-    told = f"such as {such_as}" if such_as else f"it must match {pattern}"
+    told = f"write it as {such_as}" if such_as else f"it must match {pattern}"
     return Meta(pattern=pattern.removesuffix("$") + r"\Z", extra={"told": told})
 
 
@@ -153,7 +154,7 @@ def _halves(data: object, path: Keys) -> Iterator[Keys]:
 
 
 _SAME_WORD = 0.85
-"""The similarity of a key that may belong elsewhere in a document: the same, or `hosts` for `host`."""
+"""The similarity of a key that may belong elsewhere, or of a word that may be meant: the same, or `hosts` for `host`."""
 
 
 class _Walk:
@@ -198,10 +199,17 @@ class _Walk:
 
     def _list(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - any annotation of a model
         if not isinstance(value, tuple | list):
-            yield self._shown(path, "must be a list")
+            yield self._shown(path, f"must be a list{self._as_list(value, kind, path)}")
             return
         for index, item in enumerate(value):
             yield from self.value(item, kind, (*path, index))
+
+    def _as_list(self, value: object, kind: Any, path: Keys) -> str:  # noqa: ANN401 - any annotation of a model
+        example = getattr(kind, "example", "")
+        if example:
+            return f", such as [{example}]"
+        is_item = isinstance(value, str) and value.isprintable() and not any(self.value(value, kind, path))
+        return f"; write [{dumps(value)}]" if is_item else ""
 
     def _mapping(self, value: object, kind: Any, path: Keys) -> Iterator[Wrong]:  # noqa: ANN401 - a model, or dict[…]
         if not isinstance(value, dict):
@@ -304,7 +312,9 @@ def _wrong_word(value: object, words: tuple[object, ...]) -> str:
     if isinstance(words[0], int) and type(value) is not int:
         return "must be a whole number"
     *most, last = [str(word) for word in words if word != ""] or [""]
-    return f"must be {', '.join(most)} or {last}" if most else f"must be {last}"
+    near = nearest(value.lower(), [*most, last], similarity=_SAME_WORD) if isinstance(value, str) else None
+    meant = f"; did you mean `{near}`?" if near else ""
+    return f"must be {', '.join(most)} or {last}{meant}" if most else f"must be {last}"
 
 
 def plain_data(model: Struct) -> dict[str, Any]:

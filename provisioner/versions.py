@@ -29,7 +29,7 @@ Vendors write words (`post1`, `rc2`, `el9`), a letter with a number (`b3`, `f01`
 """
 _LIKE_DIGITS = str.maketrans("OolIS", "00115")
 
-_CLAUSE = re.compile(r"\s*(===|==|!=|<=|>=|~=|<|>)?\s*([^\s,<>=!~]+)\s*")
+_CLAUSE = re.compile(r"\s*(===|==|!=|<=|>=|~=|<|>)?\s*([^\s,<>=!~^]+)\s*")
 _LONGEST = 200
 _POST = re.compile(r"[.-]?post(\d+)")
 

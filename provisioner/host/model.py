@@ -94,8 +94,8 @@ class HostGpu(StrictModel, frozen=True, kw_only=True):
     example: ClassVar[str] = "{name: NVIDIA A100-SXM4-80GB}"
 
     name: str | None = None
-    compute_capability: Annotated[str, spelled(f"^{ACCELERATORS['cuda'].target}$")] | None = None
-    gfx: Annotated[str, spelled(f"^{ACCELERATORS['rocm'].target}$")] | None = None
+    compute_capability: Annotated[str, spelled(f"^{ACCELERATORS['cuda'].target}$", "9.0")] | None = None
+    gfx: Annotated[str, spelled(f"^{ACCELERATORS['rocm'].target}$", "gfx942")] | None = None
     pci_device_id: str | None = None
     count: Annotated[int, Meta(ge=1)] = 1
 

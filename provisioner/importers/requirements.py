@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from provisioner.document import FileError, Position, is_file
+from provisioner.document import FileError, Position, is_file, is_there
 from provisioner.errors import InvalidDocumentError
 from provisioner.grounds.omission import Hashes, MissingFile
 from provisioner.importers.requirement_lines import record_reading
@@ -24,6 +24,8 @@ def read_requirements(path: Path, importing: Importing) -> None:
     line that is, so then the others are copied.
     """
     named_at = Position(1, 1, str(path))
+    if not is_there(path):
+        raise FileError(f"requirement file `{path}` does not exist")
     try:
         load_spec(path)
     except InvalidDocumentError:

@@ -5,6 +5,8 @@ Reads the plain data, not the model, so that these mistakes are reported togethe
 
 from __future__ import annotations
 
+import re
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
     from provisioner.errors import Mistake
     from provisioner.spec.interval import Interval
     from provisioner.versions import Range
+
+_WITHOUT_VERSION = re.compile(r"(?:[<>!~=]=|[<>])\s*$")
+_SLIPS = (
+    (re.compile("=>"), ">="),
+    (re.compile("=<"), "<="),
+    (re.compile(r"(?<![=<>!~])=(?![=<>])"), "=="),
+    (re.compile(r"~(?!=)"), "~="),
+    (re.compile(r"\^\s*([1-9]\d*)((?:\.\d+)*)"), lambda found: f">={found[1]}{found[2]},<{int(found[1]) + 1}"),
+)
+"""What people write for an operator: in another order, or as conda, npm and Poetry have it; and what it means."""
 
 PlacedRequirements = list[tuple["KeyPath", Requirement]]
 """The well-formed requirements of one list, each with its key path."""
@@ -74,8 +86,7 @@ def _readable(document: Document, key: str, found: PlacedRequirements) -> Iterat
             yield document.mistake(path, f"`{text}`: one side of each comparison names a variable, such as sys_platform")
             continue
         except (InvalidRequirement, RecursionError) as error:
-            reason = (str(error) or "it is nested too deeply").splitlines()[0]
-            yield document.mistake(path, f"`{text}` is not a requirement such as numpy>=2: {reason[:1].lower()}{reason[1:]}")
+            yield document.mistake(path, f"`{text}` is not a requirement{_slip(text) or _reason(error)}")
             continue
         name = str(canonicalize_name(requirement.name))
         if name in _NOT_PACKAGES:
@@ -84,6 +95,23 @@ def _readable(document: Document, key: str, found: PlacedRequirements) -> Iterat
             yield document.mistake(path, f"`{text}` allows no version at all")
         else:
             found.append((path, requirement))
+
+
+def _reason(error: Exception) -> str:
+    reason = (str(error) or "it is nested too deeply").splitlines()[0]
+    return f" such as numpy>=2: {reason[:1].lower()}{reason[1:]}"
+
+
+def _slip(text: str) -> str:
+    """Return what may be meant by operators of other tools (`=`, `^`) and mistyped ones; "" where nothing is near."""
+    if _WITHOUT_VERSION.search(text):
+        return ": a version is missing at its end"
+    meant = text
+    for slip, operator in _SLIPS:
+        meant = slip.sub(operator, meant)
+    with suppress(InvalidRequirement, RecursionError):
+        return f"; did you mean `{pep508(meant)}`?"
+    return ""
 
 
 def _overrides(document: Document, found: PlacedRequirements) -> Iterator[Mistake]:

@@ -68,9 +68,14 @@ def test_a_file_that_cannot_be_read_writes_nothing(folder: Path, capsys: pytest.
     assert [path.name for path in folder.iterdir()] == ["Dockerfile"]
 
 
-def test_a_missing_file_is_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert leave("init", "--from", "environment.yml") == 2
-    assert "conda environment `environment.yml` does not exist" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("environment.yml", "conda environment"), ("requirements.txt", "requirement file"), ("x.toml", "project file")],
+)
+def test_a_missing_file_is_named(name: str, kind: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "provision.yaml").write_text("requires: {}\n")
+    assert leave("init", "--from", name, "--out", "other.yaml") == 2
+    assert capsys.readouterr().err == f"error: {kind} `{name}` does not exist  [file]\n"
 
 
 def test_a_file_under_the_name_of_the_schema_is_kept(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -242,7 +242,7 @@ def test_a_project_file_without_the_table_is_a_spec_of_defaults(tmp_path: Path) 
                     "pyproject.toml:3:17: `a b` is not a requirement such as numpy>=2: "
                     "expected semicolon (after name with no version specifier) or end"
                 ),
-                "pyproject.toml:5:1: outputs: `x` must be a list",
+                'pyproject.toml:5:1: outputs: `x` must be a list; write ["x"]',
             ],
         ),
     ],

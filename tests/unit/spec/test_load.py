@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,10 +138,7 @@ def test_mistakes_of_every_kind_are_reported_together() -> None:
         'provision.yaml:4:3: requires.python: 3.10 is not quoted; write "3.10" (12.10 is not 12.1)',
         "provision.yaml:5:3: requires.cuda: `newest` is not a version: it must start with a number such as 12.6",
         "provision.yaml:6:3: requires.driver: `<` is not a range: write for example >=2.6, ==12.* or >=550,<580",
-        (
-            "provision.yaml:8:5: packages[0]: `numpy=>2` is not a requirement such as numpy>=2: "
-            "expected semicolon (after name with no version specifier) or end"
-        ),
+        "provision.yaml:8:5: packages[0]: `numpy=>2` is not a requirement; did you mean `numpy>=2`?",
         (
             "provision.yaml:10:3: policy.exclude-newer: `yesterday` is not a date such as 2026-09-01 "
             "or a timestamp such as 2026-09-01T12:00:00Z"
@@ -285,11 +283,11 @@ def test_a_day_or_an_instant_may_bound_uploads(text: str) -> None:
         ),
         (
             "image: {apt: ['curl-']}\n",
-            "provision.yaml:1:15: image.apt[0]: `curl-` is not spelled right; such as libgl1 or libgl1=1.6.0-1",
+            "provision.yaml:1:15: image.apt[0]: `curl-` is not spelled right; write it as libgl1 or libgl1=1.6.0-1",
         ),
         (
             "image: {distribution: debian 12}\n",
-            "provision.yaml:1:9: image.distribution: `debian 12` is not spelled right; such as debian:12 or ubuntu:24.04",
+            "provision.yaml:1:9: image.distribution: `debian 12` is not spelled right; write it as debian:12 or ubuntu:24.04",
         ),
         (
             "{runs: host, image: {apt: [git]}}",
@@ -321,7 +319,7 @@ def test_values_that_mean_nothing_are_mistakes(text: str, mistake: str) -> None:
             "provision.yaml:2:1: a tab cannot indent YAML; write spaces",
         ),
         ("name: a\nname: b\n", "provision.yaml:2:1: name: `name` is given twice; the first is on line 1"),
-        ("packages: numpy\n", "provision.yaml:1:1: packages: `numpy` must be a list"),
+        ("packages: numpy\n", 'provision.yaml:1:1: packages: `numpy` must be a list; write ["numpy"]'),
         ("requires: [cuda]\n", "provision.yaml:1:1: requires: must be a mapping of keys to values"),
         ("name: a b\n", "provision.yaml:1:1: name: `a b` is not spelled right; it must match ^[A-Za-z0-9][A-Za-z0-9_-]*$"),
     ],
@@ -393,6 +391,43 @@ def test_a_spec_without_a_host_names_no_paths() -> None:
 def test_a_marker_that_compares_text_as_versions_is_a_mistake(text: str) -> None:
     told = f"provision.yaml:1:12: packages[0]: `{text}`: `~=` and `===` compare versions, not other text; write `==`"
     assert told in mistakes(f'packages: ["{text}"]\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("numpy=1.26", "; did you mean `numpy==1.26`?"),
+        ("torch = 2.6.*", "; did you mean `torch==2.6.*`?"),
+        ("numpy =>2,=<3", "; did you mean `numpy<=3,>=2`?"),
+        ("numpy=<3", "; did you mean `numpy<=3`?"),
+        ("numpy~1.26", "; did you mean `numpy~=1.26`?"),
+        ("numpy^1.26", "; did you mean `numpy<2,>=1.26`?"),
+        ("numpy==", ": a version is missing at its end"),
+        ("numpy[", " such as numpy>=2: expected matching RIGHT_BRACKET for LEFT_BRACKET, after extras"),
+    ],
+)
+def test_operators_of_other_tools_are_told_as_those_of_requirements(text: str, told: str) -> None:
+    assert mistakes(f"packages: [{dumps(text)}]\n") == [
+        f"provision.yaml:1:12: packages[0]: `{text}` is not a requirement{told}"
+    ]
+
+
+def test_a_caret_is_answered_with_a_range() -> None:
+    assert mistakes("requires: {pytorch: ^2.6}\n") == [
+        "provision.yaml:1:12: requires.pytorch: `^2.6` is not a range: write for example >=2.6, ==12.* or >=550,<580"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("minor_version", "minor-version"), ("pre-release", "prerelease"), ("SDIST", "sdist")]
+)
+def test_a_word_that_is_nearly_one_of_those_allowed_is_corrected(word: str, meant: str) -> None:
+    [mistake] = mistakes(f"policy: {{allow: [{word}]}}\n")
+    assert mistake.endswith(f" or shared-files; did you mean `{meant}`?")
+
+
+def test_no_other_accelerator_is_offered_for_a_gpu() -> None:
+    assert mistakes("accelerator: gpu\n") == ["provision.yaml:1:1: accelerator: `gpu` must be cuda, rocm, mps or cpu"]
 
 
 def test_a_marker_that_compares_nothing_of_the_target_is_a_mistake() -> None:
