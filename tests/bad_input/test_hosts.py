@@ -32,7 +32,7 @@ REFUSED = {
         (
             "error: host profile has 3 mistakes  [invalid-document]\n"
             '  host.yaml:1:1: kernel: 6 is not quoted; write "6" (12.10 is not 12.1)\n'
-            "  host.yaml:2:1: gpus: must be a list\n"
+            "  host.yaml:2:1: gpus: must be a list, such as [{name: NVIDIA A100-SXM4-80GB}]\n"
             "  host.yaml:3:1: driver: `535` must be a mapping of keys to values, such as {version: 535.104.05}; "
             "known keys: version, module, kind\n"
         ),

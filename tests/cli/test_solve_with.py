@@ -69,7 +69,7 @@ def test_the_lock_is_checked_by_what_it_recorded(bare: Project) -> None:
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        ("--with alpha=2", "`alpha=2` is not a requirement such as numpy>=2: expected "),
+        ("--with alpha=2", "`alpha=2` is not a requirement; did you mean `alpha==2`?"),
         ("--with alpha,beta", "`alpha,beta` is not a requirement such as numpy>=2: expected "),
         ("--with ''", "`` is not a requirement such as numpy>=2: expected "),
         ("--with 'alpha>2,<1'", "`alpha>2,<1` allows no version at all\n"),

@@ -110,7 +110,10 @@ def test_all_mistakes_of_a_profile_are_reported_at_once() -> None:
         "glibc: new\n"
     )
     assert mistakes(text) == [
-        "host.yaml:1:1: platform: `linux/amd46` must be linux/amd64, linux/arm64, macos/x86_64, macos/arm64 or windows",
+        (
+            "host.yaml:1:1: platform: `linux/amd46` must be linux/amd64, linux/arm64, macos/x86_64, macos/arm64 or windows; "
+            "did you mean `linux/amd64`?"
+        ),
         'host.yaml:2:1: kernel: 6.5 is not quoted; write "6.5" (12.10 is not 12.1)',
         'host.yaml:4:15: gpus[0].compute_capability: 9.0 is not quoted; write "9.0" (12.10 is not 12.1)',
         "host.yaml:5:6: gpus[1].gfx: `gfx` is AMD's and `compute_capability` NVIDIA's; a GPU has one of them",
@@ -157,7 +160,7 @@ def test_a_driver_and_its_gpus_are_of_one_vendor(text: str, mistake: str) -> Non
         ("", "host.yaml:1:1: the file must hold a mapping of keys to values"),
         ("- a\n", "host.yaml:1:1: the file must hold a mapping of keys to values"),
         ("kernel: 6.5.1\nkernel: 6.8.0\n", "host.yaml:2:1: kernel: `kernel` is given twice; the first is on line 1"),
-        ("gpus: 3\n", "host.yaml:1:1: gpus: `3` must be a list"),
+        ("gpus: 3\n", "host.yaml:1:1: gpus: `3` must be a list, such as [{name: NVIDIA A100-SXM4-80GB}]"),
     ],
 )
 def test_a_file_of_another_shape_is_refused_at_its_place(text: str, mistake: str) -> None:
