@@ -13,7 +13,7 @@ from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.joint import solve_joint
 from provisioner.resolver.problem import join
-from provisioner.spec.model import Spec
+from provisioner.spec.model import ImageSpec, Spec
 from tests.loopback_index import LoopbackIndex
 from tests.shipped import shipped
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 OLD_DRIVER = Host(driver=Driver(version="550.54.15"), gpus=(HostGpu(compute_capability="8.9"),))
 """A driver that runs CUDA 12, and no CUDA 13."""
+
+NEW_DRIVER = Host(driver=Driver(version="580.95.05"), gpus=(HostGpu(compute_capability="8.9"),))
 
 
 def test_a_server_for_a_newer_cuda_is_left_out_before_anything_else_is_tried(tmp_path: Path) -> None:
@@ -96,15 +98,44 @@ def test_a_python_with_which_the_framework_may_be_newer_is_solved(tmp_path: Path
     assert "trying python 3.12" in caplog.text
 
 
+def test_a_python_that_could_only_win_with_a_wheel_whose_libraries_are_missing_is_not_solved(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """ONNX Runtime 1.31.1 links to libraries of CUDA 13, which PyTorch 2.6 has with no Python."""
+    with LoopbackIndex() as index:
+        index.add_wheel("onnxruntime-gpu", "1.31.1")
+        index.add_wheel("onnxruntime-gpu", "1.26.0")
+        for python in ("cp311", "cp312", "cp313"):
+            index.add_wheel("torch", "2.6.0", tag=f"{python}-{python}-manylinux_2_28_x86_64")
+        with caplog.at_level("INFO", "provisioner.search"):
+            packages = solved(
+                index,
+                tmp_path,
+                ">=3.11,<3.14",
+                "torch",
+                "onnxruntime-gpu",
+                host=NEW_DRIVER,
+                image=ImageSpec(base="ubuntu:24.04"),
+            )
+    assert packages == {"torch": "2.6.0", "onnxruntime-gpu": "1.26.0"}
+    assert [one.split()[2] for one in caplog.messages if one.startswith("trying python")] == ["3.12"]
+
+
 def solved(
-    index: LoopbackIndex, folder: Path, python: str, *packages: str, runs: Literal["container", "host"] = "container"
+    index: LoopbackIndex,
+    folder: Path,
+    python: str,
+    *packages: str,
+    host: Host = OLD_DRIVER,
+    runs: Literal["container", "host"] = "container",
+    image: ImageSpec | None = None,
 ) -> dict[str, str]:
-    """Return the version of each package of the answer for a host with the old driver."""
+    """Return the version of each package of the answer for a host."""
     settings = IndexSettings(
         indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=folder / "cache", fresh_seconds=0
     )
-    spec = Spec(name="demo", requires={"python": python}, packages=packages, runs=runs)
-    asked = Request(spec=spec, hosts=(TargetHost(label="host", host=OLD_DRIVER),), platform="linux/amd64")
+    spec = Spec(name="demo", requires={"python": python}, packages=packages, runs=runs, image=image or ImageSpec())
+    asked = Request(spec=spec, hosts=(TargetHost(label="host", host=host),), platform="linux/amd64")
     stack = solve_joint(join(shipped(), asked), lambda environment: PackageIndex(settings, environment))
     return {one.name: one.version for one in stack.packages}
 
