@@ -256,7 +256,7 @@ def _measure(lock: Lock, image: str, engine: Engine, options: Options, log: Log)
         try:
             finished = engine.run(request, log)
         except NoDeviceError as error:
-            no_device = error.causes[0] if error.causes else error.message
+            no_device = error.causes[0]
             log(f"no GPU: {no_device}; measuring without one")
             finished = engine.run(replace(request, gpus=""), log)
     except HostRefusedError as error:

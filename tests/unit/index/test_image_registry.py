@@ -12,7 +12,7 @@ import pytest
 
 from provisioner.errors import UnavailableError
 from provisioner.index.http.transport import Transport
-from provisioner.index.image_registry import ImageReference, ImageReferenceError, Repository, resolve_digest
+from provisioner.index.image_registry import LARGEST_ANSWER, ImageReference, ImageReferenceError, Repository, resolve_digest
 from provisioner.index.settings import IndexSettings
 
 if TYPE_CHECKING:
@@ -206,6 +206,12 @@ def test_a_text_that_is_no_reference_is_named(text: str) -> None:
 def test_an_index_or_manifest_of_another_shape_is_no_answer(registry: Registry, manifest: dict[str, object]) -> None:
     registry.push(manifest, tag="12")
     with pytest.raises(UnavailableError):
+        contents(registry).content("12")
+
+
+def test_an_answer_that_is_too_large_is_read_no_further(registry: Registry) -> None:
+    registry.push({"manifests": [], "config": {"digest": ""}, "padding": "x" * LARGEST_ANSWER}, tag="12")
+    with pytest.raises(UnavailableError, match=r"answers with something that is no JSON object: manifests/12"):
         contents(registry).content("12")
 
 
