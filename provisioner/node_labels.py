@@ -14,9 +14,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from provisioner.accelerators import ACCELERATORS
+from provisioner.components import DRIVERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+LABELLED = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
+"""The requirements on a host that labels show, where a label of the accelerator's software has the GPU's target."""
 
 ARCHITECTURE = "kubernetes.io/arch"
 SYSTEM = "kubernetes.io/os"

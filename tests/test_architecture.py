@@ -36,7 +36,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "names": frozenset({"errors", "components"}),
     "outputs": frozenset({"errors", "names"}),
     "layers": frozenset({"accelerators", "components"}),
-    "node_labels": frozenset({"accelerators"}),
+    "node_labels": frozenset({"accelerators", "components"}),
     "places": frozenset(),
     "processes": frozenset({"errors"}),
     "repositories": frozenset(),

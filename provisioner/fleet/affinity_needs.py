@@ -13,8 +13,7 @@ from provisioner.accelerators import ACCELERATORS
 from provisioner.fleet.labels import drivers_named
 from provisioner.gate.drivers import drivers_by_capability
 from provisioner.grounds.affinity import CapabilityMismatch, LabelMismatch, UnlabelledRequirement, VersionMismatch
-from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, KERNEL, OLD_DRIVER, PRODUCT, SYSTEM
-from provisioner.render.node_affinity import LABELLED
+from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, KERNEL, LABELLED, OLD_DRIVER, PRODUCT, SYSTEM
 from provisioner.versions import Range, ranges_of
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ import re
 from typing import TYPE_CHECKING
 
 from provisioner.accelerators import ACCELERATORS
-from provisioner.components import DRIVERS
 from provisioner.gate.drivers import drivers_by_capability
-from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, KERNEL, Expression, between
+from provisioner.node_labels import ARCHITECTURE, COMPUTE, DRIVER, KERNEL, LABELLED, Expression, between
 from provisioner.render.header import UnrenderableError
 from provisioner.versions import ranges_of
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
 
 _LENGTH = len(DRIVER)
 _ALL: Interval = ((0,) * _LENGTH, None)
-LABELLED = frozenset({*DRIVERS, "gpu", "kernel", "platform"})
-"""The requirements on a host that labels show, where a label of the accelerator's software has the GPU's target."""
 
 
 def node_terms(stacks: Iterable[LockedStack]) -> tuple[Term, ...]:
