@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.evidence.report import FieldReport, agreement, unverified
 from provisioner.lock.format.file import lock_digest
+from provisioner.words.notation import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +81,7 @@ def _unowned(files: Files) -> FieldReport:
 def _libraries(libraries: Libraries) -> Iterator[FieldReport]:
     wrong = [(kind, getattr(libraries, kind)) for kind in ("unresolved", "shadowed", "preloaded")]
     note = "; ".join(f"{kind}: {_listed(found)}" for kind, found in wrong if found)
-    measured = f"{libraries.modules} modules" + "".join(f", {len(found)} {kind}" for kind, found in wrong if found)
+    measured = counted(libraries.modules, "module") + "".join(f", {len(found)} {kind}" for kind, found in wrong if found)
     if not note and libraries.optional:
         note = f"parts that are not there: {_listed(libraries.optional)}"
     is_wrong = any(found for _, found in wrong)
@@ -155,7 +156,7 @@ def _variables(expected: ImageConfig, image: Image, own: frozenset[str]) -> Iter
     yield agreement(
         "variables",
         f"{total} as locked",
-        f"{len(different)} differ" if different else f"{total} as locked",
+        f"{len(different)} {'differs' if len(different) == 1 else 'differ'}" if different else f"{total} as locked",
         agrees=not different,
     )
     yield from different

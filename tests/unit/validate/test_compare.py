@@ -229,6 +229,17 @@ def test_packages_that_are_missing_different_or_extra_are_named() -> None:
     ]
 
 
+def test_one_of_a_thing_is_in_the_singular() -> None:
+    measurement = measured(CPU)
+    assert measurement.files is not None
+    assert measurement.files.libraries is not None
+    one = replace(measurement.files, libraries=replace(measurement.files.libraries, modules=1))
+    fields = compare(lock_of({"idna": "3.10"}), replace(measurement, torch=None, distributions={"idna": "3.10"}, files=one))
+    told = {field.name: (field.locked, field.measured) for field in fields}
+    assert told["packages"] == ("1 package", "1 as locked")
+    assert told["linked libraries"] == ("all found", "1 module")
+
+
 def test_a_stack_without_the_framework_is_compared_by_python_and_packages_alone() -> None:
     lock = lock_of({"idna": "3.10"})
     measurement = replace(measured(CPU), torch=None, cpu_matmul=None, distributions={"idna": "3.10"})
