@@ -4,7 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.evidence.report import FieldReport, overall
+from provisioner.render.image_config import ImageConfig
 from provisioner.validate.compare import compare, library_version
+from provisioner.validate.compare_files import compare_config
+from provisioner.validate.engine import Image
 from provisioner.validate.measurement import Device, DriverInterface, Management, Measurement, Torch
 from tests.unit.validate.locks import CPU, CUDA, cpu_lock, cuda_lock, failed, lock_of, measured
 
@@ -310,3 +313,17 @@ def test_an_amd_stack_is_compared_by_its_hip() -> None:
         ("devices", "unverified"),
         *((name, "unverified") for name in ON_DEVICES),
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "note"),
+    [
+        ({}, "the image does not say of which lock it was built"),
+        ({"dev.provision.lock.digest": "sha256:0"}, "the image was built from another lock"),
+    ],
+)
+def test_an_image_of_another_lock_is_told_as_such(labels: dict[str, str], note: str) -> None:
+    expected = ImageConfig(labels={"dev.provision.lock.digest": "sha256:1"})
+    image = Image(identity="sha256:2", platform="linux/amd64", labels=labels)
+    (field,) = (one for one in compare_config(expected, "linux/amd64", image, is_built_here=False) if "label" in one.name)
+    assert (field.verdict, field.note) == ("no", note)
