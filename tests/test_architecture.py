@@ -58,7 +58,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "lock": BASE | INPUTS | REASONS | {"gate", "resolver"},
     "render": BASE | {"gate", "lock"},
     "evidence": BASE,
-    "validate": BASE | {"gate", "host", "lock", "render", "evidence"},
+    "validate": BASE | {"gate", "host", "lock", "render", "evidence", "words"},
     "measure": BASE | {"index"},
     "compare": BASE | {"matrix"},
     "curate": BASE | INPUTS | {"measure"},

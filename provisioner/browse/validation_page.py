@@ -25,7 +25,7 @@ def validation_page(reports: Sequence[Report]) -> str:
 
 def _facts(report: Report) -> list[tuple[str, str]]:
     """Return what was validated, with what and where, as names and values; what was not measured is left out."""
-    engine = f"{report.engine.name} {report.engine.version}".rstrip()
+    engine = report.engine.title
     found = {
         "Platform": report.platform,
         "Engine": f"{engine}, built with {report.engine.builder}" if report.engine.builder else engine,

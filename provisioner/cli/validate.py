@@ -361,9 +361,9 @@ def _show(report: Report) -> None:
         data(f"{load.device} {load.name}: {figures}")
     for level in report.levels:
         data(f"level {level.level} ({level.name}): {level.verdict}" + (f", {level.note}" if level.note else ""))
-    engine = f"{report.engine.name} {report.engine.version}".rstrip()
+    engine = f", {report.engine.title}" if report.engine.title else ""
     nodes = f", nodes {report.engine.node_class}" if report.engine.node_class else ""
-    data(f"{report.lock_file} on {report.platform}, {engine}{nodes}, level {report.level}: {report.verdict}")
+    data(f"{report.lock_file} on {report.platform}{engine}{nodes}, level {report.level}: {report.verdict}")
 
 
 def _show_json(reports: list[Report]) -> None:

@@ -56,8 +56,8 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
     yield "lock", report.lock_sha256
     yield "level", str(report.level)
     yield "verdict", report.verdict
-    yield "engine", f"{report.engine.name} {report.engine.version}".rstrip()
     found = {
+        "engine": report.engine.title,
         "image": report.image,
         "kernel": report.host.kernel,
         "driver": report.host.driver,

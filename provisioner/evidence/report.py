@@ -101,6 +101,11 @@ class EngineReport(StrictModel, frozen=True, kw_only=True):
     builder: str = ""
     node_class: str = ""
 
+    @property
+    def title(self) -> str:
+        """Return the name with the version, such as `docker 28.5.2`; "" for no engine."""
+        return "" if self.name == NO_ENGINE else f"{self.name} {self.version}".rstrip()
+
 
 class LoadReport(StrictModel, frozen=True, kw_only=True):
     """Figures of one device under load (level 5): TFLOP/s in float16, GB/s read and written, bytes checked."""

@@ -15,6 +15,7 @@ from provisioner.validate.compare_health import Figures, compare_health
 from provisioner.validate.local_engine import ARCHITECTURES
 from provisioner.validate.published import Published
 from provisioner.versions import Range, Version, series, without_local
+from provisioner.words.notation import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -153,7 +154,7 @@ def compare_packages(lock: Lock, installed: dict[str, str] | None) -> list[Field
     `installed` maps names to versions; None if they could not be read.
     """
     locked = {package.name: package.version for package in lock.packages}
-    total = f"{len(locked)} packages"
+    total = counted(len(locked), "package")
     if installed is None:
         note = "the list of installed packages could not be read"
         return [unverified("packages", total, note)]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.evidence.report import FieldReport, agreement, unverified
 from provisioner.lock.format.file import lock_digest
+from provisioner.words.notation import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,6 +33,9 @@ _OF_BASE_IMAGES = re.compile(r"NVIDIA_(VISIBLE_DEVICES|DRIVER_CAPABILITIES|REQUI
 _OF_BASE_FOLDERS = re.compile(r"/usr/local/(nvidia|cuda(-[0-9.]+)?)(/[\w./-]*)?|/opt/rocm(-[0-9.]+)?(/[\w./-]*)?")
 """Folders that base images of NVIDIA and AMD put into LD_LIBRARY_PATH; another one comes before the libraries of wheels."""
 
+
+_LOCK_LABEL = "dev.provision.lock.digest"
+"""The label that names the lock of an image."""
 
 _IS_SITE = re.compile(r"/(site|dist)-packages$")
 """Folders of installed packages; an environment has its own, and another one is that of the system or of a user."""
@@ -80,7 +84,7 @@ def _unowned(files: Files) -> FieldReport:
 def _libraries(libraries: Libraries) -> Iterator[FieldReport]:
     wrong = [(kind, getattr(libraries, kind)) for kind in ("unresolved", "shadowed", "preloaded")]
     note = "; ".join(f"{kind}: {_listed(found)}" for kind, found in wrong if found)
-    measured = f"{libraries.modules} modules" + "".join(f", {len(found)} {kind}" for kind, found in wrong if found)
+    measured = counted(libraries.modules, "module") + "".join(f", {len(found)} {kind}" for kind, found in wrong if found)
     if not note and libraries.optional:
         note = f"parts that are not there: {_listed(libraries.optional)}"
     is_wrong = any(found for _, found in wrong)
@@ -112,7 +116,9 @@ def compare_config(expected: ImageConfig, platform: str, image: Image, *, is_bui
     yield from _variables(expected, image, own)
     for name, value in sorted(expected.labels.items()):
         if image.labels.get(name) != value and (is_built_here or name.startswith("dev.provision.")):
-            yield agreement(f"label {name}", value, image.labels.get(name, ""), agrees=False)
+            found = image.labels.get(name, "")
+            note = _of_another_lock(found) if name == _LOCK_LABEL else ""
+            yield agreement(f"label {name}", value, found, agrees=False, note=note)
 
 
 def compare_origin(lock: Lock, platform: str, image: Image) -> Iterator[FieldReport]:
@@ -122,9 +128,14 @@ def compare_origin(lock: Lock, platform: str, image: Image) -> Iterator[FieldRep
     """
     if image.platform:
         yield agreement("image platform", platform, image.platform, agrees=image.platform == platform)
-    label, digest = "dev.provision.lock.digest", lock_digest(lock)
-    if label in image.labels:
-        yield agreement(f"label {label}", digest, image.labels[label], agrees=image.labels[label] == digest)
+    digest, found = lock_digest(lock), image.labels.get(_LOCK_LABEL)
+    if found is not None:
+        note = "" if found == digest else _of_another_lock(found)
+        yield agreement(f"label {_LOCK_LABEL}", digest, found, agrees=found == digest, note=note)
+
+
+def _of_another_lock(found: str) -> str:
+    return "the image was built from another lock" if found else "the image does not say of which lock it was built"
 
 
 def _user(expected: ImageConfig, image: Image, *, is_built_here: bool) -> FieldReport:
@@ -155,7 +166,7 @@ def _variables(expected: ImageConfig, image: Image, own: frozenset[str]) -> Iter
     yield agreement(
         "variables",
         f"{total} as locked",
-        f"{len(different)} differ" if different else f"{total} as locked",
+        f"{len(different)} {'differs' if len(different) == 1 else 'differ'}" if different else f"{total} as locked",
         agrees=not different,
     )
     yield from different

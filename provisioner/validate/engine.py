@@ -48,7 +48,10 @@ class BuildFailedError(RefusedError):
 
 def pull_failure(reference: str, reason: str) -> EngineError:
     """Return the error of an image that cannot be had, which says nothing about its lock; `reason` is the engine's message."""
-    hints = ("log in to its registry, as `docker login` or `podman login` does, or build the image: leave out --image",)
+    hints = (
+        "check that the engine reaches its registry, and log in if that asks for it, as `docker login` or `podman login` does",
+        "build the image here: leave out --image",
+    )
     return EngineError(f"image `{reference}` is not here and cannot be pulled", causes=(reason,), hints=hints)
 
 

@@ -51,7 +51,7 @@ DISTRIBUTIONS = {
     "nvidia-cuda-nvrtc": "nvrtc",
     "nvidia-cuda-nvrtc-cu11": "nvrtc",
     "nvidia-cuda-nvrtc-cu12": "nvrtc",
-    **{f"nvidia-nccl-{cuda}": "nccl" for cuda in ("cu11", "cu12", "cu13")},
+    **{f"nvidia-{name}-{cuda}": name for name in ("cudnn", "nccl") for cuda in ("cu11", "cu12", "cu13")},
 }
 """The distributions that have a check of their own, by the name of its module in `checks/frameworks`."""
 

@@ -291,7 +291,8 @@ def _published(lock: Lock, measurement: Measurement, options: Options, log: Log)
     files = measurement.files
     if options.read_wheel is None or files is None or not files.contents:
         return None
-    log(f"{len(files.contents)} files differ from the RECORD of their wheel; reading the wheel itself")
+    differing = "1 file differs" if len(files.contents) == 1 else f"{len(files.contents)} files differ"
+    log(f"{differing} from the RECORD of their wheel; reading the wheel itself")
     return as_published(lock, files, options.read_wheel)
 
 

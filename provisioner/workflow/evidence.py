@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.document import FileError, file_sha256
 from provisioner.errors import InvalidDocumentError, ProvisionError
-from provisioner.evidence.report import IDLE, LEVELS, NO_ENGINE, Report, faults, proven_level
+from provisioner.evidence.report import IDLE, LEVELS, Report, faults, proven_level
 from provisioner.evidence.statement import NoEvidenceError, evidence_path, evidence_paths, read_evidence
 from provisioner.grounds.finding import (
     EditedEvidence,
@@ -102,8 +102,7 @@ def _judged(report: Report, about: EvidenceOf, level: int | None) -> AboutEviden
         return FailedEvidence(about=about, wrong=wrong)
     proven = proven_level(report)
     if proven is not None and (level is None or proven >= level):
-        engine = "" if report.engine.name == NO_ENGINE else f"{report.engine.name} {report.engine.version}".rstrip()
-        return ProvenEvidence(about=about, level=proven, name=LEVELS[proven], engine=engine, time=report.time)
+        return ProvenEvidence(about=about, level=proven, name=LEVELS[proven], engine=report.engine.title, time=report.time)
     wanted = report.level if level is None else level
     unverified = [field.name for field in report.fields if field.verdict == "unverified" and field.level <= wanted]
     idle = next((one.note for one in report.levels if one.level == wanted and one.verdict == IDLE), "")

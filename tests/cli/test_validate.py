@@ -7,7 +7,7 @@ import shutil
 import sys
 import venv
 import zipfile
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -25,9 +25,7 @@ from tests.built_files import build_wheel
 from tests.leaving import leave
 from tests.unit.validate.locks import lock_of
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).parents[2]
 PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
@@ -91,6 +89,15 @@ def test_a_gpu_lock_on_a_machine_without_one_is_exit_code_3(
     out = capsys.readouterr().out
     assert code == 3, out
     assert out.endswith("level 4: unverified\n")
+
+
+def test_a_report_of_level_0_names_no_engine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = ROOT / "dockerfiles/onnx-cpu/pylock.onnx-cpu.toml"
+    views = ("--junit", str(tmp_path / "junit.xml"), "--html", str(tmp_path / "report.html"))
+    assert leave("validate", str(path), "--level", "0", "--no-record", *views) == 0
+    assert capsys.readouterr().out.endswith("pylock.onnx-cpu.toml on linux/amd64, level 0: yes\n")
+    assert 'name="engine"' not in (tmp_path / "junit.xml").read_text(encoding="utf-8")
+    assert "<dt>Engine</dt>" not in (tmp_path / "report.html").read_text(encoding="utf-8")
 
 
 def test_a_level_that_has_nothing_to_do_for_a_lock_is_not_a_yes(

@@ -6,7 +6,7 @@ ARG BASE
 FROM $BASE
 RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends \
-        docker-cli docker-compose docker-buildx \
+        docker-cli docker-compose docker-buildx nodejs \
         squashfs-tools libseccomp2 libsubid5 uidmap fuse2fs squashfuse fuse-overlayfs fakeroot \
         environment-modules tcl lua5.3 lua-posix lua-filesystem lua-term \
         dnf dnf-plugins-core createrepo-c rpm \

@@ -12,7 +12,7 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-TOOLS = "provision-test/siblings:2"
+TOOLS = "provision-test/siblings:3"
 _RECIPE = Path(__file__).with_name("siblings.Dockerfile")
 
 RIGHTS = (

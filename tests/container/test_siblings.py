@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from provisioner.render.container import tag
 from provisioner.render.helper import helper_files
 from provisioner.render.module import DRIVER_FILE
 from provisioner.resolver.stack import RuntimeImage
-from tests.container.conftest import push
+from tests.container.conftest import push, unavailable
 from tests.container.image_locks import source_distribution
 from tests.container.siblings import Tools
 from tests.lock_examples import cuda_stack, lock_of
@@ -95,6 +96,36 @@ def test_bake_builds_the_image(wheelhouse: Wheelhouse, tools: Tools) -> None:
         assert tools.output(f'docker run --rm trial:{tag(lock)} python -c "{PRINT}"').strip() == "1.2"
     finally:
         tools.run(f"docker image rm trial:{tag(lock)}")
+
+
+@pytest.fixture
+def devcontainer(tools: Tools) -> str:
+    """The command line of the reference implementation of development containers, from the registry of npm."""
+    if shutil.which("npm") is None:
+        unavailable("npm is not here, which has the devcontainer CLI")
+    command = ("npm", "install", "--silent", "--no-audit", "--prefix", str(tools.folder / "npm"), "@devcontainers/cli@0.89.0")
+    finished = subprocess.run(command, capture_output=True, text=True, check=False)
+    if finished.returncode != 0:
+        unavailable(f"the devcontainer CLI cannot be installed: {finished.stderr[-300:]}")
+    return "node npm/node_modules/@devcontainers/cli/devcontainer.js"
+
+
+@pytest.mark.network
+def test_a_development_container_starts_as_the_user_of_the_image(
+    wheelhouse: Wheelhouse, tools: Tools, devcontainer: str
+) -> None:
+    written(demo(wheelhouse), wheelhouse.folder, "devcontainer")
+    started = json.loads(tools.output(f"{devcontainer} up --workspace-folder $PWD 2>log || (cat log; false)").splitlines()[-1])
+    image = ""
+    try:
+        assert (started["outcome"], started["remoteUser"]) == ("success", "provision")
+        inside = f"{devcontainer} exec --workspace-folder $PWD"
+        assert tools.output(f'{inside} python -c "{PRINT}" 2>/dev/null').split() == ["1.2"]
+        assert tools.output(f"{inside} id -un 2>/dev/null").split() == ["provision"]
+        assert tools.output(f"{inside} test -w /opt/venv 2>&1 || echo read-only").split()[-1] == "read-only"
+        image = tools.output(f"docker inspect --format '{{{{.Config.Image}}}}' {started['containerId']}").strip()
+    finally:
+        tools.run(f"docker rm --force {started.get('containerId', '')}; docker image rm {image}")
 
 
 def test_apptainer_builds_the_definition_and_runs_a_program(

@@ -41,7 +41,7 @@ def test_the_page_tells_of_each_level_and_of_each_fact_what_was_expected_and_fou
         ["Kernel", "6.8.0-45-generic"],
         ["GPUs", "NVIDIA H100, NVIDIA T4"],
         ["Image in registries", f"registry.example.org/team/trainer@sha256:{'c' * 64}"],
-        ["cuda:0 NVIDIA H100: 690.5 TFLOP/s, 2900.0 GB/s, 68719476736 bytes held, 5.0 s"],
+        ["cuda:0 NVIDIA H100: 690.5 TFLOP/s, 2900.0 GB/s, 68.7 GB held, 5.0 s"],
     ):
         length = len(expected)
         assert expected in [texts[start : start + length] for start in range(len(texts))], expected

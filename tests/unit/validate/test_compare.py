@@ -4,7 +4,10 @@ import pytest
 from msgspec.structs import replace
 
 from provisioner.evidence.report import FieldReport, overall
+from provisioner.render.image_config import ImageConfig
 from provisioner.validate.compare import compare, library_version
+from provisioner.validate.compare_files import compare_config
+from provisioner.validate.engine import Image
 from provisioner.validate.measurement import Device, DriverInterface, Management, Measurement, Torch
 from tests.unit.validate.locks import CPU, CUDA, cpu_lock, cuda_lock, failed, lock_of, measured
 
@@ -229,6 +232,17 @@ def test_packages_that_are_missing_different_or_extra_are_named() -> None:
     ]
 
 
+def test_one_of_a_thing_is_in_the_singular() -> None:
+    measurement = measured(CPU)
+    assert measurement.files is not None
+    assert measurement.files.libraries is not None
+    one = replace(measurement.files, libraries=replace(measurement.files.libraries, modules=1))
+    fields = compare(lock_of({"idna": "3.10"}), replace(measurement, torch=None, distributions={"idna": "3.10"}, files=one))
+    told = {field.name: (field.locked, field.measured) for field in fields}
+    assert told["packages"] == ("1 package", "1 as locked")
+    assert told["linked libraries"] == ("all found", "1 module")
+
+
 def test_a_stack_without_the_framework_is_compared_by_python_and_packages_alone() -> None:
     lock = lock_of({"idna": "3.10"})
     measurement = replace(measured(CPU), torch=None, cpu_matmul=None, distributions={"idna": "3.10"})
@@ -299,3 +313,17 @@ def test_an_amd_stack_is_compared_by_its_hip() -> None:
         ("devices", "unverified"),
         *((name, "unverified") for name in ON_DEVICES),
     ]
+
+
+@pytest.mark.parametrize(
+    ("labels", "note"),
+    [
+        ({}, "the image does not say of which lock it was built"),
+        ({"dev.provision.lock.digest": "sha256:0"}, "the image was built from another lock"),
+    ],
+)
+def test_an_image_of_another_lock_is_told_as_such(labels: dict[str, str], note: str) -> None:
+    expected = ImageConfig(labels={"dev.provision.lock.digest": "sha256:1"})
+    image = Image(identity="sha256:2", platform="linux/amd64", labels=labels)
+    (field,) = (one for one in compare_config(expected, "linux/amd64", image, is_built_here=False) if "label" in one.name)
+    assert (field.verdict, field.note) == ("no", note)

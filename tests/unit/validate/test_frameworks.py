@@ -251,6 +251,41 @@ def test_an_nccl_is_the_release_that_its_library_states(
     assert (found["import"][0], found["release"][0]) == ("yes", verdict)
 
 
+CUDNN = """
+unsigned long cudnnGetVersion(void) { return NUMBER; }
+int cudnnOpsVersionCheck(void) { return STATUS; }
+const char *names[] = {"libcudnn_ops.so", "cudnnOpsVersionCheck"};
+"""
+
+
+@pytest.mark.parametrize(
+    ("version", "number", "status", "part", "release", "parts"),
+    [
+        ("9.10.2.21", 91002, 0, True, "yes", "yes"),
+        ("8.9.2.26", 8902, 0, True, "yes", "yes"),
+        ("9.10.2.21", 91001, 0, True, "no", "yes"),
+        ("9.10.2.21", 91002, 1, True, "yes", "no"),
+        ("9.10.2.21", 91002, 0, False, "yes", "no"),
+    ],
+)
+def test_a_cudnn_is_of_one_release_with_all_of_its_parts(
+    tmp_path: Path, compiled: Compile, version: str, number: int, status: int, part: bool, release: str, parts: str
+) -> None:
+    major, folder = version[0], "nvidia/cudnn/lib"
+    library = f"{folder}/libcudnn.so.{major}"
+    compiled(tmp_path / "site" / library, CUDNN.replace("NUMBER", str(number)).replace("STATUS", str(status)))
+    if part:  # it needs a library of another package, which may be loaded by whoever uses it
+        compiled(tmp_path / "site" / folder / f"libcudnn_ops.so.{major}", "int some;", "libcublas.so.99")
+    metadata = f"nvidia_cudnn_cu12-{version}.dist-info"
+    files = {
+        f"{metadata}/METADATA": f"Metadata-Version: 2.1\nName: nvidia-cudnn-cu12\nVersion: {version}\n",
+        f"{metadata}/RECORD": f"{library},,\n{metadata}/METADATA,,\n{metadata}/RECORD,,\n",
+    }
+    found = verdicts(tmp_path, "nvidia-cudnn-cu12", version, files)
+    assert (found["import"][0], found["release"][0], found["parts"][0]) == ("yes", release, parts)
+    assert part or f"libcudnn_ops.so.{major}: cannot open shared object file" in found["parts"][1]
+
+
 @pytest.mark.parametrize(("version", "compiles"), [("2.0.0", None), ("3.5.1", "no")])
 def test_a_triton_before_its_backends_is_not_asked_to_compile(version: str, compiles: str | None, tmp_path: Path) -> None:
     """Triton 2 compiles through an interface that wants libcuda; from 3 on, backends that are missing are a fault."""

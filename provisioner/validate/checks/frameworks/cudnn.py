@@ -1,0 +1,65 @@
+"""cuDNN: the release that its library states, and its parts, which it opens by name when they are used; neither needs a GPU.
+
+What it convolves is measured by PyTorch, at level 4.
+"""
+
+import ctypes
+import os
+import re
+
+MAIN = re.compile(r"libcudnn\.so\.(\d+)$")
+PART = re.compile(br"libcudnn_\w+\.so")
+CHECK = re.compile(br"cudnn\w+VersionCheck(?=\0)")
+OF_GRAPHS = ("libcudnn_engines_precompiled.so", "libcudnn_engines_runtime_compiled.so", "libcudnn_heuristic.so")
+"""What libcudnn_graph opens, in wheels of cuDNN 9.1 to 9.28; it names libcudnn_engines_tensor_ir, too, which not all of them have."""
+
+
+def measure(probe):
+    from importlib import metadata
+
+    locked = metadata.version(probe.arguments[0])
+    path = path_of(metadata.files(probe.arguments[0]) or (), probe.arguments[0])
+    library = ctypes.CDLL(path)
+    library.cudnnGetVersion.restype = ctypes.c_size_t
+    said = spelled_release(library.cudnnGetVersion())
+    probe.version(locked)
+    probe.fact("library", said)
+    probe.outcome("release", lambda: locked.split(".")[:3] == said.split("."))
+    probe.outcome("parts", lambda: are_of_one_release(library, path))
+
+
+def path_of(files, name):
+    for file in files:
+        if MAIN.match(file.name):
+            return str(file.locate())
+    raise RuntimeError("%s contains no libcudnn.so" % name)
+
+
+def spelled_release(number):
+    """Return `9.10.2` for 91002; before 9 the number had a digit less: 8902 is 8.9.2 (CUDNN_VERSION of cudnn_version.h)."""
+    thousands = 10000 if number >= 10000 else 1000
+    return "%d.%d.%d" % (number // thousands, number % thousands // 100, number % 100)
+
+
+def are_of_one_release(library, path):
+    """Return whether each part is there and loads, and says that it is of the release of the others."""
+    with open(path, "rb") as stream:
+        content = stream.read()
+    names = set(name.decode() for name in PART.findall(content))
+    if "libcudnn_graph.so" in names:
+        names.update(OF_GRAPHS)
+    suffix = "." + MAIN.match(os.path.basename(path)).group(1)
+    for name in sorted(names):
+        load(os.path.join(os.path.dirname(path), name + suffix))
+    checks = sorted(set(name.decode() for name in CHECK.findall(content)))
+    return bool(names) and all(getattr(library, check)() == 0 for check in checks if hasattr(library, check))
+
+
+def load(path):
+    """Load one part; raises OSError, but not for a library of another package, which the check of files looks for."""
+    try:
+        ctypes.CDLL(path)
+    except OSError as error:
+        missing = re.match(r"(\S+): cannot open shared object file", str(error))
+        if missing is None or os.path.basename(missing.group(1)).startswith("libcudnn"):
+            raise
