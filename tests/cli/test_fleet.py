@@ -318,7 +318,9 @@ def test_a_host_with_windows_is_told_of_its_linux(fleet: Project) -> None:
         "  the spec names no platform, and stacks are for linux/amd64, linux/arm64, macos/x86_64, macos/arm64  (provision.yaml)",
         "  the host has platform windows  (hosts/windows.yaml)",
     ]
-    assert left[3].startswith("  hint: Linux in WSL 2 (`wsl --install`), as a host of its own for linux/amd64, would do: gives ")
+    assert left[3].startswith(
+        "  hint: Linux in WSL 2 (`wsl --install`), as a host of its own for linux/amd64, would do: gives "
+    )
 
 
 def test_where_the_spec_names_no_platform_each_host_has_its_own(fleet: Project) -> None:
