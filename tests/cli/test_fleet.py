@@ -315,7 +315,10 @@ def test_a_host_with_windows_is_told_of_its_linux(fleet: Project) -> None:
     left = outcome.out[outcome.out.index("no stack for") :].splitlines()
     assert left[:3] == [
         "no stack for 1 host: windows",
-        "  the spec names no platform, and stacks are for linux/amd64, linux/arm64, macos/x86_64, macos/arm64  (provision.yaml)",
+        (
+            "  the spec names no platform, and stacks are for linux/amd64, linux/arm64, macos/x86_64, macos/arm64"
+            "  (provision.yaml)"
+        ),
         "  the host has platform windows  (hosts/windows.yaml)",
     ]
     assert left[3].startswith(
