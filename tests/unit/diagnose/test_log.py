@@ -100,8 +100,8 @@ def test_the_last_error_of_nccl_is_compared_as_the_warning_that_it_was(prefix: s
 
 
 def test_letters_of_another_language_are_seen() -> None:
-    assert log_of("x.c:1:2: 错误：隐式声明函数‘f’ [-Wimplicit-function-declaration]").has_other_letters
-    assert not log_of("error: implicit declaration of function ‘f’ … ✗").has_other_letters
+    assert log_of("x.c:1:2: 错误 隐式声明函数 [-Wimplicit-function-declaration]").has_other_letters
+    assert not log_of("error: implicit declaration of function … ✗").has_other_letters
 
 
 def test_lines_are_compared_without_quotes_of_their_own() -> None:
