@@ -175,7 +175,7 @@ class _Walk:
         elif (spelling := spelling_of(kind)) is not None:
             yield from self._spelling(value, spelling, path)
         elif shape is dict:
-            yield from self._mapping(value, kind, path)
+            yield from self._mapping(value, _bare(kind), path)
         elif shape is tuple:
             yield from self._list(value, get_args(kind)[0], path)
         elif _bare(kind) is str and type(value) in {int, float}:
@@ -239,9 +239,10 @@ class _Walk:
 
     def _advice(self, key: str, model: type[Struct]) -> str:
         """Return what to do about a key that a model does not have: the similar one that may be meant, here or elsewhere."""
-        known, others = _keys(model), _places_of_keys(self._root)
-        elsewhere = others.get(nearest(key, others, similarity=_SAME_WORD) or "") or ""
-        near = nearest(key, known) or ("" if "[]" in elsewhere else elsewhere)  # an item of another list is never meant
+        known = _keys(model)
+        others = {name: place for name, place in _places_of_keys(self._root).items() if "[]" not in place}
+        same = others.get(key)  # an item of another list is never meant, and the same word before one that is alike
+        near = same or nearest(key, known) or others.get(nearest(key, others, similarity=_SAME_WORD) or "")
         if near == key:
             return "it belongs at the top level, not indented"
         if near:
@@ -271,6 +272,7 @@ def _shape_of(kind: Any) -> type | None:  # noqa: ANN401 - any annotation of a m
         return object
     if (spelling := spelling_of(kind)) is not None:
         return _shape_of(spelling.form)
+    kind = _bare(kind)
     if isinstance(kind, type) and issubclass(kind, Struct):
         return dict
     origin = get_origin(kind)
@@ -361,19 +363,24 @@ def _default(field: Any) -> Any:  # noqa: ANN401 - the type that describes a fie
 
 @cache
 def _places_of_keys(root: type[Struct]) -> dict[str, str]:
-    """Return the path of each key of a document, `target.host` for `host`; of several paths, the first of the shortest."""
+    """Return the path of each key of a document, `target.host` for `host`; of several paths, the first of the shortest.
+
+    The keys of a mapping that another model validates later are those which its annotation names.
+    """
     found: dict[str, str] = {}
     waiting: list[tuple[str, Any]] = [("", root)]
     seen: set[Any] = set()
     for prefix, kind in waiting:  # grows while it is read: the keys of a level come before those below it
-        if isinstance(kind, type) and issubclass(kind, Struct):
+        if get_origin(kind) is Annotated:
+            found.update((key, f"{prefix}.{key}") for key in _keys_below(kind) if key not in found)
+        elif isinstance(kind, type) and issubclass(kind, Struct):
             if kind in seen:
                 continue
             seen.add(kind)
             for key, field in _keys(kind).items():
                 place = f"{prefix}.{key}" if prefix else key
                 found.setdefault(key, place)
-                waiting.append((place, _bare(field.type)))
+                waiting.append((place, field.type))
         elif get_origin(kind) is dict:
             waiting.append((f"{prefix}.NAME", get_args(kind)[1]))
         elif get_origin(kind) is tuple:
@@ -381,6 +388,12 @@ def _places_of_keys(root: type[Struct]) -> dict[str, str]:
         elif get_origin(kind) in {Union, UnionType}:
             waiting += [(prefix, one) for one in get_args(kind)]
     return found
+
+
+def _keys_below(kind: Any) -> tuple[str, ...]:  # noqa: ANN401 - any annotation of a model
+    """Return the `keys` that an annotation names."""
+    metas = (one for one in get_args(kind) if isinstance(one, Meta))
+    return next((one.extra["keys"] for one in metas if one.extra and "keys" in one.extra), ())
 
 
 def _keys(model: type[Struct]) -> dict[str, FieldInfo]:

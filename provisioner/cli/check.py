@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +22,7 @@ from provisioner.errors import EXIT_CODES
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from provisioner.cli.check_formats.remark import Said
     from provisioner.cli.display import Line
     from provisioner.grounds.finding import Finding
     from provisioner.workflow.checking import Report
@@ -270,15 +272,16 @@ def _tell(reports: Sequence[Report]) -> None:
     A warning that several locks share is printed once, at the end.
     """
     from provisioner.cli.display import Line, report, verdict_line
+    from provisioner.words.notation import counted, listed
     from provisioner.workflow.checking import VERDICTS
 
     if len(reports) > 1:
         overall = next(verdict for verdict in VERDICTS if any(one.verdict == verdict for one in reports))
         counts = [(sum(one.verdict == verdict for one in reports), verdict) for verdict in VERDICTS]
         verdict_counts = ", ".join(f"{count} {verdict}" for count, verdict in counts if count)
-        are_locks = all(_kind(one) == "lock" for one in reports)
-        noun = "locks" if are_locks else "environments"
-        report([verdict_line("no" if overall == "error" else overall, f"{len(reports)} {noun}: {verdict_counts}")])
+        kinds = Counter(map(_kind, reports))
+        nouns = listed([counted(kinds[kind], kind) for kind in ("lock", "spec", "file") if kinds[kind]])
+        report([verdict_line("no" if overall == "error" else overall, f"{nouns}: {verdict_counts}")])
     if not reports:
         report([Line("nothing to check: none of these files belongs to an environment")])
     shared = _shared_warnings(reports)
@@ -291,26 +294,20 @@ def _tell(reports: Sequence[Report]) -> None:
         report([Line("")])
     for lines in shown:
         report(lines)
-    for finding, paths in shared.values():
-        report([*_of_finding(finding, ""), Line(_listed(paths), "in", indent=2)])
+    for said, paths in shared.items():
+        report([*_of_finding(said, "warning"), Line(_listed(paths), "in", indent=2)])
 
 
-def _shared_warnings(reports: Sequence[Report]) -> dict[tuple[object, ...], tuple[Finding, list[Path]]]:
-    """Return the warnings that several locks have in common, each with the paths of these, by what is said of them."""
+def _shared_warnings(reports: Sequence[Report]) -> dict[Said, list[Path]]:
+    """Return what several locks are warned of, with the paths of these locks."""
     from provisioner.cli.check_formats.remark import distinct
 
-    found: dict[tuple[object, ...], tuple[Finding, list[Path]]] = {}
+    found: dict[Said, list[Path]] = {}
     for result in reports:
-        for finding, _ in distinct(result):
+        for finding, _, said in distinct(result):
             if finding.verdict == "warning":
-                found.setdefault(_said(finding), (finding, []))[1].append(result.path)
-    return {said: one for said, one in found.items() if len(one[1]) > 1}
-
-
-def _said(finding: Finding) -> tuple[object, ...]:
-    from provisioner.words.finding import finding_details, finding_hints, finding_words
-
-    return finding.code, finding_words(finding), finding_details(finding), finding_hints(finding)
+                found.setdefault(said, []).append(result.path)
+    return {said: paths for said, paths in found.items() if len(paths) > 1}
 
 
 def _listed(paths: Sequence[Path]) -> str:
@@ -319,17 +316,16 @@ def _listed(paths: Sequence[Path]) -> str:
     return first if len(paths) <= _LISTED else f"{first} and {len(paths) - _LISTED} more"
 
 
-def _of_finding(finding: Finding, spec: str, indent: int = 0) -> Iterator[Line]:
+def _of_finding(said: Said, verdict: str, indent: int = 0) -> Iterator[Line]:
     from provisioner.cli.display import Line
-    from provisioner.words.finding import finding_details, finding_hints, finding_words
 
-    yield Line(f"{finding_words(finding)}  [{finding.code}]", f"{finding.verdict}:", PAINTS[finding.verdict], indent)
-    yield from (Line(detail, indent=indent + 2) for detail in finding_details(finding))
-    yield from (Line(hint, "hint:", Paint.NEXT, indent + 2) for hint in finding_hints(finding, spec=spec))
+    yield Line(f"{said.text}  [{said.code}]", f"{verdict}:", PAINTS[verdict], indent)
+    yield from (Line(detail, indent=indent + 2) for detail in said.details)
+    yield from (Line(hint, "hint:", Paint.NEXT, indent + 2) for hint in said.hints)
 
 
-def _details(result: Report, *, without: Collection[tuple[object, ...]] = ()) -> Iterator[Line]:
-    """Yield the lines below the name of a lock; `without` are findings that are told elsewhere, as what is said of them."""
+def _details(result: Report, *, without: Collection[Said] = ()) -> Iterator[Line]:
+    """Yield the lines below the name of a lock, but not what is said elsewhere (`without`)."""
     from provisioner.cli.check_formats.remark import distinct, next_command
     from provisioner.cli.display import Line
 
@@ -338,10 +334,10 @@ def _details(result: Report, *, without: Collection[tuple[object, ...]] = ()) ->
         yield from (Line(detail, indent=4) for detail in result.error.causes)
         yield from (Line(hint, "hint:", Paint.NEXT, 4) for hint in result.error.hints)
     commands: dict[str, None] = {}
-    for finding, _ in distinct(result):
-        if _said(finding) in without:
+    for finding, _, said in distinct(result):
+        if said in without:
             continue
-        yield from _of_finding(finding, result.spec, 2)
+        yield from _of_finding(said, finding.verdict, 2)
         if command := next_command(finding, result):
             commands[command] = None
     if result.preview is not None:

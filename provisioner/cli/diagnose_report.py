@@ -11,6 +11,7 @@ from provisioner.components import COMPONENTS
 from provisioner.grounds.fields import type_of
 from provisioner.matrix.need import need_text
 from provisioner.words.diagnosis import (
+    TRANSLATED,
     condition_words,
     disagreement_words,
     fact_words,
@@ -45,6 +46,7 @@ def diagnosis_data(diagnosis: Diagnosis, matrix: Matrix, *, name: str) -> dict[s
         "harmless": [_recognised_data(one, matrix) for one in diagnosis.harmless],
         "facts": [_fact_data(fact) for fact in diagnosis.facts.facts],
         "disagreements": [{**to_builtins(one), "text": disagreement_words(one)} for one in diagnosis.facts.disagreements],
+        "may_be_translated": diagnosis.may_be_translated,
         "unexplained": {"lines": diagnosis.unexplained_count, "quotes": _quotes_data(diagnosis.unexplained)},
     }
 
@@ -148,6 +150,8 @@ def diagnosis_lines(diagnosis: Diagnosis, matrix: Matrix, *, name: str) -> Itera
             yield verdict_line("yes", harmless_words(len(diagnosis.harmless)))
         else:
             yield verdict_line("unverified", nothing_words(diagnosis.lines))
+            if diagnosis.may_be_translated:
+                yield Line(TRANSLATED, "hint:", Paint.NEXT, 2)
     if diagnosis.harmless:
         if diagnosis.findings:
             yield Line("")

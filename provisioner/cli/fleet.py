@@ -90,7 +90,7 @@ def fleet(
     """Find the fewest stacks that serve many hosts, or the best N, and where each of them may run."""
     from msgspec.structs import replace
 
-    from provisioner.cli.display import Line, json_data, report, step, table, talk, wants_details, warn
+    from provisioner.cli.display import Line, json_data, report, shown, step, table, talk, wants_details, warn
     from provisioner.cli.fleet_report import (
         PLACED_BY,
         as_json,
@@ -117,7 +117,7 @@ def fleet(
     chosen = schedulers(answer, to)
     if out is not None:
         files = placement_files(answer, placed, name=inputs.spec.name, chosen=chosen)
-        write_together({out / name: text.encode() for name, text in files.items()})
+        write_together({out / name: shown(text).encode() for name, text in files.items()})
         written = list(files)
     else:
         written = []

@@ -85,7 +85,7 @@ def plan(
     format: PlanFormatOption = PlanFormat.TEXT,  # noqa: A002 - the option is called --format
 ) -> int:
     """Say in which order hosts get from today's stack to the wanted one, and which of them cannot."""
-    from provisioner.cli.display import data, json_data, step, talk, warn
+    from provisioner.cli.display import data, json_data, shown, step, talk, warn
     from provisioner.cli.plan_inputs import package_changes, questions, read_going, read_hosts, read_today, with_changes
     from provisioner.cli.plan_report import plan_data, verdict_of
     from provisioner.plan.planner import make_plan
@@ -108,7 +108,7 @@ def plan(
         from provisioner.document import write_together
 
         files = host_files(plans)
-        write_together({out / name: text.encode() for name, text in files.items()})
+        write_together({out / name: shown(text).encode() for name, text in files.items()})
         talk(f"wrote {len(files)} file{'' if len(files) == 1 else 's'} to {out}")
     if format is PlanFormat.JSON:
         json_data(plan_data(plans, packages))

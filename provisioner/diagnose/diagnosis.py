@@ -57,7 +57,10 @@ class Finding(Struct, frozen=True, kw_only=True):
 
 
 class Diagnosis(Struct, frozen=True, kw_only=True):
-    """The answer about one log: its findings with the root cause first, harmless messages, facts, and unexplained lines."""
+    """The answer about one log: its findings with the root cause first, harmless messages, facts, and unexplained lines.
+
+    `may_be_translated`: nothing was recognised, and the log has letters of another language than that of the rows.
+    """
 
     findings: tuple[Finding, ...]
     harmless: tuple[Recognised, ...]
@@ -65,6 +68,7 @@ class Diagnosis(Struct, frozen=True, kw_only=True):
     unexplained: tuple[Quote, ...]
     unexplained_count: int
     lines: int
+    may_be_translated: bool = False
     skipped: int = 0
     skipped_lines: int = 0
 
@@ -100,6 +104,7 @@ def diagnose(
         unexplained=found.unexplained,
         unexplained_count=found.unexplained_count,
         lines=len(set(log.numbers)),
+        may_be_translated=not found.failures and log.has_other_letters,
         skipped=log.skipped,
         skipped_lines=log.skipped_lines,
     )

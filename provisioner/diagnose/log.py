@@ -19,7 +19,7 @@ from provisioner.errors import ProvisionError, without_logins
 from provisioner.matrix.symptom import plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 LAST_BYTES = 16 * 2**20
 """The number of bytes at the end of a log that are read by default."""
@@ -50,6 +50,13 @@ _OBEYED = dict.fromkeys(
 )
 """Characters that terminals obey instead of showing them; they are left out."""
 
+_LAST_ERROR = "Last error:"
+_WARNING = "NCCL WARN"
+"""What PyTorch writes above the last warning of NCCL, and what NCCL writes before each.
+
+Sources: getNcclErrorDetailStr in torch/csrc/distributed/c10d/NCCLUtils.cpp; ncclDebugLog and ncclLastError in src/debug.cc of NCCL.
+"""
+
 _SECRET = re.compile(
     r"""(?ix)
     (?P<name>\b[\w-]*(?:token|secret|passw(?:or)?d|api[_-]?key|access[_-]?key)\b["']?\s*[:=]\s*["']?)[^\s"',;&]+
@@ -78,6 +85,11 @@ class Log(Struct, frozen=True, kw_only=True):
     lines: tuple[str, ...]
     skipped: int = 0
     skipped_lines: int = 0
+
+    @property
+    def has_other_letters(self) -> bool:
+        """Whether a line has a letter that English has not: its messages may be translated."""
+        return any(not line.isascii() and any(one.isalpha() and not one.isascii() for one in line) for line in self.lines)
 
 
 def read_log(stream: IO[bytes], *, last: int = LAST_BYTES) -> Log:
@@ -119,7 +131,7 @@ def log_of(text: str, *, skipped: int = 0, skipped_lines: int = 0) -> Log:
     return Log(
         numbers=tuple(number for number, _ in found),
         shown=tuple(line for _, line in found),
-        lines=tuple(plain(line) for _, line in found),
+        lines=tuple(_with_warnings(plain(line) for _, line in found)),
         skipped=skipped,
         skipped_lines=skipped_lines,
     )
@@ -146,6 +158,18 @@ def _lines(text: str, before: int) -> Iterator[tuple[int, str]]:
             clean = part if part.isprintable() else part.translate(_OBEYED)
             if clean.strip():
                 yield number, clean
+
+
+def _with_warnings(lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines, and the one after `Last error:` as the warning of NCCL that it was, after what both lines begin with.
+
+    NCCL keeps the text of its last warning without `NCCL WARN`, and PyTorch tells it with an error of NCCL.
+    """
+    before: str | None = None
+    for line in lines:
+        is_warning = before is not None and line.startswith(before)
+        yield f"{before}{_WARNING} {line.removeprefix(before or '')}" if is_warning else line
+        before = line.rstrip().removesuffix(_LAST_ERROR) if line.rstrip().endswith(_LAST_ERROR) else None
 
 
 def _read_head(stream: IO[bytes]) -> bytes:

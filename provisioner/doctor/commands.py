@@ -1,6 +1,7 @@
 """The shell commands that carry out remedies, for the package manager of the machine.
 
 Sources: ubuntu-drivers(1) and "NVIDIA drivers installation" of the Ubuntu Server documentation; dkms(8); mokutil(1);
+https://github.com/CachyOS/copr-linux-cachyos/issues/101 for the key of akmods;
 nvidia-smi(1); nvidia-ctk(1) and "Installing the NVIDIA Container Toolkit"; `wsl --help`; "Prerequisites" of AMD's ROCm
 installation guide for the groups; `uv pip install --help`.
 """
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.edit import SetFact
     from provisioner.grounds.fault import Act
     from provisioner.host.model import Host
+    from provisioner.host.remark import Builder
 
 _APT = frozenset({"ubuntu", "debian"})
 _DNF = frozenset({"rhel", "rocky", "almalinux", "centos", "fedora", "ol", "amzn", "redhat"})
@@ -27,6 +29,7 @@ _CONFIGURED = ("docker", "containerd", "crio")
 """Container engines that `nvidia-ctk runtime configure` configures; Podman takes CDI specifications."""
 
 _MOK = {"ubuntu": "/var/lib/shim-signed/mok/MOK.der", "debian": "/var/lib/dkms/mok.pub"}
+_MOK_OF_AKMODS = "/etc/pki/akmods/certs/public_key.der"
 
 
 _OF_THE_HOST = (of.LoadModule, of.BuildModule, of.EnrolKey, of.MakeDevices, of.ProvideDevices, of.InstallToolkit, of.WriteCdi)
@@ -57,8 +60,8 @@ def command(act: Act, host: Host) -> str:
         case of.BuildModule(kernel=kernel, needs_headers=needs_headers):
             headers = _headers(kernel, tool) if needs_headers else ""
             return " && ".join(part for part in (headers, f"sudo dkms autoinstall -k {kernel}", "sudo modprobe nvidia") if part)
-        case of.EnrolKey():
-            return _enrol(host)
+        case of.EnrolKey(builder=builder):
+            return _enrol(host, builder)
         case of.WriteCdi(file=file):
             return f"sudo nvidia-ctk cdi generate --output={file}"
         case of.InstallToolkit(engine=engine):
@@ -100,8 +103,8 @@ def _installation(act: Act) -> str:
     return ""
 
 
-def of_fact(edit: SetFact, host: Host) -> str:
-    """Return the command that changes a fact of a host; "" if no single command does."""
+def of_fact(edit: SetFact, host: Host, built_by: Builder | None = None) -> str:
+    """Return the command that changes a fact of a host, whose modules `built_by` built; "" if no single command does."""
     if host.virtualization == "container":
         return ""
     tool = family(host)
@@ -116,7 +119,7 @@ def of_fact(edit: SetFact, host: Host) -> str:
             blacklist = f"echo blacklist {module} | sudo tee /etc/modprobe.d/blacklist-{module}.conf"
             return f"{blacklist} && {rebuild} && sudo reboot" if rebuild else ""
         case "secure_boot":
-            return _enrol(host)
+            return _enrol(host, built_by)
         case "mig":
             return "sudo nvidia-smi -mig 0"
         case "kernel_headers":
@@ -128,8 +131,8 @@ def of_fact(edit: SetFact, host: Host) -> str:
     return ""
 
 
-def _enrol(host: Host) -> str:
-    key = _MOK.get(host.os.id if host.os is not None else "", "")
+def _enrol(host: Host, built_by: Builder | None) -> str:
+    key = _MOK_OF_AKMODS if built_by == "akmods" else _MOK.get(host.os.id if host.os is not None else "", "")
     return f"sudo mokutil --import {key} && sudo reboot" if key else ""
 
 

@@ -79,14 +79,15 @@ def _of_remarks(patient: Patient) -> Iterator[Fault]:
 
 
 def _of_key(patient: Patient) -> Iterator[Fault]:
-    """Yield the fault of a module that DKMS built for the running kernel, and that Secure Boot refuses to load."""
+    """Yield the fault of a module that was built here for the running kernel, and that Secure Boot refuses to load."""
     host, condition = patient.target.host, patient.condition
     if condition is None or host.kernel is None or stated(host, "secure_boot") != "enforced":
         return
+    of_dkms = "DKMS" if any(host.kernel in one.kernels for one in condition.dkms or ()) else None
     for remark in patient.remarks:
-        is_built = any(host.kernel in one.kernels for one in condition.dkms or ())
-        if isinstance(remark, of.DriverNotLoaded) and (is_built or remark.is_of_dkms):
-            yield KeyNotEnrolled(layer="kernel", version=remark.version)
+        builder = (remark.built_by or of_dkms) if isinstance(remark, of.DriverNotLoaded) else None
+        if isinstance(remark, of.DriverNotLoaded) and builder is not None:
+            yield KeyNotEnrolled(layer="kernel", version=remark.version, builder=builder)
 
 
 def missing_driver(host: Host, request: Request) -> str:

@@ -77,8 +77,8 @@ class RemedyFinder:
         match fault:
             case of.Seen(remark=DriverNotLoaded()):
                 yield self._run(of.LoadModule("nvidia"))
-            case of.KeyNotEnrolled():
-                yield self._run(of.EnrolKey())
+            case of.KeyNotEnrolled(builder=builder):
+                yield self._run(of.EnrolKey(builder))
             case of.LinuxDriverInWsl(packages=packages):
                 yield self._run(of.RemovePackages(packages))
             case of.NotBuilt(component="driver", version=version) if not self._builds(version):
@@ -139,7 +139,7 @@ class RemedyFinder:
 
     def _command_of(self, fix: Fix, edit: object) -> str:
         if isinstance(edit, SetFact):
-            return commands.of_fact(edit, self._patient.target.host)
+            return self._command_of_fact(edit)
         if isinstance(edit, SetComponent) and edit.name in {"pytorch", "pytorch_build"} and self._question.lock is None:
             version, build = fix.gives.get("pytorch", ""), fix.gives.get("pytorch_build", "")
             if version and build:
@@ -153,9 +153,11 @@ class RemedyFinder:
         found = ActionFinder(self._matrix, self._machine, today=None).find(
             move.value, before, {**before, edit.name: edit.value}
         )
-        return Remedy(
-            act=of.Carry(action=found.action, details=found.details), command=commands.of_fact(edit, self._patient.target.host)
-        )
+        return Remedy(act=of.Carry(action=found.action, details=found.details), command=self._command_of_fact(edit))
+
+    def _command_of_fact(self, edit: SetFact) -> str:
+        built_by = (one.built_by for one in self._patient.remarks if isinstance(one, DriverNotLoaded))
+        return commands.of_fact(edit, self._patient.target.host, next(built_by, None))
 
     def _install(self, component: str, change: str) -> Iterator[Remedy]:
         """Yield the remedy that installs the driver which the resolver would choose for the machine, within a range."""

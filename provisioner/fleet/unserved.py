@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from provisioner.components import LEADS
 from provisioner.fleet.model import Unserved
 from provisioner.grounds.conflict import Conflict, Fix, Member, member_of
-from provisioner.grounds.edit import AddPlatform
+from provisioner.grounds.edit import AddPlatform, UseWsl2
 from provisioner.grounds.requirement import FactOf, Ground, HostFact, HostGpu, SpecPlatforms
 from provisioner.grounds.source import MatrixRow
 from provisioner.host.facts import stated
@@ -114,8 +114,12 @@ class Explaining:
         place = target.place("platform" if platform else "os")
         system = target.host.os.id if target.host.os is not None else ""
         fact = HostFact(name="platform", value=platform or system, host=target.label, place=place)
-        edit = AddPlatform(platforms=(*platforms, platform))
-        fixes = self._fix(edit, replace(request, hosts=(target,))) if platform in PLATFORMS else ()
+        edit: AddPlatform | UseWsl2 | None = None
+        if platform in PLATFORMS:
+            edit = AddPlatform(platforms=(*platforms, platform))
+        elif platform == "windows" and request.platform.startswith("linux/"):
+            edit = UseWsl2(host=target.label, platform=request.platform)
+        fixes = self._fix(edit, replace(request, hosts=(target,))) if edit is not None else ()
         return Unserved(classes=tuple(classes), conflict=Conflict(members=(member_of(requested), member_of(fact)), fixes=fixes))
 
     def _fix(self, edit: Edit, tried: Request) -> tuple[Fix, ...]:

@@ -458,6 +458,28 @@ class AddPlatform(Edit, frozen=True, kw_only=True):
         return replace(request, platform=self.platforms[-1])
 
 
+class UseWsl2(Edit, frozen=True, kw_only=True):
+    """An edit that runs the Linux of WSL 2 on a host with Windows, whose driver serves it; `platform` is that of this Linux."""
+
+    component: ClassVar[str] = "virtualization"
+    change: ClassVar[str] = "==wsl2"
+    host: str
+    platform: str
+
+    @property
+    def host_label(self) -> str:
+        return self.host
+
+    def apply(self, request: Request) -> Request:
+        hosts = (
+            replace(target, host=replace(target.host, platform=self.platform, os=None, virtualization="wsl2"))
+            if target.label == self.host
+            else target
+            for target in request.hosts
+        )
+        return replace(request, hosts=tuple(hosts), platform=self.platform)
+
+
 class SetFact(Edit, frozen=True, kw_only=True):
     """An edit that changes a fact of a host: another driver, kernel or GPU. What is installed with it changes with it.
 

@@ -11,7 +11,7 @@ from provisioner.grounds.doubt import Doubt  # noqa: TC001 - as above
 from provisioner.grounds.finding import Finding  # noqa: TC001 - as above
 from provisioner.grounds.requirement import Subject  # noqa: TC001 - as above
 from provisioner.grounds.step import Action, Detail  # noqa: TC001 - as above
-from provisioner.host.remark import Remark  # noqa: TC001 - as above
+from provisioner.host.remark import Builder, Remark  # noqa: TC001 - as above
 from provisioner.layers import LayerName  # noqa: TC001 - as above
 
 
@@ -110,10 +110,11 @@ class NotBuilt(Fault, frozen=True, kw_only=True):
 
 
 class KeyNotEnrolled(Fault, frozen=True, kw_only=True):
-    """A driver that DKMS built and signed on the machine, whose key Secure Boot does not know: its module is refused."""
+    """A driver that was built and signed on the machine, with a key that Secure Boot does not know: its module is refused."""
 
     failure: ClassVar[str] = "key-rejected-by-secure-boot"
     version: str
+    builder: Builder
 
 
 class LinuxDriverInWsl(Fault, frozen=True, kw_only=True):
@@ -244,6 +245,8 @@ class JoinGroups(Struct, frozen=True):
 
 class EnrolKey(Struct, frozen=True):
     """To enrol the key that signs modules which are built on the machine."""
+
+    builder: Builder
 
 
 class MakeDevices(Struct, frozen=True):

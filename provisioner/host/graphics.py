@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from provisioner.host.machine import Machine
     from provisioner.host.parse import Flavour
+    from provisioner.host.remark import Builder
 
 NVIDIA, AMD = ACCELERATORS["cuda"].pci_vendor, ACCELERATORS["rocm"].pci_vendor
 
@@ -52,7 +53,14 @@ LIBRARY_DIRECTORIES = (
 _OF_DKMS = "updates/dkms"
 """Where DKMS puts the modules that it built for a kernel, on Debian and Ubuntu. Source: dkms(8), DEST_MODULE_LOCATION."""
 
-_MODULE_PLACES = (_OF_DKMS, "extra", "extra/nvidia", "updates", "kernel/drivers/video", "weak-updates/nvidia")
+_OF_AKMODS = "extra/nvidia"
+"""Where the packages that akmods builds for a kernel have the module, and where it keeps the sources of these packages.
+
+Sources: https://github.com/CachyOS/copr-linux-cachyos/issues/101; a log of akmods in tests/fixtures/logs/held.yaml.
+"""
+_SOURCES_OF_AKMODS = "usr/src/akmods"
+
+_MODULE_PLACES = (_OF_DKMS, "extra", _OF_AKMODS, "updates", "kernel/drivers/video", "weak-updates/nvidia")
 _QUERIES = ("name,driver_version,pci.device_id,compute_cap", "name,driver_version,pci.device_id")
 
 
@@ -208,11 +216,19 @@ class _Finder:
             return Driver(version=answer.driver)
         installed, _ = self._installed()
         if installed is not None and not self._is_wsl:
-            is_of_dkms = any(
-                name.startswith("nvidia.ko") for name in self._machine.names(f"lib/modules/{self._kernel}/{_OF_DKMS}") or ()
-            )
-            self._remarks.append(DriverNotLoaded(version=installed, kernel=self._kernel, is_of_dkms=is_of_dkms))
+            self._remarks.append(DriverNotLoaded(version=installed, kernel=self._kernel, built_by=self._built_by()))
         return None
+
+    def _built_by(self) -> Builder | None:
+        """Return what built the module of the running kernel on this machine, by where it lies; None if nothing here did."""
+        if self._has(f"lib/modules/{self._kernel}/{_OF_DKMS}", "nvidia.ko"):
+            return "DKMS"
+        is_of_akmods = self._has(f"lib/modules/{self._kernel}/{_OF_AKMODS}", "nvidia.ko")
+        return "akmods" if is_of_akmods and self._has(_SOURCES_OF_AKMODS, "nvidia") else None
+
+    def _has(self, directory: str, begin: str) -> bool:
+        """Return whether a directory has a file whose name begins so."""
+        return any(name.startswith(begin) for name in self._machine.names(directory) or ())
 
     def _installed(self) -> tuple[str | None, Flavour | None]:
         """Return version and flavour of the module installed for the running kernel, loaded or not; each None if unknown."""

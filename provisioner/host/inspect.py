@@ -51,8 +51,11 @@ _EFI_GLOBAL = "8be4df61-93ca-11d2-aa0d-00e098032b8c"
 _SHIM = "605dab50-e046-4300-abb6-3dd810dd8b23"
 """GUIDs of the owners of EFI variables: EFI_GLOBAL_VARIABLE of the UEFI specification, and shim (shim, lib/guid.c)."""
 
-_SIGNING_KEYS = ("var/lib/shim-signed/mok/MOK.der", "var/lib/dkms/mok.pub")
-"""The certificates with which DKMS signs modules, on Ubuntu and on Debian; MokListRT contains these DER files byte by byte."""
+_SIGNING_KEYS = ("var/lib/shim-signed/mok/MOK.der", "var/lib/dkms/mok.pub", "etc/pki/akmods/certs/public_key.der")
+"""The certificates with which DKMS signs modules on Ubuntu and on Debian, and akmods on Fedora.
+
+MokListRT contains these DER files byte by byte.
+"""
 
 _ELF_HEADER_BYTES = 20
 

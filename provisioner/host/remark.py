@@ -6,6 +6,9 @@ from typing import Literal
 
 from msgspec import Struct
 
+Builder = Literal["DKMS", "akmods"]
+"""What builds the modules of drivers on a machine, and signs them with a key of its own."""
+
 
 class GpusUnknown(Struct, frozen=True):
     """The remark that the GPUs of the machine could not be determined.
@@ -69,12 +72,12 @@ class GpuMemory(Struct, frozen=True):
 class DriverNotLoaded(Struct, frozen=True):
     """The remark that an NVIDIA driver is installed for the running kernel, but not loaded; `kernel` is None if unknown.
 
-    `is_of_dkms` tells that the module lies where DKMS puts what it built on the machine.
+    `built_by` is what built the module on this machine, by the place in which it lies.
     """
 
     version: str
     kernel: str | None
-    is_of_dkms: bool = False
+    built_by: Builder | None = None
 
 
 class WindowsDriver(Struct, frozen=True):

@@ -230,14 +230,20 @@ class StackChoice:
     def _software(self, targets: Sequence[TargetHost], leads: Leads) -> Software | None:
         """Return the policy's best stack with these leads for all targets, else for as many of the first targets as possible.
 
-        None if no stack serves even the first target.
+        Targets that no stack serves are passed over. None if no stack serves any target.
         """
         alike = {target.host: target for target in reversed(targets)}
-        problem = self._stack_spec.problem(self._matrix, [target for target in targets if alike[target.host] is target])
-        pins = decide(ProblemInstance(problem.with_roots(*(lead_requirement(one) for one in leads))))
-        if pins is not None:
-            return self._shared(pins)
-        return self._software(targets[:-1], leads) if len(targets) > 1 else None
+        different = [target for target in targets if alike[target.host] is target]
+        for count in range(len(different), 0, -1):
+            pins = self._pins(different[:count], leads)
+            if pins is not None:
+                return self._shared(pins)
+        served = [target for target in different[1:] if self._pins((target,), leads) is not None]
+        return self._software(served, leads) if served else None
+
+    def _pins(self, targets: Sequence[TargetHost], leads: Leads) -> Mapping[Key, Candidate] | None:
+        problem = self._stack_spec.problem(self._matrix, targets)
+        return decide(ProblemInstance(problem.with_roots(*(lead_requirement(one) for one in leads))))
 
     def _shared(self, pins: Mapping[Key, Candidate]) -> Software:
         return Software(stack_spec=self._stack_spec, pins={key: one for key, one in pins.items() if not key.scope})

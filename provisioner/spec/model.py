@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Annotated, ClassVar, Literal
 
-from msgspec import field, json, to_builtins
+from msgspec import Meta, field, json, to_builtins
 
 from provisioner.accelerators import AcceleratorName
 from provisioner.outputs import OUTPUTS, OutputFile
@@ -31,13 +31,42 @@ Place = Literal["container", "host"]
 """Where an environment runs."""
 
 
+HOST_KEYS = (
+    "container_toolkit",
+    "cuda_driver",
+    "driver",
+    "fabric_manager",
+    "gcc",
+    "glibc",
+    "gpus",
+    "jetson",
+    "kernel",
+    "kernel_gcc",
+    "kernel_headers",
+    "libraries",
+    "loaded_modules",
+    "mig",
+    "nvcc",
+    "nvswitch",
+    "os",
+    "platform",
+    "python_arch",
+    "secure_boot",
+    "sip",
+    "userspace_driver",
+    "virtualization",
+    "xcode",
+)
+"""The keys of a host profile, to advise whoever writes one elsewhere in a spec."""
+
+
 class TargetSpec(StrictModel, frozen=True, kw_only=True):
     """The platforms and hosts of the environment. A host that is written in the spec itself is validated by `host.profile`."""
 
     example: ClassVar[str] = "{platform: linux/amd64}"
 
     platform: PlatformName | tuple[PlatformName, ...] = DEFAULT_PLATFORM
-    host: str | tuple[str, ...] | dict[str, object] | None = None
+    host: str | tuple[str, ...] | Annotated[dict[str, object], Meta(extra={"keys": HOST_KEYS})] | None = None
 
 
 class IndexSpec(StrictModel, frozen=True, kw_only=True):

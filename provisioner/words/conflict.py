@@ -381,6 +381,8 @@ def edit_words(edit: Edit) -> str:
             return f"{edit.change}{', which uses no GPU,' if edit.is_for_cpu else ''} instead of {name}"
         case edits.SetExtras(before=before, name=name):
             return f"{edit.change} instead of `{name}[{before}]`"
+        case edits.UseWsl2(platform=platform):
+            return f"Linux in WSL 2 (`wsl --install`), as a host of its own for {platform},"
         case edits.LeaveWsl1():
             return "WSL 2 instead of WSL 1 (`wsl --set-version`)"
         case edits.SetFact(shown_by=shown_by) if shown_by:

@@ -82,6 +82,9 @@ def unexplained_words(count: int) -> str:
     return f"{counted(count, 'line')} {'speaks' if count == 1 else 'speak'} of an error that no row of the matrix knows"
 
 
+TRANSLATED = "messages are known in English alone: run the command again with LC_ALL=C, and diagnose what it says then"
+
+
 def nothing_words(lines: int) -> str:
     """Return that nothing in a log was recognised."""
     return f"nothing recognised in {counted(lines, 'line')}" if lines else "the log is empty"

@@ -66,10 +66,9 @@ def fault_words(fault: Fault) -> str:
             built = f"for {listed(kernels)}" if kernels else "for no kernel"
             why = ", whose headers are not installed" if lacks_headers else ""
             return f"DKMS has built driver {version} {built}, and not for the running kernel {kernel}{why}"
-        case of.KeyNotEnrolled(version=version):
-            return (
-                f"Secure Boot is on and does not know the key with which DKMS signed driver {version}, so its module is refused"
-            )
+        case of.KeyNotEnrolled(version=version, builder=builder):
+            key = f"the key with which {builder} signed driver {version}"
+            return f"Secure Boot is on and does not know {key}, so its module is refused"
         case of.LinuxDriverInWsl(files=files):
             return f"{listed(files)} {'is' if len(files) == 1 else 'are'} of a driver for Linux, which hides that of Windows"
         case of.MissingDevices(files=files, accelerator="cuda", is_container=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.components import ABSENT, COMPONENTS
 from provisioner.grounds import requirement as of
 from provisioner.grounds.predicate import AdmitsHosts, IsExtraOf, NoToolkit, WrittenBySeveral
+from provisioner.platforms import PLATFORMS
 from provisioner.words.notation import component_words, source_words, value_words
 from provisioner.words.predicate import predicate_words
 
@@ -175,6 +176,8 @@ def _request(ground: Ground) -> str:
             return f"the other hosts' GPUs call for accelerator {accelerator}, and the plan is for one stack"
         case of.PlanHas():
             return "the plan has it"
+        case of.SpecPlatforms(platforms=platforms) if set(platforms) == PLATFORMS.keys():
+            return f"the spec names no platform, and stacks are for {', '.join(platforms)}"
         case of.SpecPlatforms(platforms=platforms):
             return f"the spec is for {', '.join(platforms)}"
         case of.Supposes():

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from provisioner.matrix.cache import cached_matrix
 from provisioner.outputs import OUTPUTS
@@ -21,10 +23,13 @@ from tests.hostile.places import ITEM, KEY, Place, kinds_in, planted, text_place
 from tests.hostile.test_lock_outputs import DOCUMENTS, text_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.project import Outcome, Project
 
 pytestmark = pytest.mark.slow
 
+FIXTURES = Path(__file__).parent.parent / "fixtures"
 TOKEN = "s3cretTOKEN99"
 LOGINS = {"of a user": f"https://ada:{TOKEN}@host.invalid/x", "a token": f"https://{TOKEN}@host.invalid/x"}
 
@@ -211,6 +216,58 @@ def test_in_a_file(project: Project, name: str, login: str, monkeypatch: pytest.
     for words in commands.get(file, (("init", "--from", file, "--out", "new.yaml"),)):
         told(project, *words)
     assert leaks(project, but=before) == []
+
+
+CAPTURED = (
+    *("slurm/nodes.txt", "slurm/sinfo-22.05.json", "ansible/hosts.ini", "ansible/list.json", "ansible/list.yaml"),
+    *("smi/driver-535-mig.xml", "smi/driver-590-two-gpus.xml"),
+    *(f"nodes/{path.name}" for path in sorted((FIXTURES / "nodes").iterdir()) if path.suffix == ".json"),
+    *(f"rocm/{path.name}" for path in sorted((FIXTURES / "rocm").iterdir()) if path.suffix == ".json"),
+)
+"""What was captured of real clusters and machines."""
+
+TOGETHER = 5
+"""How many values are planted together: one by one they would take minutes."""
+
+VALUE = re.compile(r"""(?<=[=>])[^\s<>=]+(?=[\s<]|$)""")
+"""A value of `scontrol`, of an inventory in INI, or of XML."""
+
+
+def with_logins(name: str) -> Iterator[str]:
+    """The texts of a captured file with a login in the place of values or keys, a few of each kind after the other."""
+    text = (FIXTURES / name).read_text(encoding="utf-8")
+    if name.endswith((".json", ".yaml")):
+        document = YAML(typ="safe").load(text)
+        kinds = [place for place in kinds_in(document) if len(place) > 1]
+        for first in range(0, len(kinds), TOGETHER):
+            places = {place: LOGINS["of a user"] for place in kinds[first : first + TOGETHER] if place[-1] != KEY}
+            yield written(planted(document, places))
+        for place in [place for place in kinds if place[-1] == KEY][::TOGETHER]:
+            yield written(planted(document, {place: LOGINS["of a user"]}))
+        return
+    seen: set[str] = set()
+    for match in VALUE.finditer(text):
+        key = re.split(r"[\s<]", text[: match.start()])[-1]
+        if key not in seen:
+            seen.add(key)
+            yield f"{text[: match.start()]}{LOGINS['of a user']}{text[match.end() :]}"
+
+
+@pytest.mark.parametrize("name", CAPTURED)
+def test_in_what_was_captured(project: Project, name: str) -> None:
+    project.write()
+    file = f"captured{Path(name).suffix}"
+    before = (*project.files(), file)
+    count = 0
+    for count, text in enumerate(with_logins(name), start=1):
+        (project.folder / file).write_text(text, encoding="utf-8")
+        told(project, "inspect", "--from", file, "--format", "json")
+        if not name.startswith(("smi", "rocm")):
+            told(project, "fleet", "--hosts", file, "--out", "out", "-v")
+        if count == 1:
+            told(project, "plan", "--to", "driver>=560", "--hosts", file, "--out", "out")
+        assert leaks(project, but=before) == []
+    assert count > 2
 
 
 IN_CONTAINERS = [name for name in OUTPUTS if name not in {"host-script", "slurm", "module", "environment"}]

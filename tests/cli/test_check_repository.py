@@ -188,7 +188,7 @@ class TestAFileThatIsGone:
         assert (outcome.code, outcome.err) == (2, "error: `envs/a/Dockerfil` does not exist  [file]\n")
         both = repository.run("check", "envs/a/Dockerfil", "envs/a/Dockerfile")
         assert both.code == 2
-        assert both.out.startswith("✗ 2 environments: 1 error, 1 yes\n")
+        assert both.out.startswith("✗ 1 lock and 1 file: 1 error, 1 yes\n")
 
 
 @pytest.mark.parametrize("name", ["Dockerfile", "pylock.a.toml", "provision.yaml"])
@@ -205,7 +205,7 @@ def test_a_spec_without_a_lock_is_a_finding_with_the_command(repository: Project
     outcome = repository.run("check")
     assert outcome.code == 1
     assert outcome.out == (
-        "✗ 3 environments: 2 no, 1 yes\n\n"
+        "✗ 1 lock, 1 spec and 1 file: 2 no, 1 yes\n\n"
         "envs/a/provision.yaml: no\n"
         "  no: `envs/a/provision.yaml` has no lock  [no-lock]\n"
         "    hint: `provision solve envs/a/provision.yaml` writes it\n"

@@ -91,6 +91,11 @@ def stdin_of(content: bytes) -> io.TextIOWrapper:
     ("content", "code", "first"),
     [
         (b"", 3, "? the log is empty\n"),
+        (
+            "x.c:1:2: 错误 隐式声明函数\n".encode(),
+            3,
+            "? nothing recognised in 1 line\n  hint: messages are known in English alone: run the command again with LC_ALL=C",
+        ),
         (b"all is well\n", 3, "? nothing recognised in 1 line\n"),
         (
             b"nvidia: module license 'NVIDIA' taints kernel.\n",

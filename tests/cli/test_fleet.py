@@ -307,6 +307,25 @@ def test_hosts_of_a_platform_the_spec_does_not_name_are_told(fleet: Project) -> 
     assert left[3].startswith("  hint: target.platform [linux/amd64, linux/arm64] would do: gives ")
 
 
+def test_a_host_with_windows_is_told_of_its_linux(fleet: Project) -> None:
+    """The driver of Windows serves the Linux of WSL 2, which is a host that a stack may be for."""
+    (fleet.folder / "hosts" / "windows.yaml").write_text(STATED.replace("linux/amd64", "windows") + NEW, encoding="utf-8")
+    outcome = fleet.run("fleet", "--hosts", "hosts")
+    assert outcome.code == 1
+    left = outcome.out[outcome.out.index("no stack for") :].splitlines()
+    assert left[:3] == [
+        "no stack for 1 host: windows",
+        (
+            "  the spec names no platform, and stacks are for linux/amd64, linux/arm64, macos/x86_64, macos/arm64"
+            "  (provision.yaml)"
+        ),
+        "  the host has platform windows  (hosts/windows.yaml)",
+    ]
+    assert left[3].startswith(
+        "  hint: Linux in WSL 2 (`wsl --install`), as a host of its own for linux/amd64, would do: gives "
+    )
+
+
 def test_where_the_spec_names_no_platform_each_host_has_its_own(fleet: Project) -> None:
     (fleet.folder / "hosts" / "arm.yaml").write_text(STATED.replace("amd64", "arm64") + NEW, encoding="utf-8")
     answer = fleet.run("fleet", "--hosts", "hosts", "--format", "json").json

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -341,3 +342,15 @@ def test_names_of_other_people_stay_text_in_markdown(project: Project) -> None:
     outcome = project.run("plan", *CU130, "--host", "a[x](http-evil)_*<img>.yaml", "--format", "markdown")
     assert "<img>" not in outcome.out
     assert "[x](" not in outcome.out.replace("<summary>a[x](", "")
+
+
+def test_a_machine_that_no_stack_serves_leaves_the_next_its_own(project: Project) -> None:
+    """The first machine that is listed has no stack; that the second one states no driver is told all the same."""
+    project.write("name: a\naccelerator: cpu\nrequires: {python: '3.12'}\ntarget: {platform: linux/amd64}\n")
+    driven = {"platform": "linux/amd64", "driver": {"version": "550.54.15"}, "gpus": [{"compute_capability": "8.0"}]}
+    listed = [{"name": "driven", "host": driven}, {"name": "unknown", "host": {}}]
+    (project.folder / "hosts.json").write_text(json.dumps(listed), encoding="utf-8")
+    outcome = project.run("plan", "--to", "driver>=560", "--hosts", "hosts.json")
+    assert outcome.code == 1
+    assert "driven: falls out: driver >=560 and driver 550.54.15 exclude each other" in outcome.out
+    assert "unknown: falls out: a driver and driver >=560 exclude each other" in outcome.out

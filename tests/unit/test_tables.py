@@ -11,6 +11,7 @@ from provisioner.components import COMPONENTS, DRIVERS, FRAMEWORKS, LEADS, Compo
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.matrix.cache import cached_matrix
 from provisioner.platforms import LINUX_PLATFORMS, MACOS_PLATFORMS, PLATFORM_NAMES, PlatformName, platform_of
+from provisioner.spec.model import HOST_KEYS
 
 if TYPE_CHECKING:
     from provisioner.platforms import System
@@ -29,6 +30,10 @@ def test_the_types_of_names_list_the_rows() -> None:
 def test_a_fact_is_stated_under_a_key_of_a_profile(row: Component) -> None:
     assert row.key.partition(".")[0] in {"", *get_type_hints(Host)}
     assert not row.key or row.is_of_host or row.supplier is Supplier.BASE_IMAGE
+
+
+def test_a_spec_knows_the_keys_of_a_host_profile() -> None:
+    assert sorted(Host.__struct_encode_fields__) == list(HOST_KEYS)
 
 
 @pytest.mark.parametrize("name", sorted(COMPONENTS.keys() & cached_matrix(None).components.keys()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -68,14 +68,24 @@ def environments_of(reports: Sequence[Report]) -> tuple[Environment, ...]:
     )
 
 
-def distinct(report: Report) -> Iterator[tuple[Finding, Position]]:
-    """Yield the findings of a report with their places, the worst first, each once for all platforms."""
+class Said(NamedTuple):
+    """What is said of a finding: its code, its text, and the lines below that, details and hints."""
+
+    code: str
+    text: str
+    details: tuple[str, ...]
+    hints: tuple[str, ...]
+
+
+def distinct(report: Report) -> Iterator[tuple[Finding, Position, Said]]:
+    """Yield the findings of a report with their places and what is said of them, the worst first, once for all platforms."""
     from provisioner.workflow.checking import VERDICTS
 
-    found: dict[tuple[object, ...], tuple[Finding, Position]] = {}
+    found: dict[tuple[object, ...], tuple[Finding, Position, Said]] = {}
     for finding, place in zip(report.findings, report.places, strict=True):
-        texts = finding_words(finding), finding_details(finding), finding_hints(finding)
-        found.setdefault((finding.code, *texts, finding.command), (finding, place))
+        hints = tuple(finding_hints(finding, spec=report.spec))
+        said = Said(finding.code, finding_words(finding), tuple(finding_details(finding)), hints)
+        found.setdefault((said, finding.command), (finding, place, said))
     yield from sorted(found.values(), key=lambda one: VERDICTS.index(one[0].verdict))
 
 
@@ -95,17 +105,17 @@ def _remarks(report: Report, root: Path) -> Iterator[Remark]:
     lock = _relative(report.path, root)
     if report.error is not None:
         yield from _of_error(report.error, report, root)
-    for finding, place in distinct(report):
+    for finding, place, said in distinct(report):
         if finding.verdict == "yes":
             continue
-        more = (*finding_details(finding), *finding_hints(finding, spec=report.spec))
+        more = (*said.details, *said.hints)
         if command := next_command(finding, report):
             more = (*more, command)
         fields = finding_fields(finding)
         yield Remark(
             level=finding.verdict,  # type: ignore[arg-type]  # a class variable of each finding
             code=finding.code,
-            text=finding_words(finding),
+            text=said.text,
             more=more,
             file=_relative(Path(place.file), root),
             line=place.line,

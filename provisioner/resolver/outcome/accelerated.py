@@ -8,7 +8,7 @@ from provisioner.accelerators import ON_GPUS, RUNTIMES
 from provisioner.components import DRIVERS, FRAMEWORKS
 from provisioner.grounds.doubt import NothingAccelerated
 from provisioner.resolver.python.bundled import COMPONENT_BUNDLED_BY
-from provisioner.resolver.python.wheels import uses_gpus, with_gpu_code
+from provisioner.resolver.python.wheels import bringing, uses_gpus, with_gpu_code
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, build_of
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:
     is_of_build = isinstance(candidate, FileCandidate) and bool(candidate.pep440.local)
     file = candidate.release.file if isinstance(candidate, FileCandidate) else None
     is_compiled_here = file is not None and not file.filename.endswith(".whl")
-    is_bringing = any(one.brings for row in problem.matrix.distributions if row.name == name for one in row.implies)
+    is_bringing = name in bringing(problem.matrix)
     return (
         is_of_build or is_compiled_here or is_bringing or name in with_gpu_code(problem.matrix) or name in COMPONENT_BUNDLED_BY
     )

@@ -25,6 +25,8 @@ from provisioner.resolver.stack import SystemPackage
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+    from packaging.version import Version as PackageVersion
+
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.requirement import Ground
     from provisioner.matrix.model import ImageFacts, Matrix, SystemLibrary, SystemNeed, SystemTool, SystemWheel
@@ -249,7 +251,7 @@ class _Wheels:
         self._rows: dict[str, list[SystemWheel]] = {}
         for row in matrix.system_wheels:
             self._rows.setdefault(row.distribution, []).append(row)
-        self._known: dict[tuple[str, str, str], tuple[tuple[SystemWheel, ...], bool]] = {}
+        self._known: dict[tuple[str, PackageVersion, str], tuple[tuple[SystemWheel, ...], bool]] = {}
 
     @property
     def distributions(self) -> Collection[str]:
@@ -261,7 +263,7 @@ class _Wheels:
 
         They are those of the nearest version below and the nearest above: where between them the needs changed is unknown.
         """
-        key = candidate.key.project, str(candidate.pep440), platform
+        key = candidate.key.project, candidate.pep440, platform
         found = self._known.get(key)
         if found is None:
             rows = self._rows.get(candidate.key.project, ())

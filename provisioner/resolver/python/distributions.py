@@ -360,7 +360,7 @@ def _holds(problem: Problem, row: DistributionLimit) -> bool:
 def _limit(problem: Problem, row: DistributionLimit) -> _Limit:
     place = problem.matrix.place_of(f"limit:{row.name}")
     key = Key(f"limit {row.name}", PACKAGE)
-    return _Limit(row, SpecifierSet(row.specifier), key, MatrixRow("limit", row.name, place))
+    return _Limit(row, _specifier(row.specifier), key, MatrixRow("limit", row.name, place))
 
 
 def _takes(limit: _Limit, holder: Candidate) -> Requirement:

@@ -129,6 +129,7 @@ class Libraries:
         self._opening = _opening(problem.matrix)
         self._optional = _optional(problem.matrix)
         self._files = {one.name: one for one in problem.matrix.toolkit_files}
+        self._provided_by: dict[Candidate, frozenset[str]] = {}
 
     def lacking(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Group, ...]]]:
         """Return the chosen wheels that need libraries which nothing provides, each with these libraries.
@@ -326,11 +327,13 @@ class Libraries:
 
         For an unmeasured wheel, the libraries that measured wheels of the same major version contain.
         """
-        files = (one.name for one in self._files.values() if candidate.key.project in one.wheels)
-        row = self._wheels.row_of(candidate)
-        if row is not None:
-            return frozenset((*row.provides, *files))
-        return frozenset((*(soname for row in self._alike(candidate) for soname in row.provides), *files))
+        found = self._provided_by.get(candidate)
+        if found is None:
+            files = (one.name for one in self._files.values() if candidate.key.project in one.wheels)
+            row = self._wheels.row_of(candidate)
+            rows = self._alike(candidate) if row is None else (row,)
+            found = self._provided_by[candidate] = frozenset((*(soname for one in rows for soname in one.provides), *files))
+        return found
 
     def _alike(self, candidate: Candidate) -> list[GpuWheel]:
         rows = self._wheels.rows_of(candidate.key, of_any_platform=True)

@@ -26,7 +26,7 @@ from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, Labell
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from provisioner.matrix.model import DeclaredCode, DeclaredTargets, GpuWheel, Matrix, SeenToRun, SystemWheel
+    from provisioner.matrix.model import DeclaredCode, DeclaredTargets, GpuWheel, ImpliedNeed, Matrix, SeenToRun, SystemWheel
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
 
@@ -203,9 +203,8 @@ class GpuWheels:
 
     def _is_said_to_bundle_cuda(self, candidate: Candidate) -> bool:
         """Return whether a row of the matrix on the distribution states the CUDA runtime that a version bundles."""
-        known = (one for one in self._problem.matrix.distributions if one.name == candidate.key.project)
-        rows = (row for one in known for row in one.implies if row.brings)
-        return any(_specifier(row.versions).contains(candidate.pep440, prereleases=True) for row in rows)
+        rows = bringing(self._problem.matrix).get(candidate.key.project, ())
+        return any(_covers(row.versions, candidate.pep440) for row in rows)
 
     def _is_of_default_index(self, candidate: Candidate) -> bool:
         if not isinstance(candidate, FileCandidate) or candidate.pep440.local:
@@ -262,7 +261,12 @@ def _is_for(row: GpuWheel, platform: str) -> bool:
 
 
 def _stands_for(row: GpuWheel, candidate: Candidate) -> bool:
-    return _specifier(row.versions).contains(candidate.pep440, prereleases=True)
+    return _covers(row.versions, candidate.pep440)
+
+
+@lru_cache(maxsize=65536)  # the locks of a repository have many packages in common
+def _covers(versions: str, version: PackageVersion) -> bool:
+    return _specifier(versions).contains(version, prereleases=True)
 
 
 def declared_code(matrix: Matrix, distribution: str, version: str, *, build: str) -> DeclaredCode | None:
@@ -274,6 +278,13 @@ def declared_code(matrix: Matrix, distribution: str, version: str, *, build: str
     fitting = (row.builds for row in rows if _specifier(row.versions).contains(version, prereleases=True))
     builds: Mapping[str, DeclaredCode] = next(fitting, {})
     return builds.get(build, builds.get(build[: len("cu12")]))
+
+
+@once_per_matrix
+def bringing(matrix: Matrix) -> dict[str, list[ImpliedNeed]]:
+    """Return the rows that state what a distribution brings with it, by its name."""
+    found = {one.name: [row for row in one.implies if row.brings] for one in matrix.distributions}
+    return {name: rows for name, rows in found.items() if rows}
 
 
 @once_per_matrix

@@ -90,5 +90,19 @@ def test_a_long_line_is_cut_around_its_message() -> None:
     assert text.endswith("…")
 
 
+@pytest.mark.parametrize("prefix", ["", "(Worker pid=7) ERROR 05-22 10:26:17 [x.py:1] "])
+def test_the_last_error_of_nccl_is_compared_as_the_warning_that_it_was(prefix: str) -> None:
+    """PyTorch tells it without `NCCL WARN`."""
+    told = ("Last error:", "Error while creating shared memory segment /dev/shm/nccl-EoOvZr (size 7340384)", "the next line")
+    log = log_of("\n".join(prefix + line for line in told))
+    assert log.lines == (f"{prefix}{told[0]}", f"{prefix}NCCL WARN {told[1]}", f"{prefix}{told[2]}")
+    assert log.shown == tuple(prefix + line for line in told)
+
+
+def test_letters_of_another_language_are_seen() -> None:
+    assert log_of("x.c:1:2: 错误 隐式声明函数 [-Wimplicit-function-declaration]").has_other_letters
+    assert not log_of("error: implicit declaration of function … ✗").has_other_letters
+
+
 def test_lines_are_compared_without_quotes_of_their_own() -> None:
     assert log_of("version `GLIBC_2.34'  not found").lines == ("version 'GLIBC_2.34' not found",)

@@ -96,6 +96,15 @@ def test_a_key_at_the_wrong_place_is_told_its_place() -> None:
     ]
 
 
+def test_a_fact_of_a_host_at_the_wrong_place_is_told_its_place() -> None:
+    text = 'packages: [torch]\ndriver: "550.120"\ntarget:\n  gpus: [{name: NVIDIA GeForce RTX 4090}]\n  os: {id: ubuntu}\n'
+    assert mistakes(text) == [
+        "provision.yaml:2:1: driver: unknown key `driver`; did you mean `target.host.driver`?",
+        "provision.yaml:4:3: target.gpus: unknown key `gpus`; did you mean `target.host.gpus`?",
+        "provision.yaml:5:3: target.os: unknown key `os`; did you mean `target.host.os`?",
+    ]
+
+
 def test_versions_that_were_mistyped_are_mistakes_where_they_stand() -> None:
     text = (
         "name: trainer\n"
