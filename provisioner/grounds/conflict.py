@@ -233,7 +233,8 @@ class Conflict(Struct, frozen=True, kw_only=True):
     """A minimal set of requests, rules and facts that cannot all hold, with its conclusion and fixes.
 
     `is_beyond_help`: it is about a distribution that cannot be had at all, so that no fix was tried; `is_rest_unsolved`: nor
-    was anything else that the spec asks for solved. `published` are wheels of that distribution outside package indexes.
+    was anything else that the spec asks for solved. `published` are wheels of that distribution outside package indexes, and
+    `served` is its newest version that a GPU does not refuse, if the GPUs refuse all that are asked for; else "".
     `is_cut_short`: there may be more fixes, for the search for them ended after a fixed amount of work; `unreached`: or with an
     index of framework builds that is out of reach, "" where none is.
     """
@@ -243,6 +244,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
     fixes: tuple[Fix, ...] = ()
     is_beyond_help: bool = False
     is_rest_unsolved: bool = False
+    served: str = ""
     is_cut_short: bool = False
     unreached: str = ""
     published: tuple[Published, ...] = ()
