@@ -228,6 +228,7 @@ def _fix(fix: Fix) -> dict[str, object]:
         "gives": dict(fix.gives),
         "verdict": "unverified" if fix.is_unverified else "yes",
         "changes": [change for edit in fix.edits for change in _changes(edit, fix)],
+        **({"patch": dict(fix.patch)} if fix.patch else {}),
     }
 
 

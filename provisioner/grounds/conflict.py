@@ -7,6 +7,7 @@ together.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - part of a type that is read at run time
+from typing import Any
 
 from msgspec import Struct, field
 
@@ -189,6 +190,7 @@ class Fix(Struct, frozen=True, kw_only=True):
     `is_unverified`: that answer relies on unknown facts. `is_least`: no part of the edits would do. `hosts` maps the host label
     of an edit to all hosts that the edit stands for; it is empty for a target of one host. `requested` are the components that
     the spec requires: for these, the words of an edit of a host's fact must say that the host is meant and not the spec.
+    `patch` is what the edits make of the spec and the hosts (see `grounds.patch`).
     """
 
     edits: tuple[Edit, ...]
@@ -197,6 +199,7 @@ class Fix(Struct, frozen=True, kw_only=True):
     is_least: bool = True
     hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     requested: frozenset[str] = frozenset()
+    patch: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def gives_up(self) -> bool:
