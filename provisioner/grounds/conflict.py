@@ -7,7 +7,7 @@ together.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - part of a type that is read at run time
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -221,14 +221,15 @@ class Published(Struct, frozen=True, kw_only=True):
     """A wheel of the distribution `name` outside package indexes, or a page with links to wheels, which nobody has read.
 
     A project publishes it at `address`, as the row of the matrix at `source` says: a wheel for one Python and build of PyTorch,
-    or with `is_page` a page with wheels for it. The build runs on the target.
+    a page with wheels for it (`find-links`), or an index of the vendor, for which `pytorch` and `python` are "". The build runs
+    on the target.
     """
 
     name: str
     address: str
-    is_page: bool
-    pytorch: str
-    python: str
+    kind: Literal["wheel", "find-links", "index"]
+    pytorch: str = ""
+    python: str = ""
     source: Place
 
 

@@ -427,10 +427,14 @@ def advice(conflict: Conflict) -> Iterator[str]:
 
 
 def published_words(one: Published) -> str:
-    """Return how to name a wheel that a project publishes outside package indexes, or the page that links to it."""
+    """Return how to name a wheel that a project publishes outside package indexes, the page that links to it, or its index."""
+    if one.kind == "index":
+        entry = f'{{name: {one.name}-index, url: "{one.address}", packages: [{one.name}]}}'
+        told = f"unverified, for nobody has read it  ({source_words(one.source)})"
+        return f"`{entry}` in indexes, beside all others that are to be asked, would name the vendor's own index; {told}"
     fits = f"for pytorch {one.pytorch} and python {one.python}"
     not_read = f"unverified, for nobody has read it  ({source_words(one.source)})"
-    if one.is_page:
+    if one.kind == "find-links":
         entry = f'{{name: {one.name}, kind: find-links, url: "{one.address}", packages: [{one.name}]}}'
         return f"`{entry}` in indexes would name the project's own page of wheels {fits}; {not_read}"
     return f"`{one.name} @ {one.address}` in packages would name the project's own wheel {fits}; {not_read}"
