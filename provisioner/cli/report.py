@@ -166,10 +166,9 @@ def conflict_data(conflict: Conflict) -> dict[str, object]:
 def _published(one: Published) -> dict[str, object]:
     return {
         "name": one.name,
-        "kind": "find-links" if one.is_page else "wheel",
+        "kind": one.kind,
         "url": one.address,
-        "pytorch": one.pytorch,
-        "python": one.python,
+        **({"pytorch": one.pytorch, "python": one.python} if one.pytorch else {}),
         "text": published_words(one),
         "where": source_words(one.source),
     }
@@ -228,6 +227,7 @@ def _fix(fix: Fix) -> dict[str, object]:
         "gives": dict(fix.gives),
         "verdict": "unverified" if fix.is_unverified else "yes",
         "changes": [change for edit in fix.edits for change in _changes(edit, fix)],
+        **({"patch": dict(fix.patch)} if fix.patch else {}),
     }
 
 

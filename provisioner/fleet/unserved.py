@@ -10,6 +10,7 @@ from provisioner.components import LEADS
 from provisioner.fleet.model import Unserved
 from provisioner.grounds.conflict import Conflict, Fix, Member, member_of
 from provisioner.grounds.edit import AddPlatform, UseWsl2
+from provisioner.grounds.patch import patch_of
 from provisioner.grounds.requirement import FactOf, Ground, HostFact, HostGpu, SpecPlatforms
 from provisioner.grounds.source import MatrixRow
 from provisioner.host.facts import stated
@@ -130,7 +131,7 @@ class Explaining:
             return ()
         names = (name for lead in (*LEADS, "python") for name in (lead, f"{lead}_build"))
         gives = {name: stack.components[name] for name in names if name in stack.components}
-        return (Fix(edits=(edit,), gives=gives),)
+        return (Fix(edits=(edit,), gives=gives, patch=patch_of(tried, [edit])),)
 
 
 def _unnamed(ground: Ground) -> tuple[str, ...]:

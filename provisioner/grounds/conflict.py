@@ -7,6 +7,7 @@ together.
 from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 - part of a type that is read at run time
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -189,6 +190,7 @@ class Fix(Struct, frozen=True, kw_only=True):
     `is_unverified`: that answer relies on unknown facts. `is_least`: no part of the edits would do. `hosts` maps the host label
     of an edit to all hosts that the edit stands for; it is empty for a target of one host. `requested` are the components that
     the spec requires: for these, the words of an edit of a host's fact must say that the host is meant and not the spec.
+    `patch` is what the edits make of the spec and the hosts (see `grounds.patch`).
     """
 
     edits: tuple[Edit, ...]
@@ -197,6 +199,7 @@ class Fix(Struct, frozen=True, kw_only=True):
     is_least: bool = True
     hosts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     requested: frozenset[str] = frozenset()
+    patch: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def gives_up(self) -> bool:
@@ -218,14 +221,15 @@ class Published(Struct, frozen=True, kw_only=True):
     """A wheel of the distribution `name` outside package indexes, or a page with links to wheels, which nobody has read.
 
     A project publishes it at `address`, as the row of the matrix at `source` says: a wheel for one Python and build of PyTorch,
-    or with `is_page` a page with wheels for it. The build runs on the target.
+    a page with wheels for it (`find-links`), or an index of the vendor, for which `pytorch` and `python` are "". The build runs
+    on the target.
     """
 
     name: str
     address: str
-    is_page: bool
-    pytorch: str
-    python: str
+    kind: Literal["wheel", "find-links", "index"]
+    pytorch: str = ""
+    python: str = ""
     source: Place
 
 
@@ -233,7 +237,8 @@ class Conflict(Struct, frozen=True, kw_only=True):
     """A minimal set of requests, rules and facts that cannot all hold, with its conclusion and fixes.
 
     `is_beyond_help`: it is about a distribution that cannot be had at all, so that no fix was tried; `is_rest_unsolved`: nor
-    was anything else that the spec asks for solved. `published` are wheels of that distribution outside package indexes.
+    was anything else that the spec asks for solved. `published` are wheels of that distribution outside package indexes, and
+    `served` is its newest version that a GPU does not refuse, if the GPUs refuse all that are asked for; else "".
     `is_cut_short`: there may be more fixes, for the search for them ended after a fixed amount of work; `unreached`: or with an
     index of framework builds that is out of reach, "" where none is.
     """
@@ -243,6 +248,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
     fixes: tuple[Fix, ...] = ()
     is_beyond_help: bool = False
     is_rest_unsolved: bool = False
+    served: str = ""
     is_cut_short: bool = False
     unreached: str = ""
     published: tuple[Published, ...] = ()

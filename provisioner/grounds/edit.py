@@ -485,8 +485,9 @@ class SetFact(Edit, frozen=True, kw_only=True):
 
     `today` is the value that the host states now, and `value` the nearest value that works. `sign` is `>=` if higher values
     work, too, `<=` if lower values do, otherwise `==`; `last` is the furthest value that works, "" if there is no limit or no
-    other value. `products` are the product names of the GPUs whose device is `today`. `shown_by` is the component that shows
-    that `value` is installed already, "" if none does.
+    other value. `products` are the names of the products whose device is `today`, `product` is the one that the host states,
+    and `example` one whose device is `value`, "" for none. `shown_by` is the component that shows that `value` is installed
+    already, "" if none does.
     """
 
     name: str
@@ -496,6 +497,8 @@ class SetFact(Edit, frozen=True, kw_only=True):
     sign: str = "=="
     last: str = ""
     products: tuple[str, ...] = ()
+    product: str = ""
+    example: str = ""
     shown_by: str = ""
 
     @property

@@ -223,6 +223,8 @@ class _Checker:
         if unknown:
             named = ", ".join(f"{{{one}}}" for one in sorted(PLACES))
             yield at.at("address").mistake(f"`{{{unknown[0]}}}` is no place of an address; known are {named}")
+        if row.is_index == bool(row.builds):
+            yield at.at("address").mistake(f"`{row.name}` needs `builds`, or `is_index: true`, and not both")
         for pytorch in row.builds:
             if not re.fullmatch(r"\d+\.\d+", pytorch):
                 yield at.at("builds", pytorch).mistake(f"`{pytorch}` is no series of PyTorch, such as 2.8")

@@ -683,15 +683,17 @@ class PublishedWheels(Row, frozen=True, kw_only=True):
     `address` is the URL of a wheel of the release `version`, or, with `version` "", that of a page with links to wheels. It has
     the places `{pytorch}` (the series, `2.8`), `{build}` (`cu128`), `{abi}` (`TRUE` for the new C++ ABI, `FALSE` for the old
     one) and `{python}` (`cp313`). `builds` maps the series of PyTorch to names of builds; `cu12` stands for each of CUDA 12.
-    `python` are the series of Python that have wheels.
+    `python` are the series of Python that have wheels. A row with `is_index` has neither builds nor Pythons: `address` is that
+    of a package index of the vendor, which has the wheels of any version.
     """
 
     name: str
     distributions: tuple[str, ...]
     version: str = ""
     address: str
-    builds: dict[str, tuple[str, ...]]
-    python: tuple[str, ...]
+    is_index: bool = False
+    builds: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    python: tuple[str, ...] = ()
     platforms: tuple[PlatformName, ...] = ()
     source: Cited = ()
 

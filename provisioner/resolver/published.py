@@ -50,8 +50,12 @@ def published_wheels(attempts: Sequence[Attempt], requests: Sequence[Requirement
     for request in requests:
         rows = _rows(problem, request)
         fitting = _best(attempts, rows, request) if rows else None
+        index = next((row for row in rows if row.is_index), None)
         if fitting is not None:
             found.append(_published(request.key.project, fitting, problem))
+        elif index is not None:
+            source = problem.matrix.place_of(f"published:{index.name}")
+            found.append(Published(name=request.key.project, address=index.address, kind="index", source=source))
     return tuple(found)
 
 
@@ -129,7 +133,7 @@ def _published(name: str, fitting: _Fitting, problem: Problem) -> Published:
     return Published(
         name=name,
         address=address,
-        is_page=not row.version,
+        kind="wheel" if row.version else "find-links",
         pytorch=fitting.pytorch.label,
         python=fitting.python,
         source=place,

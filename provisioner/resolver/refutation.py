@@ -78,6 +78,8 @@ class Refutation:
     """Whether the spec asks for something of which no version can be had, so that nothing is tried."""
     published: tuple[Published, ...] = ()
     """The wheels outside package indexes of what no version can be had of."""
+    of_gpus: Conflict | None = None
+    """The conflict about what no version can be had of, if GPUs of the target refuse versions in any file; else None."""
 
     def __init__(self, problem: Problem, unlisted: Mapping[str, Unlisted | Newest], steps: StepBudget) -> None:
         self.problem = problem
@@ -194,7 +196,8 @@ class _OfAttempts(Refutation):
 
     @cached_property
     def conflict(self) -> Conflict:
-        return replace(self._joint.conflict, is_beyond_help=self.is_beyond_help, published=self.published)
+        conflict = self.of_gpus or self._joint.conflict
+        return replace(conflict, is_beyond_help=self.is_beyond_help, published=self.published)
 
     def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
         return self._joint.fixes(self._solve_again, unless)
@@ -239,6 +242,7 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
         return None
     from provisioner.resolver.explain.edits import for_other_cuda  # loaded only when there is no answer
     from provisioner.resolver.explain.joined import JointConflict
+    from provisioner.resolver.explain.unserved_gpus import refused_by_gpus
 
     refutations = []
     for failed in found:
@@ -246,11 +250,13 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             searches.callback(_close, failed)
             joint = JointConflict(problem, failed, indexes)
             searches.callback(joint.close)
-            has_twin = any(for_other_cuda(problem.matrix, one.key.project) for one in requests_of(failed[0]))
+            requests = requests_of(failed[0])
+            has_twin = any(for_other_cuda(problem.matrix, one.key.project) for one in requests)
             lost = is_beyond_help(failed, joint.groups) and not has_twin
             whole = _OfAttempts(joint, KnownFailures(failed), problem, {}, searches.pop_all(), indexes=indexes)
             whole.is_beyond_help = lost
-            whole.published = published_wheels(attempts, requests_of(failed[0])) if lost else ()
+            whole.published = published_wheels(attempts, requests) if lost else ()
+            whole.of_gpus = refused_by_gpus(failed[0], requests[0]) if lost else None
             refutations.append(whole)
     first, *others = sorted(refutations, key=lambda one: not one.is_beyond_help)
     first.beside = tuple(others)

@@ -241,11 +241,9 @@ def _with_obstacle(
     `question` requires the newest release, and the requirements in `holding` exclude it. Raises `UnavailableError` when an
     index cannot be reached.
     """
-    opened = without_versions(problem, holding)
-    if opened is not None:
-        found = _with_counterfactual(found, chosen, opened, question=question, holding=holding, source_for=source_for)
-        if found.conflict is not None:
-            return found
+    found = _with_counterfactual(found, problem, chosen, question=question, holding=holding, source_for=source_for)
+    if found.conflict is not None:
+        return found
     try:
         other = choose(problem.with_roots(question), source_for)
     except NoStackError as error:
@@ -255,19 +253,23 @@ def _with_obstacle(
 
 def _with_counterfactual(
     found: Why,
+    problem: Problem,
     chosen: Chosen,
-    opened: Problem,
     *,
     question: Requirement,
     holding: Sequence[Requirement],
     source_for: SourceFor | None,
 ) -> Why:
-    """Return `found` completed with the result of `opened`, in which the lines that exclude the newest release are open.
+    """Return `found` completed with the result of the problem in which the lines that exclude the newest release are open.
 
     An open line of the spec allows any version. `question` requires the newest release; the requirements in `holding` came from
-    the lines and exclude that release. If `opened` has an answer with the newest release, the lines are reported as the
-    conflict, and their edits as its fix. If it has none, the counterfactual has the conflict that remains.
+    the lines and exclude that release. If there is then an answer with the newest release, the lines are reported as the
+    conflict, and their edits as its fix. If there is none, the counterfactual has the conflict that remains. `found` itself if
+    the lines cannot be opened.
     """
+    opened = without_versions(problem, holding)
+    if opened is None:
+        return found
     try:
         (instance, pins), order = _newest(opened, question, source_for)
     except NoStackError as error:
@@ -278,7 +280,7 @@ def _with_counterfactual(
     is_fix = order is None or all(edit.change != LEFT_OUT for edit in edits)
     conflict = Conflict(
         members=(member_of(question.ground), member_of(found.held_by[0])),
-        fixes=(fix_of(edits, gives(instance, pins), {}, requested=frozenset()),) if is_fix else (),
+        fixes=(fix_of(edits, gives(instance, pins), problem.request),) if is_fix else (),
         conclusion=Conclusion(question=question.ground),
     )
     moves = moved(question.key, chosen[1], pins, shown=shown)

@@ -29,7 +29,7 @@ from provisioner.grounds.requirement import (
     TargetPlatform,
 )
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
-from provisioner.words.notation import component_words, listed, source_words, sources_words, value_words
+from provisioner.words.notation import component_words, gpu_words, listed, source_words, sources_words, value_words
 from provisioner.words.predicate import predicate_words
 
 if TYPE_CHECKING:
@@ -389,9 +389,11 @@ def edit_words(edit: Edit) -> str:
             return _reload_words(edit)
         case edits.SetFact(name=name, value=value, today=today) if (row := COMPONENTS.get(name)) and row.remedy == value:
             return f"{value_words(name, value)} ({row.instruction.format(before=today, after=value)})"
-        case edits.SetFact(name=name, today=today):
-            instead = f" instead of {today}" if name == "gpu" else ""
-            return f"{value_words(name, edit.change.removeprefix('=='))}{instead}"
+        case edits.SetFact(name="gpu", value=value, today=today, product=product, example=example):
+            such_as = f" (such as {example})" if example else ""
+            return f"{gpu_words(value)}{such_as} instead of {today}{f' ({product})' if product else ''}"
+        case edits.SetFact(name=name):
+            return value_words(name, edit.change.removeprefix("=="))
         case edits.DropHost():
             return _WITHOUT
     raise TypeError(f"no words for {type(edit).__name__}")
@@ -427,22 +429,46 @@ def advice(conflict: Conflict) -> Iterator[str]:
 
 
 def published_words(one: Published) -> str:
-    """Return how to name a wheel that a project publishes outside package indexes, or the page that links to it."""
+    """Return how to name a wheel that a project publishes outside package indexes, the page that links to it, or its index."""
+    if one.kind == "index":
+        entry = f'{{name: {one.name}-index, url: "{one.address}", packages: [{one.name}]}}'
+        told = f"unverified, for nobody has read it  ({source_words(one.source)})"
+        return f"`{entry}` in indexes, beside all others that are to be asked, would name the vendor's own index; {told}"
     fits = f"for pytorch {one.pytorch} and python {one.python}"
     not_read = f"unverified, for nobody has read it  ({source_words(one.source)})"
-    if one.is_page:
+    if one.kind == "find-links":
         entry = f'{{name: {one.name}, kind: find-links, url: "{one.address}", packages: [{one.name}]}}'
         return f"`{entry}` in indexes would name the project's own page of wheels {fits}; {not_read}"
     return f"`{one.name} @ {one.address}` in packages would name the project's own wheel {fits}; {not_read}"
 
 
 def from_elsewhere(conflict: Conflict) -> Iterator[str]:
-    """Yield how to name a wheel of a distribution of which no index has a file, and no known page of its project either."""
-    if conflict.is_beyond_help and not any(isinstance(member.offer, NotOffered) for member in conflict.members):
+    """Yield how to name a wheel of a distribution of which no index has a file, and no known page of its project either.
+
+    Nothing is yielded where a GPU refuses the distribution, in any file.
+    """
+    is_offered = not any(isinstance(member.offer, NotOffered) for member in conflict.members)
+    if conflict.is_beyond_help and is_offered and not _is_about_gpu(conflict):
         known = {one.name for one in conflict.published}
-        names = dict.fromkeys(member.component for member in conflict.members if member.kind == "request")
-        for name in (one for one in names if one not in known):
+        for name in (one for one in _requested(conflict) if one not in known):
             yield f"`{name} @ https://…` in packages would name a wheel from elsewhere; without one, leave `{name}` out"
+
+
+def without_gpu(conflict: Conflict) -> Iterator[str]:
+    """Yield what is left where a GPU refuses a distribution of which no index has a file, in any file."""
+    if conflict.is_beyond_help and _is_about_gpu(conflict):
+        for name in _requested(conflict):
+            if conflict.served:
+                yield f"{name} {conflict.served} is the newest that this GPU does not refuse"
+            yield f"leave `{name}` out, or take another GPU: on this one a wheel from elsewhere would stop, too"
+
+
+def _is_about_gpu(conflict: Conflict) -> bool:
+    return any(member.kind == "fact" and member.component == "gpu" for member in conflict.members)
+
+
+def _requested(conflict: Conflict) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(member.component for member in conflict.members if member.kind == "request"))
 
 
 UNTRIED = {
@@ -461,7 +487,9 @@ SETTLES_IMAGE = "name a base image whose glibc the matrix knows: wheels are then
 
 def untried(conflict: Conflict) -> Iterator[str]:
     """Yield the words of `policy.allow` that may resolve a conflict, with a note that they were not tried."""
-    named = {word for member in conflict.members for clause in member.clauses for word in _allowances(clause)}
+    told = (clause for member in conflict.members for clause in member.clauses)
+    shown = (one for one in told if not (isinstance(one, Statement) and one.is_of_other_python))
+    named = {word for clause in shown for word in _allowances(clause)}
     for word, meaning in UNTRIED.items():
         if word in named:
             yield f"not tried: `allow: [{word}]` in policy {meaning}"
@@ -548,14 +576,15 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:
     """Return all hints on a conflict.
 
-    They are known wheels from elsewhere, advice, fixes, whether more were not looked for, what `policy.allow` permits, fixes by
-    another GPU, other wheels from elsewhere, and an assumed glibc.
+    They are known wheels from elsewhere, advice, fixes, whether more were not looked for, what is left where a GPU refuses a
+    distribution, what `policy.allow` permits, fixes by another GPU, other wheels from elsewhere, and an assumed glibc.
     """
     return (
         *map(published_words, conflict.published),
         *advice(conflict),
         *(fix_line(fix) for fix in conflict.fixes if not fix.is_hardware),
         *cut_short(conflict),
+        *without_gpu(conflict),
         *untried(conflict),
         *(fix_line(fix) for fix in conflict.fixes if fix.is_hardware),
         *from_elsewhere(conflict),

@@ -42,6 +42,11 @@ def value_words(component: str, value: str) -> str:
     return phrase.format(value=value) if phrase else f"{component_words(component)} {value}"
 
 
+def gpu_words(device: str) -> str:
+    """Return a GPU by its compute capability or gfx target as a noun: `a GPU of compute capability 9.0`, `a GPU of gfx942`."""
+    return f"a GPU of {'' if device.startswith('gfx') else 'compute capability '}{device}"
+
+
 def component_words(component: str) -> str:
     """Return the name of a component, or its title where the name has several words, such as `fabric_manager`."""
     row = COMPONENTS.get(component)

@@ -316,6 +316,7 @@ def test_nothing_fits_as_json(project: Project) -> None:
             "gives": {"alpha": "1.0", "gamma": "1.0", "python": "3.12"},
             "verdict": "yes",
             "changes": [{"component": "alpha", "change": "==1.0", "kind": "set-distribution"}],
+            "patch": {"spec": {"packages": ["alpha==1.0", "gamma"]}},
         },
         {
             "component": "gamma",
@@ -324,6 +325,7 @@ def test_nothing_fits_as_json(project: Project) -> None:
             "gives": {"alpha": "2.0", "python": "3.12"},
             "verdict": "yes",
             "changes": [{"component": "gamma", "change": "left out", "kind": "drop-distribution"}],
+            "patch": {"spec": {"packages": ["alpha>=2"]}},
         },
     ]
 

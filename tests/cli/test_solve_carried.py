@@ -125,7 +125,10 @@ def test_a_version_that_is_asked_for_and_the_gpu_does_not_run_is_a_conflict(proj
             "hint: nvidia-cudnn-cu12 9.10.2.21 instead of `nvidia-cudnn-cu12==9.28.0.42` would do: gives jax 0.8.3, "
             "jax[cuda12] 0.8.3, nvidia-cudnn-cu12 9.10.2.21, python 3.12"
         ),
-        ("hint: gpu 7.5 instead of 7.0 would do: gives jax 0.8.3, jax[cuda12] 0.8.3, nvidia-cudnn-cu12 9.28.0.42, python 3.12"),
+        (
+            "hint: a GPU of compute capability 7.5 (such as Tesla T10) instead of 7.0 would do: gives jax 0.8.3, jax[cuda12] "
+            "0.8.3, nvidia-cudnn-cu12 9.28.0.42, python 3.12"
+        ),
     ]
 
 
@@ -172,7 +175,10 @@ def test_a_library_without_a_framework_needs_its_gpu_and_its_driver_all_the_same
         ),
         "  the host has gpu 7.0  (new.yaml:3)",
         "  so nvidia-cudnn-cu12 9.28.0.42 cannot be chosen for this host",
-        "hint: gpu 7.5 instead of 7.0 would do: gives python 3.12, runtime 1 (unverified)",
+        (
+            "hint: a GPU of compute capability 7.5 (such as Tesla T10) instead of 7.0 would do: gives python 3.12, runtime 1 "
+            "(unverified)"
+        ),
     ]
 
 

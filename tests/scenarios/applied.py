@@ -28,6 +28,28 @@ SECURE_BOOT = {
 }
 
 
+def merged(document: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
+    """Return a document after a merge patch, as RFC 7396 has it."""
+    if not isinstance(patch, dict):
+        return patch
+    found = dict(document) if isinstance(document, dict) else {}
+    for key, value in patch.items():
+        if value is None:
+            found.pop(key, None)
+        else:
+            found[key] = merged(found.get(key), value)
+    return found
+
+
+def patched(scenario: dict[str, Any], patch: dict[str, Any]) -> dict[str, Any]:
+    """Return a scenario after the patch of a hint; its hosts are told by their number."""
+    of_hosts = patch.get("hosts", {})
+    labels = [(f"host {number}", host) for number, host in enumerate(scenario.get("hosts", []), start=1)]
+    assert of_hosts.keys() <= {label for label, _ in labels}, of_hosts
+    hosts = [merged(host, of_hosts.get(label, {})) for label, host in labels if of_hosts.get(label, {}) is not None]
+    return {**scenario, "spec": merged(scenario["spec"], patch.get("spec", {})), "hosts": hosts}
+
+
 def applied(scenario: dict[str, Any], hint: Fix, *, is_at_end: bool = False) -> dict[str, Any]:
     """The scenario after every change of a hint, at the near end of its ranges or at the far one."""
     edited = copy.deepcopy(scenario)

@@ -77,7 +77,7 @@ if TYPE_CHECKING:
 
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Ground, Group
-    from provisioner.matrix.model import Matrix
+    from provisioner.matrix.model import Gpu, Matrix
     from provisioner.request import Request
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
@@ -261,10 +261,29 @@ def _grounds(instance: ProblemInstance, one: Relaxable) -> tuple[Ground, ...]:
 
 def _of_fact(instance: ProblemInstance, one: Relaxable, candidate: Candidate, shown_by: str) -> SetFact:
     now = today(instance, one)
-    gpus = instance.problem.matrix.gpus if one.name == "gpu" else ()
     before = now.label if now is not None else candidate.label
-    products = tuple(gpu.name for gpu in gpus if (gpu.compute_capability or gpu.gfx) == before)
-    return SetFact(name=one.name, host=one.key.scope, value=candidate.label, today=before, products=products, shown_by=shown_by)
+    edit = SetFact(name=one.name, host=one.key.scope, value=candidate.label, today=before, shown_by=shown_by)
+    return _with_products(instance, edit) if one.name == "gpu" else edit
+
+
+def _with_products(instance: ProblemInstance, edit: SetFact) -> SetFact:
+    """Return the edit to another GPU with the names of products: those that it replaces, the host's own, and one to take.
+
+    The one to take is a card for servers where there is any, and not a module with a CPU of its own.
+    """
+    request, matrix = instance.problem.request, instance.problem.matrix
+    hosts = [target.host for target in request.hosts if target.label == edit.host]
+    products = tuple(gpu.name for gpu in matrix.gpus if (gpu.compute_capability or gpu.gfx) == edit.today)
+    stated = (gpu.name or "" for host in hosts for gpu in host.gpus or () if gpu.target == edit.today or gpu.name in products)
+    cards = (gpu for gpu in matrix.gpus if (gpu.compute_capability or gpu.gfx) == edit.value)
+
+    def place(gpu: Gpu) -> tuple[object, ...]:
+        """Return the place of a product among others with its device: variants of a card have a longer name than the card."""
+        is_variant = not gpu.name[-1].isdigit()
+        return bool(gpu.platform), gpu.kind != "datacenter", gpu.name.count(" "), is_variant, gpu.name
+
+    example = next((gpu.name for gpu in sorted(cards, key=place)), "")
+    return replace(edit, products=products, product=next(stated, ""), example=example)
 
 
 # -- edits of the inputs that shape a problem ----------------------------------------------------------------------------------

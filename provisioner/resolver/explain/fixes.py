@@ -17,6 +17,7 @@ from provisioner.components import FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Fix
 from provisioner.grounds.edit import SetExtras, SetFact, permitting_any_version
+from provisioner.grounds.patch import patch_of
 from provisioner.grounds.requirement import RequiresDistribution
 from provisioner.resolver.explain.edits import (
     RANGES,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.edit import Edit
     from provisioner.grounds.requirement import Group
-    from provisioner.request import Request, TargetHost
+    from provisioner.request import Request
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate, Key
     from provisioner.resolver.search.complete import CompleteSearch
@@ -207,11 +208,9 @@ def fixes(
     found = [one for one in found if one.outcome.is_whole] or found
     found.sort(key=lambda one: one.rank)
     distinct = {one.identities: one for one in reversed(found)}
-    hosts = {target.label: target for target in instance.problem.request.hosts}
-    requested = frozenset(instance.problem.request.spec.requires)
     return tuple(
         replace(
-            fix_of(one.edits, one.outcome.gives, hosts, requested=requested),
+            fix_of(one.edits, one.outcome.gives, instance.problem.request),
             is_unverified=bool(one.outcome.doubts) or not one.outcome.is_whole,
             is_least=one.is_least,
         )
@@ -226,17 +225,15 @@ def _needs_dated_python(working: Working, instance: ProblemInstance) -> bool:
     return python is not None and Version.parse(python) < OLDEST_PYTHON and not is_on_jetson
 
 
-def fix_of(
-    edits: Sequence[Edit], gives: Mapping[str, str], hosts: Mapping[str, TargetHost], *, requested: frozenset[str]
-) -> Fix:
-    """Return edits as a fix.
+def fix_of(edits: Sequence[Edit], gives: Mapping[str, str], request: Request) -> Fix:
+    """Return edits of a request as a fix, which names the hosts if the request has more than one machine.
 
-    `gives` are the versions of the answer, by name. The fix names the hosts if `hosts`, by label, have more than one machine.
-    `requested` are the components that the spec requires.
+    `gives` are the versions of the answer, by name.
     """
-    names_hosts = sum(target.count for target in hosts.values()) > 1
-    labels = {target.label: target.names or (target.label,) for target in hosts.values()} if names_hosts else {}
-    return Fix(edits=tuple(edits), gives=gives, hosts=labels, requested=requested)
+    names_hosts = sum(target.count for target in request.hosts) > 1
+    labels = {target.label: target.names or (target.label,) for target in request.hosts} if names_hosts else {}
+    requested = frozenset(request.spec.requires)
+    return Fix(edits=tuple(edits), gives=gives, hosts=labels, requested=requested, patch=patch_of(request, edits))
 
 
 def rejoined(problem: Problem, request: Request) -> Problem:

@@ -183,6 +183,20 @@ class DistributionFacts:
         found.extend(_strictest([self._by_limit(limit, candidate) for limit in limits]))
         return tuple(found)
 
+    def on_gpus(self, candidate: FileCandidate) -> tuple[Requirement, ...]:
+        """Return the requirements that rows on a distribution add about the GPUs, those on files of one index left out."""
+        known = self._known.get(candidate.release.name)
+        rows = known.implies if known is not None else ()
+        version = candidate.release.version
+        fitting = (row for row in rows if not row.served_by and _specifier(row.versions).contains(version, prereleases=True))
+        return tuple(
+            _need(candidate, row, need, place=self._place(f"distribution:{candidate.release.name} {row.versions}"), key=key)
+            for row in fitting
+            for need in row.require
+            if need.component == GPU
+            for key in self._keys_of(GPU)
+        )
+
     def of_framework(self, wheel: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of PyTorch's wheel on the mutexes of limits; () when the spec requires PyTorch.
 

@@ -338,6 +338,10 @@ class PackageFinder:
             return ()
         return self._facts.of(candidate)
 
+    def on_gpus(self, candidate: Candidate) -> tuple[Requirement, ...]:
+        """Return what the matrix says that a version of a distribution needs of the GPUs, in whatever file it comes."""
+        return self._facts.on_gpus(candidate) if isinstance(candidate, FileCandidate) else ()
+
     def _extra(self, candidate: FileCandidate, extras: tuple[str, ...]) -> tuple[Requirement, ...]:
         release = candidate.release
         same: Test = Matching(SpecifierSet(f"==={release.version_text}"))
