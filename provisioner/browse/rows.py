@@ -132,7 +132,8 @@ def package_data(matrix: Matrix) -> list[Data]:
     found: dict[str, list[Data]] = {name: [] for name in COMPONENT_OF_DISTRIBUTION}
     for known in matrix.distributions:
         rows = found.setdefault(known.name, [])
-        facts: Data = {"compiled against": known.compiled_against, "versions": known.versions, "on a GPU use": known.gpu_twin}
+        on_gpus = known.gpu_twin or known.gpu_wheels
+        facts: Data = {"compiled against": known.compiled_against, "versions": known.versions, "on a GPU use": on_gpus}
         rows.append(without_empty({"title": "What its metadata does not say", **facts, "sources": known.source}))
         for implied in known.implies:
             needs: Data = {

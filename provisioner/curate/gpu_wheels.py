@@ -92,6 +92,8 @@ def facts(distribution: str, measurement: Measurement) -> Facts:
     libraries = measurement.libraries
     files = {library.path.rpartition("/")[2] for library in libraries}
     own = files | {library.soname for library in libraries}
+    renamed = {(match[1], match[2]) for name in files if (match := _RENAMED.fullmatch(name))}
+    own |= {name for library in libraries for name in (*library.needed, *library.named) if _library(name) in renamed}
     linked = {name for library in libraries for name in library.needed if SONAME.fullmatch(name)} - own
     on_use = _on_use(distribution)
     links = {name for name in linked if not name.startswith(on_use)}
@@ -220,9 +222,23 @@ def _is_profiler(library: Library) -> bool:
 
 
 _VERSIONED = re.compile(r"\.so\.\d")
+_RENAMED = re.compile(r"(lib\w+)-[0-9a-f]{8}\.so\.(\d+)[.\d]*")
+"""The file name of a library that auditwheel bundles, `libcudnn-463fd6d5.so.8.9.7`: the name of the library and its major version.
+
+auditwheel has patchelf replace the name in what links to the library. The old one stays in the table of strings, though nothing
+asks for it: neither the linker's table nor a text of the program. Measured: auto_gptq 0.4.2, cucim_cu12 25.6.0, cumm_cu126
+0.8.2.
+"""
+_SONAME = re.compile(r"(lib\w+)\.so\.(\d+)[.\d]*")
 _ORIGIN = re.compile(r"\$ORIGIN|\$\{ORIGIN\}")
 _DATA = re.compile(r"^[^/]+\.data/(?:purelib|platlib)/")
 """The folder of a wheel whose content is installed into the folder of packages. Source: Binary distribution format (PyPA)."""
+
+
+def _library(soname: str) -> tuple[str, str] | None:
+    """Return the name of a library and its major version; None for a soname without a version."""
+    match = _SONAME.fullmatch(soname)
+    return (match[1], match[2]) if match else None
 
 
 def _looks_elsewhere(links: Iterable[str], opened: Iterable[str]) -> bool:

@@ -113,12 +113,15 @@ class MixedCuda(Relaxation, frozen=True, kw_only=True):
 class CpuOnly(Relaxation, frozen=True, kw_only=True):
     """A package that runs on the CPU although its `gpu_twin`, another distribution of the same modules, would use a GPU.
 
-    `gpu_twin` is "" if there is no such distribution, and other wheels of the package itself, for other platforms or of other
-    versions, would use a GPU. `needed_by` is the dependent that requires the package, "" for none.
+    `gpu_twin` is "" if there is no such distribution, and other wheels of the package itself would use a GPU: those at the page
+    `gpu_wheels`, or, if that is "", for other platforms or of other versions. `is_compiled` is whether it is a source
+    distribution, which is compiled for the CPU unless its build is told otherwise. `needed_by` is the dependent that requires the package, "" for none.
     """
 
     subject: Subject
     gpu_twin: str
+    gpu_wheels: str = ""
+    is_compiled: bool = False
     needed_by: str = ""
 
     @property

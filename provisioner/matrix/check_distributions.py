@@ -126,11 +126,12 @@ class _Checker:
             yield from self._framework(at.at("compiled_against"), row.compiled_against)
         if row.gpu_twin:
             yield from _normalized(at.at("gpu_twin"), row.gpu_twin)
-        if not (row.compiled_against or row.implies or row.loads or row.opens or row.optional or row.gpu_twin or row.used):
-            keys = "`compiled_against`, `implies`, `loads`, `opens`, `optional`, `used` or `gpu_twin`"
+        on_gpus = row.gpu_twin or row.gpu_wheels
+        if not (row.compiled_against or row.implies or row.loads or row.opens or row.optional or on_gpus or row.used):
+            keys = "`compiled_against`, `implies`, `loads`, `opens`, `optional`, `used`, `gpu_twin` or `gpu_wheels`"
             text = f"distribution `{row.name}` says nothing; give {keys}"
             yield at.mistake(text)
-        if row.compiled_against or row.source:
+        if row.compiled_against or on_gpus or row.source:
             yield from self._rows.cited(at, row.source, f"distribution `{row.name}`")
         for below, implied in at.each("implies", row.implies):
             yield from self._implied(below, row.name, implied)

@@ -34,10 +34,8 @@ def relaxation_words(relaxation: Relaxation) -> str:
             parts = [f"CUDA {major} of {listed(holders)}" for major, holders in majors]
             names = listed([f"libcudart.so.{major}" for major, _ in majors])
             return f"{' beside '.join(parts)}: {names} load side by side, and the driver runs both"
-        case of.CpuOnly(subject=subject, gpu_twin=twin, needed_by=needed_by):
-            why = f", which {needed_by} needs," if needed_by else ""
-            instead = f"{twin} is the one for GPUs" if twin else "this wheel of it has no code for GPUs"
-            return f"{subject}{why} runs on the CPU; {instead}"
+        case of.CpuOnly():
+            return _cpu_only(relaxation)
         case of.FrameworkOnCpu(install=str(install)) if install:
             return _as_named(relaxation)
         case of.FrameworkOnCpu(subject=subject, accelerator=accelerator):
@@ -60,6 +58,19 @@ def relaxation_words(relaxation: Relaxation) -> str:
             text = f"{subject} is chosen although you avoid {avoided} {wanted}"
             return f"{text}: no other was found to go with what is decided before it"
     raise TypeError(f"no words for {type(relaxation).__name__}")
+
+
+def _cpu_only(relaxation: of.CpuOnly) -> str:
+    why = f", which {relaxation.needed_by} needs," if relaxation.needed_by else ""
+    is_compiled = relaxation.is_compiled
+    on_cpu = "is compiled for the CPU unless its build is told otherwise" if is_compiled else "runs on the CPU"
+    if relaxation.gpu_twin:
+        instead = f"{relaxation.gpu_twin} is the one for GPUs"
+    elif relaxation.gpu_wheels:
+        instead = f"its project has wheels of it for GPUs at {relaxation.gpu_wheels}"
+    else:
+        instead = "this wheel of it has no code for GPUs"
+    return f"{relaxation.subject}{why} {on_cpu}; {instead}"
 
 
 def _as_named(relaxation: of.FrameworkOnCpu) -> str:

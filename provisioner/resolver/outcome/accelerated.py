@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from provisioner.accelerators import ON_GPUS, RUNTIMES
 from provisioner.components import DRIVERS, FRAMEWORKS
 from provisioner.grounds.doubt import NothingAccelerated
+from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.python.bundled import COMPONENT_BUNDLED_BY
 from provisioner.resolver.python.wheels import bringing, uses_gpus, with_gpu_code
 from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, build_of
@@ -14,6 +15,7 @@ from provisioner.resolver.requirement import PACKAGE, FileCandidate, Key, build_
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from provisioner.matrix.model import Matrix
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
@@ -63,20 +65,39 @@ def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:
     uses = uses_gpus(problem.matrix, candidate, platform=request.platform, accelerator=request.accelerator)
     if uses is not None:
         return uses
+    if is_source(candidate) and name in _with_gpu_wheels(problem.matrix):
+        return False
     is_of_build = isinstance(candidate, FileCandidate) and bool(candidate.pep440.local)
-    file = candidate.release.file if isinstance(candidate, FileCandidate) else None
-    is_compiled_here = file is not None and not file.filename.endswith(".whl")
     is_bringing = name in bringing(problem.matrix)
     return (
-        is_of_build or is_compiled_here or is_bringing or name in with_gpu_code(problem.matrix) or name in COMPONENT_BUNDLED_BY
+        is_of_build or is_source(candidate) or is_bringing or name in with_gpu_code(problem.matrix) or name in COMPONENT_BUNDLED_BY
     )
 
 
-def cpu_wheels(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Candidate]:
-    """Yield the chosen wheels with neither GPU code nor GPU libraries, of distributions with GPU code in other wheels."""
-    known, request = with_gpu_code(problem.matrix), problem.request
+def on_cpu_alone(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Candidate]:
+    """Yield the chosen distributions that compute on the CPU alone, and would use a GPU under another file or name.
+
+    These are wheels with neither GPU code nor GPU libraries, of distributions with GPU code in other wheels or a GPU variant, and
+    source distributions that are compiled for the CPU as they stand.
+    """
+    request, matrix = problem.request, problem.matrix
+    elsewhere = _with_gpu_wheels(matrix)
+    known = with_gpu_code(matrix) | elsewhere | {row.name for row in matrix.distributions if row.gpu_twin}
     for key, one in pins.items():
         if not key.is_package or key.project not in known or "[" in key.name:
             continue
-        if uses_gpus(problem.matrix, one, platform=request.platform, accelerator=request.accelerator) is False:
+        is_compiled_for_cpu = is_source(one) and key.project in elsewhere
+        if is_compiled_for_cpu or uses_gpus(matrix, one, platform=request.platform, accelerator=request.accelerator) is False:
             yield one
+
+
+def is_source(candidate: Candidate) -> bool:
+    """Return whether a candidate is a source distribution."""
+    file = candidate.release.file if isinstance(candidate, FileCandidate) else None
+    return file is not None and not file.filename.endswith(".whl")
+
+
+@once_per_matrix
+def _with_gpu_wheels(matrix: Matrix) -> frozenset[str]:
+    """Return the distributions whose wheels that use a GPU are published outside the package index alone."""
+    return frozenset(row.name for row in matrix.distributions if row.gpu_wheels)

@@ -35,7 +35,7 @@ from provisioner.grounds.source import Documents, Index, Metadata
 from provisioner.host.facts import stated
 from provisioner.index.direct_reference import shown_url
 from provisioner.resolver.choices.frameworks import install_for
-from provisioner.resolver.outcome.accelerated import cpu_wheels, is_accelerated
+from provisioner.resolver.outcome.accelerated import is_accelerated, is_source, on_cpu_alone
 from provisioner.resolver.outcome.image_gate import gate_relaxations
 from provisioner.resolver.python.bundled import mixed_cuda
 from provisioner.resolver.python.discovered import DirectUrlMutex
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.grounds.relaxation import Relaxation
     from provisioner.index.model import IndexFile
-    from provisioner.matrix.model import Build, Citation, PatchedKernels
+    from provisioner.matrix.model import Build, Citation, Distribution, PatchedKernels
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.instance import ProblemInstance
 
@@ -301,22 +301,27 @@ def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
 def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
     """Yield the chosen distributions that run on the CPU although the accelerator is one for GPUs.
 
-    These are wheels without GPU code of distributions that have some in other wheels, and distributions with a GPU variant
-    (`gpu_twin`). The latter are left out if the spec names them and something else computes on a GPU.
+    These are wheels without GPU code of distributions that have some in other wheels or have a GPU variant (`gpu_twin`), and, of
+    those with a GPU variant that were not measured, the ones that the spec does not name or beside which nothing computes on a
+    GPU.
     """
     problem = instance.problem
     if problem.request.accelerator not in ON_GPUS:
         return
+    known = {row.name: row for row in problem.matrix.distributions} if problem.request.accelerator == "cuda" else {}
     named = {key.distribution for key in instance.named} if is_accelerated(problem, pins) else set()
-    for row in problem.matrix.distributions if problem.request.accelerator == "cuda" else ():
-        chosen = pins.get(Key(row.name, PACKAGE)) if row.gpu_twin else None
-        if chosen is not None and row.name not in named:
-            yield _cpu_only(instance, pins, chosen, gpu_twin=row.gpu_twin)
-    for chosen in cpu_wheels(problem, pins):
-        yield _cpu_only(instance, pins, chosen)
+    read = {one.key.project: one for one in on_cpu_alone(problem, pins)}
+    for name, row in known.items():
+        chosen = pins.get(Key(name, PACKAGE)) if row.gpu_twin else None
+        if chosen is not None and name not in named and name not in read:
+            yield _cpu_only(instance, pins, chosen, row)
+    for name, chosen in read.items():
+        yield _cpu_only(instance, pins, chosen, known.get(name))
 
 
-def _cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate, gpu_twin: str = "") -> CpuOnly:
+def _cpu_only(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate, row: Distribution | None
+) -> CpuOnly:
     name = chosen.key.project
     others = (one for one in pins.values() if one is not chosen)
     requiring = {one.key.distribution for one in others if any(need.key == chosen.key for need in instance.requirements(one))}
@@ -324,7 +329,9 @@ def _cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: 
     return CpuOnly(
         component=name,
         subject=chosen.subject,
-        gpu_twin=gpu_twin,
+        gpu_twin=row.gpu_twin if row is not None else "",
+        gpu_wheels=row.gpu_wheels if row is not None else "",
+        is_compiled=is_source(chosen),
         needed_by="" if is_named else min(requiring, default=""),
         source=instance.problem.matrix.place_of(f"distribution:{name}"),
     )

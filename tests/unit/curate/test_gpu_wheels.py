@@ -126,6 +126,21 @@ def test_a_library_with_a_hash_in_its_file_name_is_for_nobody_else() -> None:
     assert (found.links, found.provides) == ((), ())
 
 
+def test_a_library_that_auditwheel_renamed_is_bundled_though_its_old_name_is_left_in_what_links_to_it() -> None:
+    """The names are those in auto_gptq 0.4.2 and ctranslate2 3.24.0, whose tables of strings still have the old ones."""
+    cudart = Library(path="auto_gptq.libs/libcudart-987eca32.so.11.7.99", soname="libcudart-987eca32.so.11.7.99")
+    cudnn = Library(path="ctranslate2.libs/libcudnn-f0ff4753.so.8.1.1", soname="libcudnn-f0ff4753.so.8.1.1")
+    user = Library(
+        path="demo/_C.so",
+        needed=("libcudart-987eca32.so.11.7.99", "libcudart.so.11.0"),
+        named=("libcublas.so.11", "libcudart.so.11.0", "libcudart.so.12", "libcudnn.so.8", "libcudnn_ops_infer.so.8"),
+    )
+    found = facts("demo", measured(user, cudart, cudnn))
+    assert found.links == ()
+    assert found.opens == ("libcublas.so.11", "libcudart.so.12", "libcudnn_ops_infer.so.8")
+    assert found.provides == ()
+
+
 def wheels(*versions: str) -> list[Wheel]:
     return [
         Wheel(

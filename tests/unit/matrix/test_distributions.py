@@ -291,7 +291,7 @@ def test_duplicates_name_the_first_and_an_empty_row_says_so(tmp_path: Path) -> N
     assert causes(tmp_path, again) == [
         (
             "11:5: distributions[1]: distribution `torchaudio` says nothing; give `compiled_against`, `implies`, `loads`, "
-            "`opens`, `optional`, `used` or `gpu_twin`"
+            "`opens`, `optional`, `used`, `gpu_twin` or `gpu_wheels`"
         ),
         "11:6: distributions[1].name: distribution `torchaudio` is given twice; the first is on line 4",
         "19:5: limits[1].name: limit `numpy-1` is given twice; the first is on line 13",
