@@ -14,6 +14,7 @@ from provisioner.names import DISTRIBUTION_NAME, nearest
 from provisioner.spec.check import KIND, spec_mistakes
 from provisioner.spec.gather import PATH_LISTS, Gathered, gather, is_path, without_paths
 from provisioner.spec.model import Spec, SpecFile
+from provisioner.spellings import environment_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -116,7 +117,7 @@ def _lines(asked: Asked) -> list[tuple[str, Position]]:
 
 def _gathered_packages(asked: Asked) -> Gathered:
     first = DISTRIBUTION_NAME.match(asked.packages[0].strip()) if asked.packages else None
-    data = {"name": asked.name or (_as_name(first[0]) if first else "") or "packages"}
+    data = {"name": asked.name or (environment_name(first[0]) if first else "") or "packages"}
     return gather(Document(WITH, data, {(): Position(0, 0)}, {}), more=_lines(asked))
 
 
@@ -124,7 +125,7 @@ def _gathered(path: Path, more: Sequence[tuple[str, Position]]) -> Gathered:
     if path.suffix == ".toml":
         return _gather_project(path, more)
     if path.suffix in REQUIREMENTS:
-        data = {"name": _as_name(path.stem) or "requirements", "packages-from": (path.name,)}
+        data = {"name": environment_name(path.stem) or "requirements", "packages-from": (path.name,)}
         return gather(Document(str(path), data, {}, {}), more=more)
     return gather(load_document(path, kind=KIND), more=more)
 
@@ -153,11 +154,7 @@ def _named(document: Document, project: Document) -> Document:
     if not isinstance(document.data, dict) or "name" in document.data or not isinstance(name, str):
         return document
     keys = {**document.keys, ("name",): project.position(("project", "name"))}
-    return replace(document, data={**document.data, "name": _as_name(name)}, keys=keys)
-
-
-def _as_name(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")
+    return replace(document, data={**document.data, "name": environment_name(name)}, keys=keys)
 
 
 def parse_spec(gathered: Gathered, *, besides: Iterable[Mistake] = ()) -> Spec:
