@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
 from provisioner.strict_model import spelled
@@ -32,3 +33,8 @@ APT_VERSION = "=[0-9][A-Za-z0-9.+:~-]*"
 """A version after such a name. Source: Debian Policy, 5.6.12."""
 
 SystemPackageName = Annotated[str, spelled(f"^{APT_NAME}({APT_VERSION})?$", "libgl1 or libgl1=1.6.0-1")]
+
+
+def environment_name(text: str) -> str:
+    """Return a text as the name of an environment: what such a name cannot have becomes `-`; "" where nothing is left."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-_")

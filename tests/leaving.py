@@ -7,9 +7,9 @@ import pytest
 from provisioner.cli.app import main
 
 
-def leave(*words: str) -> int:
-    """Run a command line and return its exit code."""
+def leave(*words: object) -> int:
+    """Run a command line, words and paths, and return its exit code."""
     with pytest.raises(SystemExit) as stopped:
-        main(words)
+        main([str(word) for word in words])
     assert isinstance(stopped.value.code, int)
     return stopped.value.code

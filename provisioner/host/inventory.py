@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
@@ -54,6 +55,10 @@ _MOST_MISTAKES = 20
 """The most mistakes reported for one file: a table made by a script may have the same mistake ten thousand times."""
 
 _MOST_NAMES = 10
+_KEY = re.compile(r"^[a-z_]+:", re.MULTILINE)
+"""A key at the top level of a host profile; a text without one is something else."""
+
+_CAPTURED = "`provision inspect` prints the profile of its machine, and with `--from FILE` what a captured report tells"
 _VARIABLES = ("group_vars", "host_vars")
 """The folders beside an Ansible inventory that hold variables, too."""
 
@@ -343,7 +348,12 @@ def _profile_in(path: Path) -> Document | None:
         return None
     if form == "json" and _is_inventory(plain_json(text)):  # a large one, which is read a hundred times as fast
         return None
-    document = parse_document(text, file=str(path), kind=KIND)
+    try:
+        document = parse_document(text, file=str(path), kind=KIND)
+    except InvalidDocumentError as error:
+        if _KEY.search(text) is None:
+            error.add(hints=(_CAPTURED,))
+        raise
     return None if _is_inventory(document.data) else document
 
 

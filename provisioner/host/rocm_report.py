@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.host.inspect import Inspection
 from provisioner.host.model import Driver, Host, HostGpu
 from provisioner.host.parse import amdgpu_release
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from provisioner.host.remark import Remark
 
 _CARD = re.compile(r"card\d+")
-_TARGET = re.compile(r"gfx[0-9a-f]{3,5}")
+_TARGET = re.compile(ACCELERATORS["rocm"].target)
 _DEVICE = re.compile(r"0x([0-9a-fA-F]{4})")
 _MODULE = re.compile(r"\d+(?:\.\d+)+")
 _KERNEL = re.compile(r"(?:Linux\s*version\s*)?(\d+\.\d+\.\d+-[\w.+~-]+)")

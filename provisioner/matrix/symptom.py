@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from provisioner.accelerators import ACCELERATORS
 from provisioner.names import nearest
 from provisioner.platforms import PLATFORMS
 
@@ -141,7 +142,7 @@ NOTATIONS: dict[str, Notation] = {
     "sm": Notation(_TARGET, capability_of_sm, "sm_61"),
     "sms": Notation(rf"{_TARGET}(?:[ ,]+{_TARGET})*", capabilities_of_list, "sm_50 sm_61"),
     "capability": Notation(r"\d{1,2}\.\d", _same, "6.1"),
-    "gfx": Notation(r"gfx[0-9a-f]{3,5}", _same, "gfx1031"),
+    "gfx": Notation(ACCELERATORS["rocm"].target, _same, "gfx1031"),
     "tuple": Notation(r"\d+(?:, ?\d+)+", release_of_tuple, "9, 1, 0"),
     "tag": Notation(r"(?:cu|cp)\d{2,4}", release_of_tag, "cu126"),
     "kernel": Notation(r"\d+\.\d+[\w.+~-]*", lambda text: text.rstrip(".,)"), "6.8.0-40-generic"),

@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from provisioner.document import NO_TEXTS
 from provisioner.outputs import OUTPUTS
+from provisioner.spellings import environment_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -197,5 +198,4 @@ def spec_name(folder: str) -> str:
 
     The result is `environment` if the folder's name has none of these.
     """
-    name = re.sub(r"[^A-Za-z0-9_-]+", "-", folder).strip("-_")
-    return name or "environment"
+    return environment_name(folder) or "environment"

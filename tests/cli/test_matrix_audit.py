@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.cli.app import main
 from tests.built_artefacts import fat_binary, serve, shared_library, zipped
+from tests.leaving import leave
 from tests.loopback_index import LoopbackIndex
 
 if TYPE_CHECKING:
@@ -78,13 +78,6 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback
         monkeypatch.setenv("PIP_INDEX_URL", index.url)
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         yield index
-
-
-def leave(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 @pytest.mark.usefixtures("served")

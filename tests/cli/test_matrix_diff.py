@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.cli.app import main
+from tests.leaving import leave
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,13 +48,6 @@ def rules(tmp_path: Path) -> Path:
     (found / "cuda.yaml").write_text(CUDA, encoding="utf-8")
     (found / "driver.yaml").write_text("releases: []\n", encoding="utf-8")
     return found
-
-
-def leave(*words: object) -> int:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(word) for word in words])
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code
 
 
 def test_an_unexplained_difference_is_shown_with_our_evidence(rules: Path, capsys: pytest.CaptureFixture[str]) -> None:

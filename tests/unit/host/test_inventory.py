@@ -24,6 +24,18 @@ def refused(path: Path) -> ProvisionError:
     return raised.value
 
 
+def test_what_is_no_profile_is_answered_with_what_writes_one(tmp_path: Path) -> None:
+    captured = tmp_path / "smi.txt"
+    captured.write_text("| NVIDIA-SMI 535.104.05   Driver Version: 535.104.05   CUDA Version: 12.2 |\n")
+    written = tmp_path / "host.yaml"
+    written.write_text("kernel: [6.8\n")
+    hint = "`provision inspect` prints the profile of its machine, and with `--from FILE` what a captured report tells"
+    for path, hints in ((captured, (hint,)), (written, ())):
+        with pytest.raises(InvalidDocumentError) as raised:
+            read_host(path)
+        assert raised.value.hints == hints
+
+
 def test_a_directory_is_every_file_in_it_and_below_it(tmp_path: Path) -> None:
     (tmp_path / "rack1").mkdir()
     (tmp_path / ".git").mkdir()
