@@ -261,21 +261,24 @@ const char *names[] = {"libcudnn_ops.so", "cudnnOpsVersionCheck"};
 @pytest.mark.parametrize(
     ("version", "number", "status", "part", "release", "parts"),
     [
-        ("9.10.2.21", 91002, 0, True, "yes", "yes"),
-        ("8.9.2.26", 8902, 0, True, "yes", "yes"),
-        ("9.10.2.21", 91001, 0, True, "no", "yes"),
-        ("9.10.2.21", 91002, 1, True, "yes", "no"),
-        ("9.10.2.21", 91002, 0, False, "yes", "no"),
+        ("9.10.2.21", 91002, 0, "there", "yes", "yes"),
+        ("8.9.2.26", 8902, 0, "there", "yes", "yes"),
+        ("9.10.2.21", 91001, 0, "there", "no", "yes"),
+        ("9.10.2.21", 91002, 1, "there", "yes", "no"),
+        ("9.10.2.21", 91002, 0, "gone", "yes", "no"),
+        # cuDNN 8 needs the library of CUDA's driver, and ends the process that asks it for its release without.
+        ("8.5.0.96", 8500, 1, "waiting", "yes", "yes"),
     ],
 )
 def test_a_cudnn_is_of_one_release_with_all_of_its_parts(
-    tmp_path: Path, compiled: Compile, version: str, number: int, status: int, part: bool, release: str, parts: str
+    tmp_path: Path, compiled: Compile, version: str, number: int, status: int, part: str, release: str, parts: str
 ) -> None:
     major, folder = version[0], "nvidia/cudnn/lib"
     library = f"{folder}/libcudnn.so.{major}"
     compiled(tmp_path / "site" / library, CUDNN.replace("NUMBER", str(number)).replace("STATUS", str(status)))
-    if part:  # it needs a library of another package, which may be loaded by whoever uses it
-        compiled(tmp_path / "site" / folder / f"libcudnn_ops.so.{major}", "int some;", "libcublas.so.99")
+    needs = ("libcuda.so.99",) if part == "waiting" else ()
+    if part != "gone":
+        compiled(tmp_path / "site" / folder / f"libcudnn_ops.so.{major}", "int some;", *needs)
     metadata = f"nvidia_cudnn_cu12-{version}.dist-info"
     files = {
         f"{metadata}/METADATA": f"Metadata-Version: 2.1\nName: nvidia-cudnn-cu12\nVersion: {version}\n",
@@ -283,7 +286,7 @@ def test_a_cudnn_is_of_one_release_with_all_of_its_parts(
     }
     found = verdicts(tmp_path, "nvidia-cudnn-cu12", version, files)
     assert (found["import"][0], found["release"][0], found["parts"][0]) == ("yes", release, parts)
-    assert part or f"libcudnn_ops.so.{major}: cannot open shared object file" in found["parts"][1]
+    assert part != "gone" or f"libcudnn_ops.so.{major}: cannot open shared object file" in found["parts"][1]
 
 
 @pytest.mark.parametrize(("version", "compiles"), [("2.0.0", None), ("3.5.1", "no")])

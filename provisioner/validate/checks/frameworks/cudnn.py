@@ -8,8 +8,8 @@ import os
 import re
 
 MAIN = re.compile(r"libcudnn\.so\.(\d+)$")
-PART = re.compile(br"libcudnn_\w+\.so")
-CHECK = re.compile(br"cudnn\w+VersionCheck(?=\0)")
+PART = re.compile(rb"libcudnn_\w+\.so")
+CHECK = re.compile(rb"cudnn\w+VersionCheck(?=\0)")
 OF_GRAPHS = ("libcudnn_engines_precompiled.so", "libcudnn_engines_runtime_compiled.so", "libcudnn_heuristic.so")
 """What libcudnn_graph opens, in wheels of cuDNN 9.1 to 9.28; it names libcudnn_engines_tensor_ir, too, which not all of them have."""
 
@@ -49,17 +49,23 @@ def are_of_one_release(library, path):
     if "libcudnn_graph.so" in names:
         names.update(OF_GRAPHS)
     suffix = "." + MAIN.match(os.path.basename(path)).group(1)
-    for name in sorted(names):
-        load(os.path.join(os.path.dirname(path), name + suffix))
-    checks = sorted(set(name.decode() for name in CHECK.findall(content)))
-    return bool(names) and all(getattr(library, check)() == 0 for check in checks if hasattr(library, check))
+    parts = [os.path.join(os.path.dirname(path), name + suffix) for name in sorted(names)]
+    waiting = [part for part in parts if not is_loaded(part)]
+    # Where one does not load, cuDNN ends the process that asks it for the release.
+    checks = [] if waiting else sorted(set(name.decode() for name in CHECK.findall(content)))
+    return bool(parts) and all(getattr(library, check)() == 0 for check in checks if hasattr(library, check))
 
 
-def load(path):
-    """Load one part; raises OSError, but not for a library of another package, which the check of files looks for."""
+def is_loaded(path):
+    """Return whether a part loads; False if it lacks a library of another package, or of the driver: cuDNN 8 needs that of CUDA.
+
+    Raises OSError for all else. The check of files looks for the libraries of other packages.
+    """
     try:
         ctypes.CDLL(path)
     except OSError as error:
         missing = re.match(r"(\S+): cannot open shared object file", str(error))
         if missing is None or os.path.basename(missing.group(1)).startswith("libcudnn"):
             raise
+        return False
+    return True
