@@ -19,13 +19,19 @@ def measure(probe):
 
     locked = metadata.version(probe.arguments[0])
     path = path_of(metadata.files(probe.arguments[0]) or (), probe.arguments[0])
+    with open(path, "rb") as stream:
+        content = stream.read()
+    probe.version(locked)
+    waiting = []
+    probe.outcome("parts", lambda: are_loaded(path, content, waiting))
+    if not probe.outcomes["parts"]:
+        return  # cuDNN ends the process that asks it for its release without them
     library = ctypes.CDLL(path)
     library.cudnnGetVersion.restype = ctypes.c_size_t
     said = spelled_release(library.cudnnGetVersion())
-    probe.version(locked)
     probe.fact("library", said)
-    probe.outcome("release", lambda: locked.split(".")[:3] == said.split("."))
-    probe.outcome("parts", lambda: are_of_one_release(library, path))
+    checks = [] if waiting else sorted(set(name.decode() for name in CHECK.findall(content)))
+    probe.outcome("release", lambda: locked.split(".")[:3] == said.split(".") and agree(library, checks))
 
 
 def path_of(files, name):
@@ -41,31 +47,26 @@ def spelled_release(number):
     return "%d.%d.%d" % (number // thousands, number % thousands // 100, number % 100)
 
 
-def are_of_one_release(library, path):
-    """Return whether each part is there and loads, and says that it is of the release of the others."""
-    with open(path, "rb") as stream:
-        content = stream.read()
+def are_loaded(path, content, waiting):
+    """Return whether each part that the library names is there and loads; those that lack another package's library wait.
+
+    They are loaded by their paths: the library itself of cuDNN 8 has no RUNPATH to them, and finds what is loaded by its name.
+    """
     names = set(name.decode() for name in PART.findall(content))
     if "libcudnn_graph.so" in names:
         names.update(OF_GRAPHS)
     suffix = "." + MAIN.match(os.path.basename(path)).group(1)
-    parts = [os.path.join(os.path.dirname(path), name + suffix) for name in sorted(names)]
-    waiting = [part for part in parts if not is_loaded(part)]
-    # Where one does not load, cuDNN ends the process that asks it for the release.
-    checks = [] if waiting else sorted(set(name.decode() for name in CHECK.findall(content)))
-    return bool(parts) and all(getattr(library, check)() == 0 for check in checks if hasattr(library, check))
+    for name in sorted(names):
+        try:
+            ctypes.CDLL(os.path.join(os.path.dirname(path), name + suffix))
+        except OSError as error:
+            missing = re.match(r"(\S+): cannot open shared object file", str(error))
+            if missing is None or os.path.basename(missing.group(1)).startswith("libcudnn"):
+                raise
+            waiting.append(name)  # the check of files looks for the libraries of other packages
+    return bool(names)
 
 
-def is_loaded(path):
-    """Return whether a part loads; False if it lacks a library of another package, or of the driver: cuDNN 8 needs that of CUDA.
-
-    Raises OSError for all else. The check of files looks for the libraries of other packages.
-    """
-    try:
-        ctypes.CDLL(path)
-    except OSError as error:
-        missing = re.match(r"(\S+): cannot open shared object file", str(error))
-        if missing is None or os.path.basename(missing.group(1)).startswith("libcudnn"):
-            raise
-        return False
-    return True
+def agree(library, checks):
+    """Return whether each part says that it is of the release of the others."""
+    return all(getattr(library, check)() == 0 for check in checks if hasattr(library, check))
