@@ -124,6 +124,13 @@ def test_vllm_is_its_engine_and_its_kernels(
     assert verdicts(tmp_path, "vllm", "0.33.0", VLLM | changes) == expected
 
 
+def test_a_vllm_lacks_a_kernel_that_its_platform_imports(tmp_path: Path, compiled: Compile) -> None:
+    compiled(tmp_path / "site/vllm/_C.abi3.so", EXTENSION.replace("NAME", "_C"))
+    text = "import vllm._C\nimport vllm._C_stable_libtorch  # noqa\ntry:\n    import vllm._other_C\nexcept ImportError:\n    pass\n"
+    found = verdicts(tmp_path, "vllm", "0.33.0", VLLM | {"vllm/platforms/cpu.py": text})
+    assert found["kernels"] == ("no", "ImportError: vllm._C_stable_libtorch is not there, and vllm/platforms/cpu.py imports it")
+
+
 def test_a_vllm_without_any_kernel_is_a_no(tmp_path: Path) -> None:
     assert verdicts(tmp_path, "vllm", "0.33.0", VLLM)["kernels"] == ("no", "")
 
