@@ -9,6 +9,9 @@ import re
 
 MAIN = re.compile(r"libcudnn\.so\.(\d+)$")
 PART = re.compile(rb"libcudnn_\w+\.so")
+OF_OTHERS = re.compile(r"lib(?!cudnn)[^/:\s]+: ")
+"""How the loader begins to say that it does not find a library; a part itself it calls by its path."""
+
 CHECK = re.compile(rb"cudnn\w+VersionCheck(?=\0)")
 OF_GRAPHS = ("libcudnn_engines_precompiled.so", "libcudnn_engines_runtime_compiled.so", "libcudnn_heuristic.so")
 """What libcudnn_graph opens, in wheels of cuDNN 9.1 to 9.28; it names libcudnn_engines_tensor_ir, too, which not all of them have."""
@@ -60,8 +63,7 @@ def are_loaded(path, content, waiting):
         try:
             ctypes.CDLL(os.path.join(os.path.dirname(path), name + suffix))
         except OSError as error:
-            missing = re.match(r"(\S+): cannot open shared object file", str(error))
-            if missing is None or os.path.basename(missing.group(1)).startswith("libcudnn"):
+            if not OF_OTHERS.match(str(error)):
                 raise
             waiting.append(name)  # the check of files looks for the libraries of other packages
     return bool(names)

@@ -26,7 +26,7 @@ def has_those_of(vllm, platform):
     path = os.path.join(folder, "platforms", platform + ".py")
     if os.path.exists(path):
         with open(path, "rb") as stream:
-            wanted = re.findall(br"^import vllm\.(_\w+)", stream.read(), re.MULTILINE)
+            wanted = re.findall(rb"^import vllm\.(_\w+)", stream.read(), re.MULTILINE)
         for name in sorted(set(one.decode() for one in wanted)):
             if not glob.glob(os.path.join(folder, name + ".*")):
                 raise ImportError("vllm.%s is not there, and vllm/platforms/%s.py imports it" % (name, platform))
