@@ -64,8 +64,8 @@ GPU yet. [What was broken once in their wheels](#tried-once) is in the last tabl
 _TRIED_ONCE = """
 ## Tried once
 
-By hand on 2026-11-28, in the reference environments `training-v100` (an image of Docker) and `vllm-h100` (`--engine local`), with the
-file and its RECORD changed alike. Before that day the two in bold were a yes at level 3.
+By hand on 2026-11-28, in the reference environments `training-v100` (an image of Docker) and `vllm-h100` (`--engine local`),
+with the file and its RECORD changed alike. Before that day the two in bold were a yes at level 3.
 
 | level | fault | the fact that says no |
 | --- | --- | --- |
