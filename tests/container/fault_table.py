@@ -55,9 +55,30 @@ hash tells.
 {counts}
 
 Faults of levels 4 and 5 need a GPU: what `validate` says of them is tried with reports as a GPU would give them, and with
-stand-ins of the driver's libraries (`tests/unit/validate`). The checks of level 3 of vLLM, cuDF and cuML are tried with
+stand-ins of the driver's libraries (`tests/unit/validate`). The checks of level 3 of vLLM, cuDF, cuML and cuDNN are tried with
 stand-ins, too, because their wheels are too large to be broken again and again; what they compute at level 4 has not run on a
-GPU yet.
+GPU yet. [What was broken once in their wheels](#tried-once) is in the last table.
+"""
+
+
+_TRIED_ONCE = """
+## Tried once
+
+By hand on 2026-11-28, in the reference environments `training-v100` (an image of Docker) and `vllm-h100` (`--engine local`),
+with the file and its RECORD changed alike. Before that day the two in bold were a yes at level 3.
+
+| level | fault | the fact that says no |
+| --- | --- | --- |
+| 3 | an NCCL 2.27.5 that says 2.27.6 | `nccl`, `nvidia-nccl-cu12 release` |
+| 3 | **a cuDNN 9.10 without its precompiled engines** | `nvidia-cudnn-cu12 parts` |
+| 2 | a cuDNN 9.10 without its graph, which ends the process that loads it | `smoke test` |
+| 3 | a PyTorch 2.10 for CUDA without its library for CUDA | `pytorch` |
+| 3 | a cuSPARSELt that is gone | `pytorch` |
+| 3 | a PyTorch that says another CUDA | `cuda`, `torchvision` |
+| 3 | a PyTorch that was compiled for other GPUs | `arch_list` |
+| 3 | a vLLM 0.33 with a damaged kernel | `vllm kernels` |
+| 3 | **a vLLM 0.33 without its core kernels** | `vllm kernels` |
+| 3 | a vLLM 0.33 whose transformers do not import | `vllm engine` |
 """
 
 
@@ -74,4 +95,4 @@ def page() -> str:
     for stack, title in STACKS.items():
         parts.append(f"\n## {title}\n\n| level | fault | the fact that says no |\n| --- | --- | --- |\n")
         parts += [f"| {fault.level} | {fault.name} | `{fault.fact}` |\n" for fault in FAULTS if fault.stack == stack]
-    return "".join(parts)
+    return "".join([*parts, _TRIED_ONCE])

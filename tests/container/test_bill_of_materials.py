@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -15,7 +18,6 @@ from tests.leaving import leave
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from provisioner.validate.docker_engine import DockerEngine
     from tests.container.image_locks import Wheelhouse
@@ -62,6 +64,17 @@ def deb(component: dict[str, Any]) -> tuple[str, str, str, str]:
     return name, version, architecture, upstream
 
 
+def scanned(image: str) -> set[str]:
+    """The package URLs that syft, an independent scanner, finds in an image of Docker."""
+    scanner = Path(sys.executable).with_name("syft")
+    if not scanner.exists():
+        pytest.skip("syft is for x86-64 alone")
+    command = (str(scanner), "--quiet", f"docker:{image}", "--output", "cyclonedx-json")
+    environment = {**os.environ, "SYFT_CHECK_FOR_APP_UPDATE": "false"}
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout)
+    return {one["purl"] for one in found["components"] if one.get("purl", "").startswith(("pkg:deb/", "pkg:pypi/"))}
+
+
 def test_the_bill_of_an_image_lists_what_dpkg_and_python_find_in_it(
     image: str, wheelhouse: Wheelhouse, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +104,8 @@ def test_the_bill_of_an_image_lists_what_dpkg_and_python_find_in_it(
     names = "from importlib.metadata import distributions as d; print(*{f'{x.name}=={x.version}' for x in d()}, sep='\\n')"
     python = {f"{one['name']}=={one['version']}" for one in components if one["purl"].startswith("pkg:pypi/")}
     assert python == set(printed(image, "python", "-c", names)) == {"demo==4.1"}
+
+    assert {one["purl"] for one in components if one["purl"].startswith(("pkg:deb/", "pkg:pypi/"))} == scanned(image)
 
     packages = json.loads(other.read_text(encoding="utf-8"))["packages"]
     purls = {reference["referenceLocator"] for one in packages for reference in one.get("externalRefs", ())}

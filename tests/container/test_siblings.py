@@ -116,16 +116,15 @@ def test_a_development_container_starts_as_the_user_of_the_image(
 ) -> None:
     written(demo(wheelhouse), wheelhouse.folder, "devcontainer")
     started = json.loads(tools.output(f"{devcontainer} up --workspace-folder $PWD 2>log || (cat log; false)").splitlines()[-1])
-    image = ""
     try:
         assert (started["outcome"], started["remoteUser"]) == ("success", "provision")
         inside = f"{devcontainer} exec --workspace-folder $PWD"
         assert tools.output(f'{inside} python -c "{PRINT}" 2>/dev/null').split() == ["1.2"]
         assert tools.output(f"{inside} id -un 2>/dev/null").split() == ["provision"]
         assert tools.output(f"{inside} test -w /opt/venv 2>&1 || echo read-only").split()[-1] == "read-only"
-        image = tools.output(f"docker inspect --format '{{{{.Config.Image}}}}' {started['containerId']}").strip()
     finally:
-        tools.run(f"docker rm --force {started.get('containerId', '')}; docker image rm {image}")
+        made = f"$(docker image ls --quiet --filter 'reference=vsc-{tools.folder.name}-*')"
+        tools.run(f"docker rm --force {started.get('containerId', '')}; docker image rm --force {made}")
 
 
 def test_apptainer_builds_the_definition_and_runs_a_program(

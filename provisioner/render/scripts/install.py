@@ -19,6 +19,7 @@ and newer.
 
 import hashlib
 import importlib.util
+import marshal
 import os
 import py_compile
 import re
@@ -257,9 +258,32 @@ def compile_modules(paths):
                 py_compile.compile(path, cfile=partial, dfile=path, doraise=True, invalidation_mode=mode)
             except (py_compile.PyCompileError, SyntaxError, ValueError, RecursionError):
                 continue  # a template, or of another Python
+            if sys.version_info < (3, 11) and not is_reproducible(marshal.loads(Path(partial).read_bytes()[16:])):
+                os.unlink(partial)
+                continue  # it is compiled when it is imported
             os.replace(partial, str(known))
         os.makedirs(os.path.dirname(target), exist_ok=True)
         shutil.copyfile(str(known), target)
+
+
+def is_reproducible(code):
+    """Return whether two runs of a Python before 3.11 write the same bytecode: sets as they are iterated, so by their hashes.
+
+    That of None is its address (bpo-37596, and gh-99540 of Python 3.12).
+    """
+    return all(
+        is_reproducible(constant)
+        if isinstance(constant, type(code))
+        else not isinstance(constant, frozenset) or is_hashed_by_value(constant)
+        for constant in code.co_consts
+    )
+
+
+def is_hashed_by_value(constant):
+    """Return whether no part of a constant is hashed by its address."""
+    if isinstance(constant, (tuple, frozenset)):
+        return all(map(is_hashed_by_value, constant))
+    return constant is not None and constant is not Ellipsis
 
 
 def main(command, *arguments):

@@ -225,6 +225,22 @@ def helper() -> dict[str, Any]:
     return names
 
 
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("x in {'a', 1, b'c', 2.0, True}", True),
+        ("x in {('a', 1), ('b', 2)}", True),
+        ("x in {None, 'a'}", False),
+        ("x in {('a', None)}", False),
+        ("def f():\n    return x in {..., 1}", False),
+        ("x = (None, 'a')", True),
+    ],
+)
+def test_bytecode_with_a_set_that_is_ordered_by_addresses_is_told(source: str, *, expected: bool) -> None:
+    """Two builds with Python 3.10 of a PyTorch with `in {None, "sum"}` had two layers of 1.9 GB that differed."""
+    assert helper()["is_reproducible"](compile(source, "module.py", "exec")) is expected
+
+
 def test_a_login_that_a_build_lacks_is_told_and_not_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -124,6 +124,13 @@ def test_vllm_is_its_engine_and_its_kernels(
     assert verdicts(tmp_path, "vllm", "0.33.0", VLLM | changes) == expected
 
 
+def test_a_vllm_lacks_a_kernel_that_its_platform_imports(tmp_path: Path, compiled: Compile) -> None:
+    compiled(tmp_path / "site/vllm/_C.abi3.so", EXTENSION.replace("NAME", "_C"))
+    text = "import vllm._C\nimport vllm._C_stable_libtorch  # noqa\nwith suppress(ImportError):\n    import vllm._other_C\n"
+    found = verdicts(tmp_path, "vllm", "0.33.0", VLLM | {"vllm/platforms/cpu.py": text})
+    assert found["kernels"] == ("no", "ImportError: vllm._C_stable_libtorch is not there, and vllm/platforms/cpu.py imports it")
+
+
 def test_a_vllm_without_any_kernel_is_a_no(tmp_path: Path) -> None:
     assert verdicts(tmp_path, "vllm", "0.33.0", VLLM)["kernels"] == ("no", "")
 
@@ -259,31 +266,33 @@ const char *names[] = {"libcudnn_ops.so", "cudnnOpsVersionCheck"};
 
 
 @pytest.mark.parametrize(
-    ("version", "number", "status", "part", "release", "parts"),
+    ("version", "number", "status", "part", "expected"),
     [
-        ("9.10.2.21", 91002, 0, True, "yes", "yes"),
-        ("8.9.2.26", 8902, 0, True, "yes", "yes"),
-        ("9.10.2.21", 91001, 0, True, "no", "yes"),
-        ("9.10.2.21", 91002, 1, True, "yes", "no"),
-        ("9.10.2.21", 91002, 0, False, "yes", "no"),
+        ("9.10.2.21", 91002, 0, "there", {"parts": "yes", "release": "yes"}),
+        ("8.9.2.26", 8902, 0, "there", {"parts": "yes", "release": "yes"}),
+        ("9.10.2.21", 91001, 0, "there", {"parts": "yes", "release": "no"}),
+        ("9.10.2.21", 91002, 1, "there", {"parts": "yes", "release": "no"}),
+        ("9.10.2.21", 91002, 0, "gone", {"parts": "no"}),
+        ("9.10.2.21", 91002, 1, "waiting", {"parts": "yes", "release": "yes"}),  # nothing says that it is of another release
     ],
 )
 def test_a_cudnn_is_of_one_release_with_all_of_its_parts(
-    tmp_path: Path, compiled: Compile, version: str, number: int, status: int, part: bool, release: str, parts: str
+    tmp_path: Path, compiled: Compile, *, version: str, number: int, status: int, part: str, expected: dict[str, str]
 ) -> None:
     major, folder = version[0], "nvidia/cudnn/lib"
     library = f"{folder}/libcudnn.so.{major}"
     compiled(tmp_path / "site" / library, CUDNN.replace("NUMBER", str(number)).replace("STATUS", str(status)))
-    if part:  # it needs a library of another package, which may be loaded by whoever uses it
-        compiled(tmp_path / "site" / folder / f"libcudnn_ops.so.{major}", "int some;", "libcublas.so.99")
+    needs = ("libcublas.so.99",) if part == "waiting" else ()
+    if part != "gone":
+        compiled(tmp_path / "site" / folder / f"libcudnn_ops.so.{major}", "int some;", *needs)
     metadata = f"nvidia_cudnn_cu12-{version}.dist-info"
     files = {
         f"{metadata}/METADATA": f"Metadata-Version: 2.1\nName: nvidia-cudnn-cu12\nVersion: {version}\n",
         f"{metadata}/RECORD": f"{library},,\n{metadata}/METADATA,,\n{metadata}/RECORD,,\n",
     }
     found = verdicts(tmp_path, "nvidia-cudnn-cu12", version, files)
-    assert (found["import"][0], found["release"][0], found["parts"][0]) == ("yes", release, parts)
-    assert part or f"libcudnn_ops.so.{major}: cannot open shared object file" in found["parts"][1]
+    assert {name: verdict for name, (verdict, _) in found.items()} == {"import": "yes", **expected}
+    assert part != "gone" or f"libcudnn_ops.so.{major}: cannot open shared object file" in found["parts"][1]
 
 
 @pytest.mark.parametrize(("version", "compiles"), [("2.0.0", None), ("3.5.1", "no")])

@@ -8,8 +8,11 @@ import os
 import re
 
 MAIN = re.compile(r"libcudnn\.so\.(\d+)$")
-PART = re.compile(br"libcudnn_\w+\.so")
-CHECK = re.compile(br"cudnn\w+VersionCheck(?=\0)")
+PART = re.compile(rb"libcudnn_\w+\.so")
+OF_OTHERS = re.compile(r"lib(?!cudnn)[^/:\s]+: ")
+"""How the loader begins to say that it does not find a library; a part itself it calls by its path."""
+
+CHECK = re.compile(rb"cudnn\w+VersionCheck(?=\0)")
 OF_GRAPHS = ("libcudnn_engines_precompiled.so", "libcudnn_engines_runtime_compiled.so", "libcudnn_heuristic.so")
 """What libcudnn_graph opens, in wheels of cuDNN 9.1 to 9.28; it names libcudnn_engines_tensor_ir, too, which not all of them have."""
 
@@ -19,13 +22,19 @@ def measure(probe):
 
     locked = metadata.version(probe.arguments[0])
     path = path_of(metadata.files(probe.arguments[0]) or (), probe.arguments[0])
+    with open(path, "rb") as stream:
+        content = stream.read()
+    probe.version(locked)
+    waiting = []
+    probe.outcome("parts", lambda: are_loaded(path, content, waiting))
+    if not probe.outcomes["parts"]:
+        return  # cuDNN ends the process that asks it for its release without them
     library = ctypes.CDLL(path)
     library.cudnnGetVersion.restype = ctypes.c_size_t
     said = spelled_release(library.cudnnGetVersion())
-    probe.version(locked)
     probe.fact("library", said)
-    probe.outcome("release", lambda: locked.split(".")[:3] == said.split("."))
-    probe.outcome("parts", lambda: are_of_one_release(library, path))
+    checks = [] if waiting else sorted(set(name.decode() for name in CHECK.findall(content)))
+    probe.outcome("release", lambda: locked.split(".")[:3] == said.split(".") and agree(library, checks))
 
 
 def path_of(files, name):
@@ -41,25 +50,25 @@ def spelled_release(number):
     return "%d.%d.%d" % (number // thousands, number % thousands // 100, number % 100)
 
 
-def are_of_one_release(library, path):
-    """Return whether each part is there and loads, and says that it is of the release of the others."""
-    with open(path, "rb") as stream:
-        content = stream.read()
+def are_loaded(path, content, waiting):
+    """Return whether each part that the library names is there and loads; those that lack another package's library wait.
+
+    They are loaded by their paths: the library itself of cuDNN 8 has no RUNPATH to them, and finds what is loaded by its name.
+    """
     names = set(name.decode() for name in PART.findall(content))
     if "libcudnn_graph.so" in names:
         names.update(OF_GRAPHS)
     suffix = "." + MAIN.match(os.path.basename(path)).group(1)
     for name in sorted(names):
-        load(os.path.join(os.path.dirname(path), name + suffix))
-    checks = sorted(set(name.decode() for name in CHECK.findall(content)))
-    return bool(names) and all(getattr(library, check)() == 0 for check in checks if hasattr(library, check))
+        try:
+            ctypes.CDLL(os.path.join(os.path.dirname(path), name + suffix))
+        except OSError as error:
+            if not OF_OTHERS.match(str(error)):
+                raise
+            waiting.append(name)  # the check of files looks for the libraries of other packages
+    return bool(names)
 
 
-def load(path):
-    """Load one part; raises OSError, but not for a library of another package, which the check of files looks for."""
-    try:
-        ctypes.CDLL(path)
-    except OSError as error:
-        missing = re.match(r"(\S+): cannot open shared object file", str(error))
-        if missing is None or os.path.basename(missing.group(1)).startswith("libcudnn"):
-            raise
+def agree(library, checks):
+    """Return whether each part says that it is of the release of the others."""
+    return all(getattr(library, check)() == 0 for check in checks if hasattr(library, check))

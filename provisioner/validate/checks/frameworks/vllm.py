@@ -15,9 +15,22 @@ def measure(probe):
     # `import vllm` alone is lazy: the name of the engine imports it, with transformers and whatever else serving needs.
     probe.outcome("engine", lambda: callable(vllm.LLM))
     waiting = []
-    probe.outcome("kernels", are_loaded, vllm, waiting)
+    probe.outcome("kernels", lambda: has_those_of(vllm, probe.accelerator) and are_loaded(vllm, waiting))
     if waiting:
         probe.fact("kernels that need the driver", len(waiting))
+
+
+def has_those_of(vllm, platform):
+    """Return True if the modules that vLLM's code for a platform imports, come what may, are there; raises ImportError if not."""
+    folder = os.path.dirname(vllm.__file__)
+    path = os.path.join(folder, "platforms", platform + ".py")
+    if os.path.exists(path):
+        with open(path, "rb") as stream:
+            wanted = re.findall(rb"^import vllm\.(_\w+)", stream.read(), re.MULTILINE)
+        for name in sorted(set(one.decode() for one in wanted)):
+            if not glob.glob(os.path.join(folder, name + ".*")):
+                raise ImportError("vllm.%s is not there, and vllm/platforms/%s.py imports it" % (name, platform))
+    return True
 
 
 def are_loaded(vllm, waiting):
