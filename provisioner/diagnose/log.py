@@ -54,7 +54,7 @@ _LAST_ERROR = "Last error:"
 _WARNING = "NCCL WARN"
 """What PyTorch writes above the last warning of NCCL, and what NCCL writes before each.
 
-Sources: getNcclErrorDetailStr in torch/csrc/distributed/c10d/NCCLUtils.cpp; ncclDebugLog and ncclLastError in src/debug.cc of NCCL.
+Sources: getNcclErrorDetailStr in torch/csrc/distributed/c10d/NCCLUtils.cpp; ncclDebugLog in src/debug.cc of NCCL.
 """
 
 _SECRET = re.compile(

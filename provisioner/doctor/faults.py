@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.fault import Fault
     from provisioner.host.condition import Condition
     from provisioner.host.model import Host
-    from provisioner.host.remark import Remark
+    from provisioner.host.remark import Builder, Remark
     from provisioner.layers import LayerName
     from provisioner.request import Request, TargetHost
 
@@ -83,7 +83,7 @@ def _of_key(patient: Patient) -> Iterator[Fault]:
     host, condition = patient.target.host, patient.condition
     if condition is None or host.kernel is None or stated(host, "secure_boot") != "enforced":
         return
-    of_dkms = "DKMS" if any(host.kernel in one.kernels for one in condition.dkms or ()) else None
+    of_dkms: Builder | None = "DKMS" if any(host.kernel in one.kernels for one in condition.dkms or ()) else None
     for remark in patient.remarks:
         builder = (remark.built_by or of_dkms) if isinstance(remark, of.DriverNotLoaded) else None
         if isinstance(remark, of.DriverNotLoaded) and builder is not None:

@@ -145,11 +145,16 @@ class NoSystemPackage(Struct, frozen=True):
 class NotAsked(Struct, frozen=True):
     """The reason that a project has more requirements, of an extra or a dependency group, that nobody asked for.
 
-    `optional` is a dependency that Poetry installs with an extra alone, `poetry-group` a group of Poetry's.
+    `optional` is a dependency that Poetry installs with an extra alone, `poetry-group` a group of Poetry's, and `tool-group`
+    one for development that only uv or PDM reads.
     """
 
-    kind: Literal["extra", "group", "optional", "poetry-group"]
+    kind: Literal["extra", "group", "optional", "poetry-group", "tool-group"]
     name: str
+
+
+class Override(Struct, frozen=True):
+    """The reason that a table of another tool replaces what metadata requires, which is not read there."""
 
 
 class OtherSource(Struct, frozen=True):
@@ -191,6 +196,7 @@ Reason = (
     | VersionPattern
     | NoSystemPackage
     | NotAsked
+    | Override
     | OtherSource
     | Hashes
 )

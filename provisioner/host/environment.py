@@ -17,13 +17,19 @@ from provisioner.errors import UsageError
 from provisioner.host import parse
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from provisioner.host.machine import Machine
     from provisioner.host.parse import TorchBuild
 
-VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")
+_VARIABLES = ("VIRTUAL_ENV", "CONDA_PREFIX")
 """The variables in which activating an environment leaves its folder. Source: docs of venv and of conda."""
+
+_USUAL = ".venv"
+"""The folder in which `uv venv` makes an environment, and from which `uv pip` takes it where none is active.
+
+Source: https://docs.astral.sh/uv/pip/environments/, "Discovery of Python environments".
+"""
 
 _PACKAGES = ("site-packages", "dist-packages")
 _LIBRARY = re.compile(r"lib[\w.+-]+?\.so(?:\.\d+)*")
@@ -37,7 +43,7 @@ class Distribution(Struct, frozen=True, kw_only=True):
 
 
 class PythonEnvironment(Struct, frozen=True, kw_only=True):
-    """An installed environment: `found_by` is what named it, a variable or the option; `name` is that of its folder.
+    """An installed environment: `found_by` is what named it, a variable, the option or `.venv`; `name` is that of its folder.
 
     `distributions` are by normalized name. `torch` is the build of PyTorch, None without it. `libraries` are the names of the
     shared libraries that CUDA's wheels and PyTorch brought.
@@ -57,7 +63,7 @@ class PythonEnvironment(Struct, frozen=True, kw_only=True):
 
 
 def active_environment(machine: Machine, python: Path | None) -> PythonEnvironment | None:
-    """Return the environment of the interpreter `python`, else the one that is active in this shell; None for neither.
+    """Return the environment of the interpreter `python`, else one that `environments_here` yields; None without any.
 
     In a saved tree only `python` names one, by its path in the tree. Raises `UsageError` when `python` is in no environment.
     """
@@ -76,12 +82,16 @@ def active_environment(machine: Machine, python: Path | None) -> PythonEnvironme
         return found
     if not machine.is_live:
         return None
-    for variable in VARIABLES:
-        place = os.environ.get(variable, "")
-        found = read_environment(machine, place.lstrip("/"), found_by=variable) if place.startswith("/") else None
-        if found is not None:
-            return found
-    return None
+    read = (read_environment(machine, str(place).lstrip("/"), found_by=name) for name, place in environments_here())
+    return next((one for one in read if one is not None), None)
+
+
+def environments_here() -> Iterator[tuple[str, Path]]:
+    """Yield what names an environment and its folder: those that are active in this shell, then `.venv` of its folder."""
+    for name in _VARIABLES:
+        if os.environ.get(name, "").startswith("/"):
+            yield name, Path(os.environ[name])
+    yield _USUAL, Path.cwd() / _USUAL
 
 
 def read_environment(machine: Machine, place: str, *, found_by: str) -> PythonEnvironment | None:

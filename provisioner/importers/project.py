@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from provisioner.document import Position
 from provisioner.errors import InvalidDocumentError, UsageError
-from provisioner.grounds.omission import NotAsked, OtherSource, Refused
+from provisioner.grounds.omission import NotAsked, OtherSource, Override, Refused, UnknownKey
 from provisioner.spec.load import load_spec
 from provisioner.spec.pyproject import load_project, project_requirements
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-    from provisioner.document import Document
+    from provisioner.document import Document, KeyPath
     from provisioner.errors import Mistake
     from provisioner.importers.importing import Importing
 
@@ -34,6 +35,7 @@ def read_project(path: Path, importing: Importing) -> None:
     named_at = Position(1, 1, str(path))
     record_project(path, named_at, importing=importing)
     _not_asked(document, importing)
+    _settings_of_tools(document, importing)
 
 
 def record_project(path: Path, position: Position, *, importing: Importing, extras: tuple[str, ...] = ()) -> None:
@@ -77,13 +79,61 @@ def _python(text: str, position: Position, importing: Importing) -> None:
     importing.require("python", spelled, position)
 
 
+_GROUPS: dict[KeyPath, Literal["extra", "group", "tool-group"]] = {
+    ("project", "optional-dependencies"): "extra",
+    ("dependency-groups",): "group",
+    ("tool", "pdm", "dev-dependencies"): "tool-group",
+}
+
+_OF_UV = (
+    *("environments", "required-environments", "conflicts", "prerelease", "resolution", "exclude-newer", "index-strategy"),
+    *("no-index", "no-build", "no-build-package", "no-binary", "no-binary-package", "no-build-isolation"),
+    *("no-build-isolation-package", "extra-build-dependencies", "dependency-metadata", "find-links", "fork-strategy"),
+)
+"""The settings of `[tool.uv]` that decide what is installed. Source: https://docs.astral.sh/uv/reference/settings/."""
+
+
 def _not_asked(document: Document, importing: Importing) -> None:
-    """Record the extras and dependency groups, which `packages-from` would take by name."""
-    for kind, path in (("extra", ("project", "optional-dependencies")), ("group", ("dependency-groups",))):
-        table = document.data
-        for part in path:
-            table = table.get(part, {}) if isinstance(table, dict) else {}
+    """Record the extras and dependency groups, which `packages-from` would take by name, and those of tools alone."""
+    for path, kind in _GROUPS.items():
+        table = _value(document, path)
         for name in table if isinstance(table, dict) else ():
-            position = document.position((*path, name))
-            at = Position(position.line, position.column, document.file)
-            importing.omit(f"{path[-1]}.{name}", at, NotAsked(kind="extra" if kind == "extra" else "group", name=name))
+            importing.omit(f"{path[-1]}.{name}", _at(document, (*path, name)), NotAsked(kind=kind, name=name))
+    path = ("tool", "uv", "dev-dependencies")
+    if _value(document, path):
+        importing.omit(".".join(path), _at(document, path), NotAsked(kind="tool-group", name=path[-1]))
+
+
+def _settings_of_tools(document: Document, importing: Importing) -> None:
+    """Record what tables of uv and PDM say of versions: constraints are carried over, the rest is left out."""
+    for path, text in _texts(document, ("tool", "uv", "constraint-dependencies")):
+        importing.package(text, _at(document, path), is_constraint=True)
+    for path, text in _texts(document, ("tool", "uv", "override-dependencies")):
+        importing.omit(text, _at(document, path), Override())
+    overrides: KeyPath = ("tool", "pdm", "resolution", "overrides")
+    table = _value(document, overrides)
+    for name, text in table.items() if isinstance(table, dict) else ():
+        importing.omit(f"{name} {text}", _at(document, (*overrides, name)), Override())
+    uv = _value(document, ("tool", "uv"))
+    for key in uv if isinstance(uv, dict) else ():
+        if key in _OF_UV:
+            importing.omit(f"tool.uv.{key}", _at(document, ("tool", "uv", key)), UnknownKey())
+
+
+def _value(document: Document, path: KeyPath) -> object:
+    found: object = document.data
+    for part in path:
+        found = found.get(part) if isinstance(found, dict) else None
+    return found
+
+
+def _texts(document: Document, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
+    found = _value(document, path)
+    for index, text in enumerate(found if isinstance(found, tuple) else ()):
+        if isinstance(text, str):
+            yield (*path, index), text
+
+
+def _at(document: Document, path: KeyPath) -> Position:
+    position = document.position(path)
+    return Position(position.line, position.column, document.file)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from provisioner.errors import UsageError
 from provisioner.evidence.report import NO_ENGINE
-from provisioner.host.environment import VARIABLES
+from provisioner.host.environment import environments_here
 from provisioner.validate.engine import Built, EngineError
 from provisioner.validate.process import stream
 
@@ -30,8 +29,8 @@ def this_platform() -> str:
 
 
 def active_python() -> Path:
-    """Return the interpreter of the environment that is active in this shell, else the one that runs this program."""
-    places = [Path(os.environ[name]) / "bin" / "python" for name in VARIABLES if os.environ.get(name)]
+    """Return the interpreter of an environment that `environments_here` yields, else the one that runs this program."""
+    places = (place / "bin" / "python" for _, place in environments_here())
     return next((path for path in places if path.exists()), Path(sys.executable))
 
 

@@ -85,8 +85,12 @@ def reason_words(reason: Reason) -> str:
             return "optional, and nobody asked for it; write it under `packages:` to have it"
         case of.NotAsked(kind="poetry-group"):
             return "a group of Poetry's, which nobody asked for; write what is wanted of it under `packages:`"
+        case of.NotAsked(kind="tool-group"):
+            return "a group for development, which nobody asked for; write what is wanted of it under `packages:`"
         case of.NotAsked(name=name):
             return f"a dependency group, which nobody asked for; `groups: [{name}]` in `packages-from:` takes it"
+        case of.Override():
+            return "it replaces what metadata requires; write it under `overrides:`"
         case of.OtherSource(tool=tool):
             return f"a source of {tool}, which is not followed; write the index under `indexes:`, or `NAME @ URL`"
         case of.Hashes():

@@ -426,3 +426,13 @@ def test_assumptions_are_listed_under_v_and_in_the_json_and_unverified_if_strict
     strict = fleet.run("fleet", "--hosts", "hosts", "--strict", "--format", "json")
     assert strict.code == 0
     assert [(stack["verdict"], len(stack["assumes"])) for stack in strict.json["stacks"]] == [("unverified", 0), ("yes", 0)]
+
+
+def test_a_driver_of_an_unknown_release_shows_what_a_driver_shows(fleet: Project) -> None:
+    """A scheduler tells that a node has GPUs that work: no other driver holds them; which release runs is not known."""
+    driven = "platform: linux/amd64\ndriver: {kind: nvidia}\ngpus: [{compute_capability: '8.0'}]\n"
+    fleet.write(driven, name="driven.yaml")
+    fleet.write("name: a\nrequires: {python: '3.12'}\npackages: [torch]\n")
+    answer = fleet.run("fleet", "--host", "driven.yaml", "--format", "json").json
+    (stack,) = answer["stacks"]
+    assert [one["component"] for one in stack["unverified"]] == ["driver"]

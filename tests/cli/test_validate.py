@@ -155,6 +155,18 @@ def test_without_an_interpreter_the_active_environment_is_measured(
     assert leave("validate", str(path), "--engine", "local", "--no-record") == 0
 
 
+def test_where_none_is_active_the_environment_of_this_folder_is_measured(
+    tmp_path: Path, python: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is where `uv venv` makes it, which `solve` tells as the next step."""
+    path, _ = installed(tmp_path, python, is_misrecorded=False)
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+    (tmp_path / ".venv").symlink_to(tmp_path / "env")
+    monkeypatch.chdir(tmp_path)
+    assert leave("validate", str(path), "--engine", "local", "--no-record") == 0
+
+
 MISRECORDED = "misrecorded by their wheel"
 UNREAD = "; whether a wheel was published so is not known: `{wheel}` cannot be read: No such file or directory"
 

@@ -217,9 +217,10 @@ class Needs:
     def _may_be_shown(self, candidate: Candidate, fact: str, host: Host) -> bool:
         """Return whether a driver that may run on a host already would show that a fact is good enough for it.
 
-        The host then leaves out whether it runs one. The release of the system decides which drivers it has packages of.
+        The host then leaves out whether it runs one, or which release. The release of the system decides which drivers it has
+        packages of.
         """
-        is_driver = candidate.key.component in DRIVER_KINDS and host.driver is None
+        is_driver = candidate.key.component in DRIVER_KINDS and (host.driver is None or host.driver.version is None)
         return is_driver and (fact in self._shown or fact == "os")
 
     def _is_running_driver(self, candidate: Candidate) -> bool:

@@ -69,7 +69,12 @@ def test_the_active_environment_is_that_of_the_shell(tmp_path: Path, monkeypatch
     place = environment(tmp_path) / "venv"
     monkeypatch.delenv("CONDA_PREFIX", raising=False)
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    monkeypatch.chdir(tmp_path)
     assert active_environment(Machine(Path("/")), None) is None
+    (tmp_path / ".venv").symlink_to(place)
+    usual = active_environment(Machine(Path("/")), None)
+    assert usual is not None
+    assert usual.found_by == ".venv", "where none is active, as uv does"
     monkeypatch.setenv("CONDA_PREFIX", str(place))
     found = active_environment(Machine(Path("/")), None)
     assert found is not None

@@ -32,6 +32,7 @@ CASES = {
     "requirements-refused": ("requirements.txt",),
     "project-dynamic": ("pyproject.toml",),
     "project-poetry": ("pyproject.toml",),
+    "project-tools": ("pyproject.toml",),
     "together": ("environment.yml", "Dockerfile"),
 }
 """The folders of samples, each with the files that one spec is made from."""
