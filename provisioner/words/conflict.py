@@ -84,12 +84,12 @@ def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
     """Return whether the line of a member is left out, because other lines state the same.
 
     This is so for the user's question, for the rule that a component is installed as the distribution of the same name, and for
-    what one Python has no file for while others have.
+    what one Python has no file for while others have, beside other rules.
     """
     if all(isinstance(one, AsksWhyNot) for one in member.clauses):
         return True
-    if all(isinstance(one, Statement) and one.is_of_other_python for one in member.clauses):
-        return True
+    if _is_of_other_pythons(member):
+        return any(one.kind == "rule" and not _is_of_other_pythons(one) for one in conflict.members)
     name = member.component
     is_itself = all(
         isinstance(one, Statement)
@@ -103,6 +103,10 @@ def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
         for other in conflict.members
         if other is not member
     )
+
+
+def _is_of_other_pythons(member: Member) -> bool:
+    return all(isinstance(one, Statement) and one.is_of_other_python for one in member.clauses)
 
 
 def _shortened(lines: list[tuple[str, str]], kind: str, most: int) -> list[tuple[str, str]]:
