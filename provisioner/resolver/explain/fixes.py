@@ -627,7 +627,9 @@ class _Search:
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
         """Return whether an answer has a requested framework or distribution: without any, the environment has no use."""
         requires = self._instance.problem.request.spec.requires
-        wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in self._instance.named)}
+        grounds = (root.ground for root in self._instance.roots)
+        in_packages = (one.name for one in grounds if isinstance(one, RequiresDistribution))
+        wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in self._instance.named), *in_packages}
         return bool(wanted.intersection(given)) if wanted else bool(given)
 
     def _given(self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], edits: Sequence[Edit]) -> Outcome | None:
