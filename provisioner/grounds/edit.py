@@ -127,11 +127,11 @@ class SetDistribution(Edit, frozen=True, kw_only=True):
         return _with_lines_about(request, self.distribution, pin)
 
 
-def permitting_any_version(request: Request, distribution: str) -> Request:
-    """Return a request in which the lines of `packages:` about a distribution state no version, and no URL."""
+def permitting(request: Request, distribution: str, specifier: str = "") -> Request:
+    """Return a request in which the lines of `packages:` about a distribution state `specifier`, "" for any, and no URL."""
 
     def open_range(requirement: Requirement) -> None:
-        requirement.specifier = SpecifierSet()
+        requirement.specifier = SpecifierSet(specifier)
         requirement.url = None
 
     return _with_lines_about(request, distribution, open_range)

@@ -171,7 +171,18 @@ class _OfComponents(Refutation):
         if whole or unless():
             return whole
         # What the packages would say to them is not known, or they say no: then there is more to change.
-        return tuple(replace(one, is_unverified=True) for one in found())
+        alone = found()
+        return tuple(self._with_more(alone)) or tuple(replace(one, is_unverified=True) for one in alone)
+
+    def _with_more(self, alone: Sequence[Fix]) -> Iterator[Fix]:
+        """Yield fixes that the components alone have, each with the first fix of what the packages say no to then."""
+        from provisioner.resolver.explain.fixes import fix_of
+
+        for one in alone[:MOST_FIXES_OF_ONE]:
+            more = _fixes(_with_fixes(self.problem, [one]), self._read, self.steps)[:1]
+            for other in more:
+                fix = fix_of((*one.edits, *other.edits), other.gives, self.problem.request)
+                yield replace(fix, is_unverified=one.is_unverified or other.is_unverified)
 
     def close(self) -> None:
         self._search.close()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from packaging.version import Version as PackageVersion
+
 from provisioner.components import COMPONENTS
 from provisioner.grounds import edit as edits
 from provisioner.grounds.conflict import (
@@ -26,6 +28,7 @@ from provisioner.grounds.requirement import (
     Forbids,
     Ground,
     RequiresComponent,
+    RequiresDistribution,
     TargetPlatform,
 )
 from provisioner.words.ground import LABELS, noun_words, own_subject_words, request_words, say
@@ -84,12 +87,12 @@ def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
     """Return whether the line of a member is left out, because other lines state the same.
 
     This is so for the user's question, for the rule that a component is installed as the distribution of the same name, and for
-    what one Python has no file for while others have.
+    what one Python has no file for while others have, beside other rules.
     """
     if all(isinstance(one, AsksWhyNot) for one in member.clauses):
         return True
-    if all(isinstance(one, Statement) and one.is_of_other_python for one in member.clauses):
-        return True
+    if _is_of_other_pythons(member):
+        return any(one.kind == "rule" and not _is_of_other_pythons(one) for one in conflict.members)
     name = member.component
     is_itself = all(
         isinstance(one, Statement)
@@ -103,6 +106,10 @@ def _is_said_by_others(member: Member, conflict: Conflict) -> bool:
         for other in conflict.members
         if other is not member
     )
+
+
+def _is_of_other_pythons(member: Member) -> bool:
+    return all(isinstance(one, Statement) and one.is_of_other_python for one in member.clauses)
 
 
 def _shortened(lines: list[tuple[str, str]], kind: str, most: int) -> list[tuple[str, str]]:
@@ -220,7 +227,7 @@ def contradiction_words(conflict: Conflict) -> str:
         return f"{_few(names)} exclude each other{where}"
     if others[0].kind == "fact":
         return f"{names[0]} rules every stack out{where}"
-    allowances = {word for member in conflict.members for clause in member.clauses for word in _allowances(clause)}
+    allowances = set(_allowances_of(conflict))
     without = next((text for word, text in WITHOUT.items() if word in allowances), "")
     return f"{names[0]} cannot be had{without}{where}"
 
@@ -487,12 +494,34 @@ SETTLES_IMAGE = "name a base image whose glibc the matrix knows: wheels are then
 
 def untried(conflict: Conflict) -> Iterator[str]:
     """Yield the words of `policy.allow` that may resolve a conflict, with a note that they were not tried."""
-    told = (clause for member in conflict.members for clause in member.clauses)
-    shown = (one for one in told if not (isinstance(one, Statement) and one.is_of_other_python))
-    named = {word for clause in shown for word in _allowances(clause)}
+    named = set(_allowances_of(conflict))
     for word, meaning in UNTRIED.items():
         if word in named:
             yield f"not tried: `allow: [{word}]` in policy {meaning}"
+
+
+def _allowances_of(conflict: Conflict) -> Iterator[str]:
+    """Yield the words of `policy.allow` that the clauses of a conflict name.
+
+    Left out are those of what one Python alone has no file for, and those that would only bring versions of a distribution that
+    are older than others which a rule of another kind keeps out: nobody wants these.
+    """
+    clauses = [clause for member in conflict.members for clause in member.clauses]
+    statements = [one for one in clauses if isinstance(one, Statement)]
+    left_out = [one for one in statements if one.is_of_other_python or any(_is_after(other, one) for other in statements)]
+    for clause in clauses:
+        if clause not in left_out:
+            yield from _allowances(clause)
+
+
+def _is_after(other: Statement, statement: Statement) -> bool:
+    """Return whether a rule that is not about files keeps out versions of a distribution newer than those of a statement."""
+    if other.name != statement.name or not isinstance(statement.predicate, NoFile) or isinstance(other.predicate, NoFile):
+        return False
+    newest, others = (
+        [PackageVersion(span.last) for subjects in one.subjects for span in subjects.spans] for one in (statement, other)
+    )
+    return bool(newest and others) and max(others) > max(newest)
 
 
 def _allowances(clause: Ground | Statement) -> Iterator[str]:
@@ -560,7 +589,7 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
     """
     rest = (REST_UNSOLVED,) if any(conflict.is_rest_unsolved for conflict in conflicts) else ()
     if len(conflicts) == 1:
-        return (*(failure_hints(conflicts[0]) or (NO_WAY,)), *rest)
+        return (*(failure_hints(conflicts[0]) or (no_way_words(conflicts[0]),)), *rest)
     of_hint: dict[str, list[str]] = {}
     for number, conflict in enumerate(conflicts, 1):
         for hint in failure_hints(conflict):
@@ -571,6 +600,16 @@ def refusal_hints(conflicts: Sequence[Conflict]) -> tuple[str, ...]:
         for conflict in conflicts
     )
     return (*found, *((NO_WAY,) if is_tried else ()), *rest)
+
+
+def no_way_words(conflict: Conflict) -> str:
+    """Return the hint where no fix was found: of one package that is all that was asked for, to leave it out."""
+    requests = [member for member in conflict.members if member.kind == "request"]
+    packages = [one for member in requests for one in member.clauses if isinstance(one, RequiresDistribution)]
+    if len(requests) != 1 or len(packages) != 1:
+        return NO_WAY
+    name = packages[0].distribution
+    return f"{NO_WAY}; leave `{name}` out, or put another package in its place"
 
 
 def failure_hints(conflict: Conflict) -> tuple[str, ...]:

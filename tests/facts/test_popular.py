@@ -17,13 +17,16 @@ import pytest
 from msgspec.json import decode
 from ruamel.yaml import YAML
 
+from provisioner.host.model import Host
 from provisioner.index.client import PackageIndex
 from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.request import Request, TargetHost
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
+from provisioner.resolver.stack import Stack
 from provisioner.spec.model import Spec
-from provisioner.words.conflict import refusal_lines
+from provisioner.strict_model import plain_data
+from provisioner.words.conflict import fix_line, refusal_lines
 from tests.facts.test_ordinary import (
     NATIVE_CUDA,
     OLDEST_DRIVER,
@@ -37,13 +40,14 @@ from tests.facts.test_ordinary import (
     title,
 )
 from tests.loopback_index import LoopbackIndex
+from tests.scenarios.applied import merged
 from tests.shipped import shipped
 from tests.told import unverified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from provisioner.host.model import Host
+    from provisioner.grounds.conflict import Conflict, Fix
 
 FACTS: dict[str, Any] = YAML(typ="safe").load((Path(__file__).parent / "popular.yaml").read_text(encoding="utf-8"))
 
@@ -107,7 +111,11 @@ def pairs() -> list[Any]:
     ]
     return [
         pytest.param(
-            package, profile, id=f"{package['ask']} on {title(profile)}", marks=[] if place % 23 == 0 else [pytest.mark.slow]
+            package,
+            profile,
+            place % 23 == 0,
+            id=f"{package['ask']} on {title(profile)}",
+            marks=[] if place % 23 == 0 else [pytest.mark.slow],
         )
         for place, (package, profile) in enumerate(found)
     ]
@@ -147,10 +155,24 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexSettings
         )
 
 
-@pytest.mark.parametrize(("package", "profile"), pairs())
+def solve(asked: dict[str, Any], host: Host, platform: str, settings: IndexSettings) -> Stack | tuple[Conflict, ...]:
+    spec = decode(json.dumps(asked), type=Spec)
+    problem = join(shipped(), Request(spec=spec, hosts=(TargetHost(label="host", host=host),), platform=platform))
+    try:
+        return solve_joint(problem, lambda environment: PackageIndex(settings, environment))
+    except NoStackError as error:
+        return error.conflicts
+
+
+def patched(host: Host, fix: Fix) -> Host:
+    return decode(json.dumps(merged(plain_data(host), fix.patch.get("hosts", {}).get("host", {}))), type=Host)
+
+
+@pytest.mark.parametrize(("package", "profile", "tries_hint"), pairs())
 def test_a_machine_runs_what_its_gpus_and_driver_run(
-    package: dict[str, Any], profile: dict[str, Any], settings: IndexSettings
+    package: dict[str, Any], profile: dict[str, Any], settings: IndexSettings, *, tries_hint: bool
 ) -> None:
+    """The first hint of a refusal is applied as a program does it, by its patch, and leads to an answer."""
     host = host_of(profile)
     asked = {
         "runs": profile.get("runs", "host"),
@@ -158,15 +180,21 @@ def test_a_machine_runs_what_its_gpus_and_driver_run(
         "packages": [package["ask"], *package.get("beside", [])],
     }
     policy = {"allow": ["minor-version", "ptx-jit"]}  # what the machine can do, and not what a team wants it to
-    spec = decode(json.dumps({**asked, "policy": policy, "requires": {"python": "==3.12"}}), type=Spec)
+    asked = {**asked, "policy": policy, "requires": {"python": "==3.12"}}
     platform = package.get("platform", "linux/amd64")
-    problem = join(shipped(), Request(spec=spec, hosts=(TargetHost(label="host", host=host),), platform=platform))
     reasons = why_not(package, host)
-    stack, told = None, ""
-    try:
-        stack = solve_joint(problem, lambda environment: PackageIndex(settings, environment))
-    except NoStackError as error:
-        told = "\n".join(refusal_lines(error.conflicts))
-    assert (stack is None) == bool(reasons), told or reasons
-    doubts = stack.doubts if stack is not None else ()
-    assert {type(doubt).__name__ for doubt in doubts} <= {package.get("open")}, stack and unverified(stack)
+    found = solve(asked, host, platform, settings)
+    if isinstance(found, Stack):
+        assert not reasons
+        assert {type(doubt).__name__ for doubt in found.doubts} <= {package.get("open")}, unverified(found)
+        return
+    assert reasons, "\n".join(refusal_lines(found))
+    for fix in (fix for conflict in found for fix in conflict.fixes):
+        assert merged(asked, fix.patch.get("spec", {}))["packages"], f"nothing is left: {fix_line(fix)}"
+    fixes = [conflict.fixes[0] for conflict in found if conflict.fixes]
+    if tries_hint and fixes:
+        again = solve(merged(asked, fixes[0].patch.get("spec", {})), patched(host, fixes[0]), platform, settings)
+        if isinstance(again, Stack):
+            assert fixes[0].is_unverified or not again.doubts, fix_line(fixes[0])
+        else:
+            assert len(again) < len(found), fix_line(fixes[0])

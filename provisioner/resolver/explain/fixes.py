@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from provisioner.components import FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Fix
-from provisioner.grounds.edit import SetExtras, SetFact, permitting_any_version
+from provisioner.grounds.edit import SetExtras, SetFact, permitting
 from provisioner.grounds.patch import patch_of
 from provisioner.grounds.requirement import RequiresDistribution
 from provisioner.resolver.explain.edits import (
@@ -39,7 +39,7 @@ from provisioner.resolver.explain.relaxable import Relaxable, nearest, relaxable
 from provisioner.resolver.outcome.answer import doubts_of
 from provisioner.resolver.outcome.cautions import unknown_extras
 from provisioner.resolver.problem import join
-from provisioner.resolver.requirement import Matching, ReleaseCandidate
+from provisioner.resolver.requirement import Key, Matching, ReleaseCandidate
 from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, violations
 from provisioner.resolver.search.provider import SearchReporter
 from provisioner.resolver.search.provider import search as engine_search
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Group
     from provisioner.request import Request
     from provisioner.resolver.problem import Problem
-    from provisioner.resolver.requirement import Candidate, Key
+    from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.search.complete import CompleteSearch
 
     SolveAgain = Callable[[Request], "Outcome | None"]
@@ -89,6 +89,9 @@ MOST_NEARER = 8
 
 MOST_ELSEWHERE = 3
 """The number of versions of a distribution that are tried, nearest first, of those that have files for another Python alone."""
+
+MOST_HALVED = 7
+"""The number of answers that are looked for to find the nearest version of a distribution with another Python."""
 
 MOST_UNMEASURED = 4
 """The number of values with an unmeasured outcome that are skipped for a measured one; if there is none, the nearest is
@@ -624,7 +627,9 @@ class _Search:
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
         """Return whether an answer has a requested framework or distribution: without any, the environment has no use."""
         requires = self._instance.problem.request.spec.requires
-        wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in self._instance.named)}
+        grounds = (root.ground for root in self._instance.roots)
+        in_packages = (one.name for one in grounds if isinstance(one, RequiresDistribution))
+        wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in self._instance.named), *in_packages}
         return bool(wanted.intersection(given)) if wanted else bool(given)
 
     def _given(self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], edits: Sequence[Edit]) -> Outcome | None:
@@ -688,14 +693,18 @@ class _Search:
 
         The spec permits several Pythons, and the nearest versions may have files for another one than that of this environment;
         `MOST_ELSEWHERE` of them are tried, within what the fix may read. If it is not known what works with this Python, they
-        are those that nothing known excludes. None where none of them works.
+        are those that nothing known excludes. If all are newer than what is requested, or all older, the nearest is found by
+        halving. None where none of them works.
         """
         one = some[0]
         if self._solve_again is None or not self._is_open(some):
             return None
         nearer = chain.from_iterable(nearest(self._instance, one, other_pythons=True))
         taken = chosen[0] if chosen is not None else None
-        others = (other for other in takewhile(lambda other: other is not taken, nearer) if other not in passed)
+        others = [other for other in takewhile(lambda other: other is not taken, nearer) if other not in passed]
+        is_untried = len(others) > MOST_NEARER or any(other.has_no_file for other in others)
+        if is_known and taken is not None and is_untried and self._is_in_order(others):
+            return self._halved(one, others)
 
         def may(other: Candidate) -> bool:
             if is_known:
@@ -708,6 +717,44 @@ class _Search:
                 return [other]
         return None
 
+    @staticmethod
+    def _is_in_order(others: Sequence[Candidate]) -> bool:
+        """Return whether versions, the nearest first, only rise or only fall."""
+        versions = [other.pep440 for other in others]
+        return versions in (sorted(versions), sorted(versions, reverse=True))
+
+    def _halved(self, one: Relaxable, others: Sequence[Candidate]) -> list[Candidate | None] | None:
+        """Return the nearest of versions that only rise, or only fall, with which there is an answer with any Python.
+
+        It is found by halving, with `MOST_HALVED` answers at most, so that it may be one of the nearest; None if there is none.
+        An answer with a Python past its end of life does not count: the version of `others` is then not the nearest change.
+        """
+        assert self._solve_again is not None
+        ground = one.current.ground
+        assert isinstance(ground, RequiresDistribution)
+        place = {other.label: number for number, other in enumerate(others)}
+        first, last, found = 0, len(others) - 1, None
+        for _ in range(MOST_HALVED):
+            middle = last if found is None else (first + last) // 2
+            low, high = sorted((others[0].pep440, others[middle].pep440))
+            self._instance.budget.allot(MOST_READS_OF_ONE)
+            asked = permitting(self._instance.problem.request, ground.distribution, f">={low},<={high}")
+            given = _outcome_of(self._solve_again, asked, ())
+            is_of_today = given is not None and not self._has_ended(given.gives.get("python", ""))
+            number = place.get(given.gives.get(one.key.name, "")) if given is not None and is_of_today else None
+            if number is None and found is None:
+                return None
+            first, last, found = (middle + 1, last, found) if number is None else (first, number, others[number])
+            if first >= last:
+                break
+        return [found]
+
+    def _has_ended(self, python: str) -> bool:
+        """Return whether a Python is past its end of life."""
+        problem = self._instance.problem
+        listed = problem.domains.get(Key("python"), ())
+        return any(one.label == python and problem.needs.policy.support_status.ended(one) is not None for one in listed)
+
     def _chosen_elsewhere(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> list[Candidate | None] | None:
         """Return the version of a requested distribution that the most preferred answer without a range for it has.
 
@@ -718,7 +765,7 @@ class _Search:
         ground = one.current.ground
         if self._solve_again is None or not self._is_open(some) or not isinstance(ground, RequiresDistribution):
             return None
-        found = _outcome_of(self._solve_again, permitting_any_version(instance.problem.request, ground.distribution), ())
+        found = _outcome_of(self._solve_again, permitting(instance.problem.request, ground.distribution), ())
         version = found.gives.get(one.key.name) if found is not None else None
         chosen = next((other for other in instance.candidates(one.key) if other.label == version), None)
         return None if chosen is None or chosen in passed else [chosen]

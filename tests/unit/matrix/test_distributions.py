@@ -258,6 +258,11 @@ def test_a_matrix_may_say_nothing_of_distributions(tmp_path: Path) -> None:
             "23:14: published[0].builds.2.2.0: `2.2.0` is no series of PyTorch, such as 2.8",
         ),
         (
+            'builds: {"2.2"',
+            'is_index: true\n    builds: {"2.2"',
+            "22:5: published[0].address: `kernels-2` needs `builds`, or `is_index: true`, and not both",
+        ),
+        (
             '    python: ["3.12"]\n    source: [wheels]\n',
             '    python: ["3.12"]\n',
             "19:5: published[0]: published wheels `kernels-2` cites no source; add `source: [...]`",
