@@ -108,7 +108,7 @@ EvidenceOption = Annotated[
 PAINTS = {"error": Paint.BAD, "no": Paint.BAD, "unverified": Paint.UNSURE, "warning": Paint.UNSURE, "yes": Paint.GOOD}
 
 _LISTED = 3
-"""How many of the locks that share a warning are named."""
+"""How many of the locks that share a warning, and of the files that are left alone, are named."""
 
 SEVERITY = (0, 3, 1, 2)
 """The exit codes of several locks, from best to worst; the worst becomes the exit code of the command.
@@ -207,7 +207,7 @@ def _tell_fixed(fixed: Iterable[Mended]) -> None:
     if written:
         talk(f"rendered again: {', '.join(written)}")
     if left:
-        talk(f"left alone, for it may be edited by hand: {', '.join(left)}")
+        talk(f"left alone, for it may be edited by hand: {_listed(left)}")
     if not written and not left:
         talk("there was nothing to render again")
 
@@ -310,7 +310,7 @@ def _shared_warnings(reports: Sequence[Report]) -> dict[Said, list[Path]]:
     return {said: paths for said, paths in found.items() if len(paths) > 1}
 
 
-def _listed(paths: Sequence[Path]) -> str:
+def _listed(paths: Sequence[Path | str]) -> str:
     """Return the first of some paths, and how many more there are."""
     first = ", ".join(str(path) for path in paths[:_LISTED])
     return first if len(paths) <= _LISTED else f"{first} and {len(paths) - _LISTED} more"

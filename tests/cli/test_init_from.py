@@ -120,6 +120,7 @@ ANSWERS = {
     "requirements-refused": (0, "2.5.1", "cu124"),
     "project-dynamic": (0, None, None),
     "project-poetry": (0, "2.4.1", "cu121"),  # of PyPI, which the spec lists before the index of PyTorch
+    "project-tools": (0, "2.6.0", "cu124"),
     "together": (0, "2.7.1", "cu118"),
 }
 """Samples with what solving the system half of their specs gives: the exit code, PyTorch and its build."""
