@@ -1,7 +1,7 @@
 """Render a lock as text, from the lock alone.
 
 Each format in `provisioner.outputs` has a module of its name here, with one public function `render(lock, lock_file_name)` that
-returns the text. One of the first lines of every rendered file has the sentence of `origin`.
+returns the text. One of the first lines of every rendered file has the sentence of `origin`, and in it the hash of the content.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from provisioner.errors import login_in, obeyed
 from provisioner.lock.format.file import lock_path
 from provisioner.outputs import output_named
-from provisioner.render.header import UnrenderableError
+from provisioner.render.header import UnrenderableError, with_hash
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,7 +40,7 @@ def render(lock: Lock, to: str, *, lock_file_name: str = "") -> str:
             f"a value of lock `{lock.name}` holds {_named(found[0])}, in line {line} of `{to}`",
             hints=("remove it where the value comes from and solve again",),
         )
-    return text
+    return with_hash(text)
 
 
 def _named(found: str) -> str:

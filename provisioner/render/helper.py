@@ -10,6 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from provisioner.outputs import HELPER_FOLDER, output_named
+from provisioner.render.header import with_hash
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +30,7 @@ def helper_text(name: str) -> str:
     from importlib.resources import files
 
     text = (files("provisioner.render") / "scripts" / name).read_text(encoding="utf-8")
-    return _HEADER + _FOR_TOOLS.sub("", text)
+    return with_hash(_HEADER + _FOR_TOOLS.sub("", text))
 
 
 def helper_files(to: str, text: str) -> dict[str, str]:

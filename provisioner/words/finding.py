@@ -84,6 +84,8 @@ def finding_hints(finding: Finding, *, spec: str = "") -> tuple[str, ...]:
             finding, of.EditedOutput
         ):
             return (f"{command} writes it",)
+        case of.EditedOutput(is_unedited=True):
+            return (f"{command} writes it again, and so does `provision check --fix`",)
         case of.EditedOutput(is_foreign=is_foreign):
             once = "; provision did not render what is there: move or delete that first" if is_foreign else ""
             return (f"{command} writes it again{once}",)
@@ -178,7 +180,8 @@ def _words(finding: Finding) -> str:
             return doubt_words(doubt)
         case of.EditedOutput(file=file, place=place):
             wanted = "what this version of provision writes" if finding.helped else "what its lock renders"
-            return f"`{file}` is not {wanted}; they differ from line {place.line if place is not None else 1}"
+            nobody = ", though nobody edited it" if finding.is_unedited else ""
+            return f"`{file}` is not {wanted}{nobody}; they differ from line {place.line if place is not None else 1}"
         case of.UnpinnedBase(reference=reference):
             return f"{reference} is not pinned by digest: another build of its tag may be another image"
         case of.UndatedPackages(names=names):

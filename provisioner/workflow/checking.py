@@ -40,6 +40,7 @@ from provisioner.lock.requested import requested
 from provisioner.places import Place
 from provisioner.render import render
 from provisioner.render.base_image import undated_packages
+from provisioner.render.header import is_unedited, without_hash
 from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
@@ -353,13 +354,14 @@ def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
     except OSError as error:
         raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
     if found != wanted:
-        line, column = _first_difference(found, wanted)
+        line, column = _first_difference(without_hash(found), without_hash(wanted))
         yield EditedOutput(
             lock=missing.lock,
             output=missing.output,
             file=missing.file,
             helped=missing.helped,
             is_foreign=is_work_of_others(file),
+            is_unedited=is_unedited(found),
             place=Place(str(file), line),
             column=column,
         )

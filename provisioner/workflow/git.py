@@ -8,10 +8,6 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _OF_A_HOOK = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE")
 """Variables that git sets for its hooks; with them, `git -C folder` would not ask about the folder."""
@@ -43,15 +39,6 @@ def was_committed(path: Path) -> bool:
     """Return whether a commit that led to the last one has a file of this path; False, too, where nothing is known of it."""
     folder = next((one for one in path.parents if one.is_dir()), Path())
     return bool(_git(folder, "log", "-1", "--format=%H", "--", str(path.relative_to(folder))))
-
-
-def earlier(path: Path, *, most: int) -> Iterator[bytes]:
-    """Yield the contents of a file in the last `most` commits that changed it, the newest first; nothing without git."""
-    commits = _git(path.parent, "log", f"-{most}", "--format=%H", "--", path.name) or b""
-    for commit in commits.decode().split():
-        content = _git(path.parent, "show", f"{commit}:./{path.name}")
-        if content is not None:
-            yield content
 
 
 def _git(folder: Path, *words: str) -> bytes | None:

@@ -1,7 +1,7 @@
-"""Render again what is merely stale: files that are missing, or that an earlier version of their lock renders, byte for byte.
+"""Render again what is merely stale: files that are missing, or that have the hash of their content in their header.
 
-A file that differs in any other way may have been edited by hand, or written by another version of this program. It is left
-alone, and so is everything beside a lock that no longer holds.
+A file without that hash, or with another, may have been edited by hand. It is left alone, and so is everything beside a lock that
+no longer holds.
 """
 
 from __future__ import annotations
@@ -12,21 +12,14 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.document import read_text, write_together
-from provisioner.errors import ProvisionError
 from provisioner.grounds.finding import EditedOutput, MissingOutput
 from provisioner.lock.format.file import KIND, parse_lock
 from provisioner.render import render
 from provisioner.render.helper import helper_files
-from provisioner.workflow.git import earlier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from provisioner.lock.format.model import Lock
     from provisioner.workflow.checking import Report
-
-_MOST_COMMITS = 20
-"""The number of earlier versions of a lock that are rendered and compared with a stale file."""
 
 
 class Mended(Struct, frozen=True, kw_only=True):
@@ -50,7 +43,7 @@ def mend(report: Report) -> Mended:
     left = []
     for finding in outputs:
         file = Path(finding.file)
-        if isinstance(finding, EditedOutput) and (finding.is_foreign or not _is_stale(report.path, finding)):
+        if isinstance(finding, EditedOutput) and not finding.is_unedited:
             left.append(finding)
         else:
             wanted[file] = _files(lock, finding, report.path)[file]
@@ -63,18 +56,3 @@ def _files(lock: Lock, finding: MissingOutput, lock_path: Path) -> dict[Path, by
     text = render(lock, finding.output, lock_file_name=lock_path.name)
     helpers = {lock_path.parent / name: helper.encode() for name, helper in helper_files(finding.output, text).items()}
     return {Path(finding.helped or finding.file): text.encode(), **helpers}
-
-
-def _is_stale(lock_path: Path, finding: EditedOutput) -> bool:
-    """Return whether a file is what an earlier version of its lock renders: then nobody has edited it."""
-    found = Path(finding.file).read_bytes()
-    return any(files.get(Path(finding.file)) == found for files in _earlier_files(lock_path, finding))
-
-
-def _earlier_files(lock_path: Path, finding: EditedOutput) -> Iterator[dict[Path, bytes]]:
-    for content in earlier(lock_path, most=_MOST_COMMITS):
-        try:
-            lock = parse_lock(content.decode(), file=str(lock_path))
-            yield _files(lock, finding, lock_path)
-        except (ProvisionError, UnicodeDecodeError):  # a lock of another schema, or one that cannot be rendered
-            continue

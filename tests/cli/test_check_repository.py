@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from provisioner.cli.display import failure_data
 from provisioner.errors import UnavailableError
 from provisioner.lock.format.file import read_lock, write_lock
+from provisioner.render.header import with_hash, without_hash
 from provisioner.workflow.checking import Question, check_lock
 from provisioner.workflow.repository import check_repository
 from tests.project import changed
@@ -381,6 +382,17 @@ class TestFix:
         assert outcome.err == "rendered again: envs/a/Dockerfile, envs/b/Dockerfile\n"
         assert repository.run("check").code == 0
         assert git(repository, "status", "--porcelain").splitlines() == [" M envs/a/Dockerfile", f" M {lock_of('a')}"]
+
+    def test_what_another_version_rendered_is_rendered_again(self, repository: Project) -> None:
+        path = repository.folder / "envs/a/Dockerfile"
+        rendered = path.read_bytes()
+        path.write_text(with_hash(without_hash(rendered).decode().replace("USER root", "USER 0:0")), encoding="utf-8")
+        outcome = repository.run("check")
+        assert outcome.code == 1
+        assert "`envs/a/Dockerfile` is not what its lock renders, though nobody edited it; they differ from line" in outcome.out
+        assert "from line 1\n" not in outcome.out
+        assert repository.run("check", "--fix").err == "rendered again: envs/a/Dockerfile\n"
+        assert path.read_bytes() == rendered
 
     @pytest.mark.parametrize("text", ["FROM scratch\n", None], ids=["another file", "an edit"])
     def test_what_was_written_by_hand_is_told_and_left(self, repository: Project, text: str | None) -> None:
