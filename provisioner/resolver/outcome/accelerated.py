@@ -70,7 +70,11 @@ def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:
     is_of_build = isinstance(candidate, FileCandidate) and bool(candidate.pep440.local)
     is_bringing = any(one.brings for row in problem.matrix.distributions if row.name == name for one in row.implies)
     return (
-        is_of_build or is_source(candidate) or is_bringing or name in with_gpu_code(problem.matrix) or name in COMPONENT_BUNDLED_BY
+        is_of_build
+        or is_source(candidate)
+        or is_bringing
+        or name in with_gpu_code(problem.matrix)
+        or name in COMPONENT_BUNDLED_BY
     )
 
 

@@ -319,9 +319,7 @@ def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterat
         yield _cpu_only(instance, pins, chosen, known.get(name))
 
 
-def _cpu_only(
-    instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate, row: Distribution | None
-) -> CpuOnly:
+def _cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: Candidate, row: Distribution | None) -> CpuOnly:
     name = chosen.key.project
     others = (one for one in pins.values() if one is not chosen)
     requiring = {one.key.distribution for one in others if any(need.key == chosen.key for need in instance.requirements(one))}
