@@ -3,8 +3,8 @@
 `rocm_wheels.yaml` has both. A GPU with code that AMD supports is a yes, one with code that AMD does not list is unverified, and
 one without code is a no, or unverified where a variable lets it pass for another GPU. Nothing of the matrix is asked.
 
-ONNX Runtime's wheel for MIGraphX has no code for a GPU and no ROCm: it compiles when it runs, with the ROCm of the host. So AMD's
-tables of that ROCm alone decide.
+ONNX Runtime's wheel for MIGraphX has no code for a GPU and no ROCm: it compiles when it runs, with the ROCm of the host. So
+AMD's tables of that ROCm alone decide.
 """
 
 from __future__ import annotations
