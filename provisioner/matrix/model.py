@@ -605,10 +605,11 @@ class Distribution(Row, frozen=True, kw_only=True):
     `compiled_against` is a component such as `pytorch`: each wheel of the releases in `versions` (a PEP 440 specifier, "" for
     all) is compiled against one build of that component. `served_by` is `variant-index` when the framework's indexes have
     wheels of the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this
-    one never does. `gpu_wheels` is the page where the project publishes wheels of this distribution that use a GPU, which those of
-    the package index, and what its source distribution is compiled to as it stands, do not. `implies` are its undeclared requirements; `loads` are the versions that load CUDA libraries themselves;
-    `opens` are the files of a CUDA toolkit or of cuDNN that its code opens, `optional` the libraries that its wheels can do
-    without; `used` is what it needs where the spec names it.
+    one never does. `gpu_wheels` is the page where the project publishes wheels of this distribution that use a GPU, which those
+    of the package index, and what its source distribution is compiled to as it stands, do not. `implies` are its undeclared
+    requirements; `loads` are the versions that load CUDA libraries themselves; `opens` are the files of a CUDA toolkit or of
+    cuDNN that its code opens, `optional` the libraries that its wheels can do without; `used` is what it needs where the spec
+    names it.
     """
 
     name: str

@@ -44,7 +44,7 @@ __all__ = ["settings"]  # a fixture
 
 pytestmark = pytest.mark.property
 
-SAMPLE = 36
+SAMPLE = 30
 """How many pairs of a machine and what is asked of it are tried."""
 
 ON_CUDA: tuple[Mapping[str, str], ...] = (

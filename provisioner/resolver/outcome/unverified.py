@@ -291,7 +291,7 @@ def _unsupported(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> It
 def _gpus_on_rocm(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Version, str]]:
     """Yield each GPU of AMD's with the ROCm whose libraries compute on it.
 
-    PyTorch's wheels contain that ROCm; all others load the one of the system, which is the host's unless a container runs there.
+    PyTorch's wheels contain that ROCm; all others load the one of the system, which is the host's outside of containers.
     """
     chosen, request = pins.get(Key("rocm")), problem.request
     is_of_system = request.runs == "host" and PYTORCH not in pins and is_accelerated(problem, pins)
