@@ -523,8 +523,8 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
     CUDA runtime that the wheels bundle for their own use, which the driver and GPUs must support too. `cxx11_abi` is the C++
     ABI of its Linux wheels on the default index if they pass `std::string` or `std::list` to PyTorch, whose build must then
     have the same ABI; None when unknown or irrelevant. A file of a variant index has the ABI of its PyTorch build. `served_by`
-    restricts the row to files of the `default` or `variant-index`, "" for all files, and `accelerator` to targets of that one: a
-    wheel with libraries for each of several accelerators needs of the others nothing.
+    restricts the row to files of the `default` or `variant-index`, "" for all files, and `accelerator` to targets of that one:
+    a wheel with libraries for each of several accelerators needs of the others nothing.
     """
 
     versions: str

@@ -3,8 +3,8 @@
 `tests/property/test_evident_facts.py` holds the laws on random systems and documented incompatibilities. Here they are held on
 the product of the ordinary machines and the packages of `tests/facts/popular.yaml`, frameworks, toolkits and libraries, with
 the shipped matrix: leaving a fact out turns no no into a yes that does not name the fact, and no yes into a no, and stating
-what is evident changes nothing. Of more than 7,000 pairs a few are tried, the same each time; `PROVISION_EXAMPLES=200` tries all of
-them, in some twenty-five minutes of processor time.
+what is evident changes nothing. Of more than 7,000 pairs a few are tried, the same each time; `PROVISION_EXAMPLES=250` tries
+all of them, in more than half an hour of processor time.
 """
 
 from __future__ import annotations
