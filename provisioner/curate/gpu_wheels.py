@@ -223,7 +223,7 @@ def _is_profiler(library: Library) -> bool:
 
 _VERSIONED = re.compile(r"\.so\.\d")
 _RENAMED = re.compile(r"(lib\w+)-[0-9a-f]{8}\.so\.(\d+)[.\d]*")
-"""The file name of a library that auditwheel bundles, `libcudnn-463fd6d5.so.8.9.7`: the name of the library and its major version.
+"""The file name of a library that auditwheel bundles, `libcudnn-463fd6d5.so.8.9.7`: the library's name and major version.
 
 auditwheel has patchelf replace the name in what links to the library. The old one stays in the table of strings, though nothing
 asks for it: neither the linker's table nor a text of the program. Measured: auto_gptq 0.4.2, cucim_cu12 25.6.0, cumm_cu126

@@ -115,7 +115,8 @@ class CpuOnly(Relaxation, frozen=True, kw_only=True):
 
     `gpu_twin` is "" if there is no such distribution, and other wheels of the package itself would use a GPU: those at the page
     `gpu_wheels`, or, if that is "", for other platforms or of other versions. `is_compiled` is whether it is a source
-    distribution, which is compiled for the CPU unless its build is told otherwise. `needed_by` is the dependent that requires the package, "" for none.
+    distribution, which is compiled for the CPU unless its build is told otherwise. `needed_by` is the dependent that requires
+    the package, "" for none.
     """
 
     subject: Subject

@@ -523,7 +523,8 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
     CUDA runtime that the wheels bundle for their own use, which the driver and GPUs must support too. `cxx11_abi` is the C++
     ABI of its Linux wheels on the default index if they pass `std::string` or `std::list` to PyTorch, whose build must then
     have the same ABI; None when unknown or irrelevant. A file of a variant index has the ABI of its PyTorch build. `served_by`
-    restricts the row to files of the `default` or `variant-index`, "" for all files.
+    restricts the row to files of the `default` or `variant-index`, "" for all files, and `accelerator` to targets of that one:
+    a wheel with libraries for each of several accelerators needs of the others nothing.
     """
 
     versions: str
@@ -533,6 +534,7 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
     cxx11_abi: bool | None = None
     because: str
     served_by: Literal["default", "variant-index", ""] = ""
+    accelerator: Literal["cuda", "rocm", ""] = ""
     source: Cited = ()
 
 
@@ -605,10 +607,11 @@ class Distribution(Row, frozen=True, kw_only=True):
     `compiled_against` is a component such as `pytorch`: each wheel of the releases in `versions` (a PEP 440 specifier, "" for
     all) is compiled against one build of that component. `served_by` is `variant-index` when the framework's indexes have
     wheels of the distribution, else `default`. `gpu_twin` is the distribution with the same modules that uses a GPU, which this
-    one never does. `gpu_wheels` is the page where the project publishes wheels of this distribution that use a GPU, which those of
-    the package index, and what its source distribution is compiled to as it stands, do not. `implies` are its undeclared requirements; `loads` are the versions that load CUDA libraries themselves;
-    `opens` are the files of a CUDA toolkit or of cuDNN that its code opens, `optional` the libraries that its wheels can do
-    without; `used` is what it needs where the spec names it.
+    one never does. `gpu_wheels` is the page where the project publishes wheels of this distribution that use a GPU, which those
+    of the package index, and what its source distribution is compiled to as it stands, do not. `implies` are its undeclared
+    requirements; `loads` are the versions that load CUDA libraries themselves; `opens` are the files of a CUDA toolkit or of
+    cuDNN that its code opens, `optional` the libraries that its wheels can do without; `used` is what it needs where the spec
+    names it.
     """
 
     name: str

@@ -31,6 +31,7 @@ from provisioner.resolver.rules.images import images_named
 from provisioner.spec.check import component_mistakes
 from provisioner.spec.load import AUTO, REQUIREMENTS, WITH, Asked, host_paths, load_spec, select_target
 from provisioner.spec.model import canonical_text
+from provisioner.versions import Range, Version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -499,7 +500,7 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: boo
     else:
         hosts = tuple(_profile(path, inputs) for path in host_paths(inputs.spec, inputs.path))
     catalogue = catalogue_of(inputs.matrix)
-    stated_gpus = tuple(_with_required_gpu(target, inputs) for target in hosts)
+    stated_gpus = tuple(one for target in hosts for one in _with_required_gpu(target, inputs))
     identified = tuple(replace(target, host=catalogue.identify(target.host)) for target in stated_gpus)
     inputs = replace(inputs, spec=_completed(inputs, identified))
     for target in identified:
@@ -509,16 +510,44 @@ def _with_hosts(inputs: Inputs, given: Sequence[Path] | None, *, is_of_lock: boo
     return inputs
 
 
-def _with_required_gpu(target: TargetHost, inputs: Inputs) -> TargetHost:
-    """Return a host that leaves its GPUs open with the one GPU that the spec requires; a range of them names none."""
-    required = inputs.spec.requires.get("gpu", "").removeprefix("==").strip()
-    if target.host.gpus is not None or accelerator_of_target(required) is None:
-        return target
-    gpu = HostGpu.of_target(required)
-    places = _places(inputs.document, inputs.path)
-    place = places.get("requires.gpu")
+def _with_required_gpu(target: TargetHost, inputs: Inputs) -> tuple[TargetHost, ...]:
+    """Return a host that leaves its GPUs open with the one GPU that the spec requires.
+
+    For a range of GPUs that no newer one can belong to, these are hosts with each of them, for the target may be any.
+    """
+    text = inputs.spec.requires.get("gpu", "").removeprefix("==").strip()
+    required = (text,) if accelerator_of_target(text) is not None else _gpus_within(text, inputs)
+    if target.host.gpus is not None or not required:
+        return (target,)
+    place = _places(inputs.document, inputs.path).get("requires.gpu")
     at = {"gpus": place, "gpus.0": place} if place is not None else {}
-    return replace(target, host=replace(target.host, gpus=(gpu,)), places={**target.places, **at})
+    return tuple(
+        replace(
+            target,
+            label=f"{target.label} with gpu {one}" if len(required) > 1 else target.label,
+            host=replace(target.host, gpus=(HostGpu.of_target(one),)),
+            places={**target.places, **at},
+        )
+        for one in required
+    )
+
+
+def _gpus_within(text: str, inputs: Inputs) -> tuple[str, ...]:
+    """Return the compute capabilities in a range of the products that a host of the spec's platform may have.
+
+    () if the range has no end, or one above the newest that the matrix knows, so that GPUs which nobody knows yet are in it.
+    So, too, for other platforms than linux/amd64, where a GPU may be that of a Jetson, of which its release decides.
+    """
+    component = inputs.matrix.components.get("gpu")
+    if not text or component is None or inputs.platforms != ("linux/amd64",):
+        return ()
+    newest, within = max(one.version for one in component.releases), Range.parse(text)
+    unknown = (f"{newest.release[0]}.{newest.release[1] + 1}", f"{newest.release[0] + 1}.0")
+    if any(within.allows(Version.parse(one)) for one in unknown):
+        return ()
+    cards = (gpu for gpu in inputs.matrix.gpus if gpu.kind != "jetson" and gpu.platform in {"", *inputs.platforms})
+    known = {Version.parse(gpu.compute_capability) for gpu in cards if gpu.compute_capability}
+    return tuple(str(one) for one in sorted(known) if within.allows(one))
 
 
 def _completed(inputs: Inputs, hosts: Sequence[TargetHost]) -> Spec:

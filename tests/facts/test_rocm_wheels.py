@@ -2,6 +2,9 @@
 
 `rocm_wheels.yaml` has both. A GPU with code that AMD supports is a yes, one with code that AMD does not list is unverified, and
 one without code is a no, or unverified where a variable lets it pass for another GPU. Nothing of the matrix is asked.
+
+ONNX Runtime's wheel for MIGraphX has no code for a GPU and no ROCm: it compiles when it runs, with the ROCm of the host. So
+AMD's tables of that ROCm alone decide.
 """
 
 from __future__ import annotations
@@ -15,11 +18,14 @@ from msgspec.json import decode
 from ruamel.yaml import YAML
 
 from provisioner.host.model import Host
+from provisioner.index.client import PackageIndex
+from provisioner.index.settings import IndexLocation, IndexSettings
 from provisioner.request import Request, TargetHost
-from provisioner.resolver.joint import NoStackError, solve_system
+from provisioner.resolver.joint import NoStackError, solve_joint, solve_system
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec
 from tests.facts.sample import a_third_at_once
+from tests.loopback_index import LoopbackIndex
 from tests.shipped import shipped
 
 FACTS: dict[str, Any] = YAML(typ="safe").load((Path(__file__).parent / "rocm_wheels.yaml").read_text(encoding="utf-8"))
@@ -62,3 +68,31 @@ def test_every_source_is_used() -> None:
 @pytest.mark.parametrize("wheel", a_third_at_once(FACTS["wheels"]), ids=lambda one: f"{one['torch']}+rocm{one['rocm']}")
 def test_a_wheel_is_judged_as_it_was_compiled_and_as_amd_supports_it(wheel: dict[str, Any]) -> None:
     assert {gpu: verdict(wheel, gpu) for gpu in GPUS} == {gpu: expected(wheel, gpu) for gpu in GPUS}
+
+
+DRIVER_OF = {"7.0": "30.10", "7.1": "30.20"}
+"""AMD, ROCm release notes: the driver that comes with a ROCm."""
+
+
+@pytest.mark.parametrize("rocm", DRIVER_OF)
+def test_a_wheel_that_compiles_with_the_rocm_of_the_host_is_judged_as_amd_supports_it(rocm: str, tmp_path: Path) -> None:
+    asked = {"runs": "host", "accelerator": "rocm", "requires": {"python": "==3.12"}, "packages": ["onnxruntime-migraphx"]}
+    spec = decode(json.dumps(asked), type=Spec)
+    found = {}
+    with LoopbackIndex() as index:
+        index.add_wheel("onnxruntime-migraphx", "1.27.1", tag="cp312-cp312-manylinux_2_28_x86_64")
+        settings = IndexSettings(
+            indexes=(IndexLocation(name="pypi", url=index.url),), cache_directory=tmp_path, fresh_seconds=3600
+        )
+        for gpu in GPUS:
+            facts = {
+                "os": {"id": "ubuntu", "version": "22.04"},
+                "driver": {"kind": "amdgpu", "version": DRIVER_OF[rocm]},
+                "gpus": [{"gfx": gpu}],
+                "libraries": {"rocm": rocm},
+            }
+            hosts = (TargetHost(label="host", host=decode(json.dumps(facts), type=Host)),)
+            problem = join(shipped(), Request(spec=spec, hosts=hosts, platform="linux/amd64"))
+            found[gpu] = solve_joint(problem, lambda environment: PackageIndex(settings, environment)).verdict
+    supported = FACTS["supported"][rocm]["gfx"].split()
+    assert found == {gpu: "yes" if gpu in supported else "unverified" for gpu in GPUS}

@@ -135,11 +135,11 @@ def evident(host: Host) -> dict[str, object]:
         "kernel_headers": "none",
         "kernel_gcc": "12.3.0",
         "secure_boot": SecureBoot(enabled=False),
-        "glibc": "2.39",
+        "glibc": None if host.os is not None else "2.39",  # a distribution release is its glibc
         "container_toolkit": "1.17.8",
         "python_arch": "arm64" if host.platform == "linux/arm64" else "x86_64",
     }
-    return {name: value for name, value in facts.items() if getattr(host, name) is None}
+    return {name: value for name, value in facts.items() if value is not None and getattr(host, name) is None}
 
 
 def told(profile: dict[str, Any], host: Host) -> tuple[str, Mapping[str, str]]:

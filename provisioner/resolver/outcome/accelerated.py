@@ -81,8 +81,8 @@ def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:
 def on_cpu_alone(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Candidate]:
     """Yield the chosen distributions that compute on the CPU alone, and would use a GPU under another file or name.
 
-    These are wheels with neither GPU code nor GPU libraries, of distributions with GPU code in other wheels or a GPU variant, and
-    source distributions that are compiled for the CPU as they stand.
+    These are wheels with neither GPU code nor GPU libraries, of distributions with GPU code in other wheels or a GPU variant,
+    and source distributions that are compiled for the CPU as they stand.
     """
     request, matrix = problem.request, problem.matrix
     elsewhere = _with_gpu_wheels(matrix)

@@ -301,9 +301,9 @@ def _built(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator
 def cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[CpuOnly]:
     """Yield the chosen distributions that run on the CPU although the accelerator is one for GPUs.
 
-    These are wheels without GPU code of distributions that have some in other wheels or have a GPU variant (`gpu_twin`), and, of
-    those with a GPU variant that were not measured, the ones that the spec does not name or beside which nothing computes on a
-    GPU.
+    These are wheels without GPU code of distributions that have some in other wheels or have a GPU variant (`gpu_twin`), and,
+    of those with a GPU variant that were not measured, the ones that the spec does not name or beside which nothing computes
+    on a GPU.
     """
     problem = instance.problem
     if problem.request.accelerator not in ON_GPUS:

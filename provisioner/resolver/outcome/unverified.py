@@ -42,7 +42,7 @@ from provisioner.host import parse
 from provisioner.host.facts import stated
 from provisioner.index.markers import holds_for
 from provisioner.resolver.choices.frameworks import install_for
-from provisioner.resolver.outcome.accelerated import nothing_accelerated
+from provisioner.resolver.outcome.accelerated import is_accelerated, nothing_accelerated
 from provisioner.resolver.outcome.environment import overrides
 from provisioner.resolver.outcome.image_gate import gate_doubts
 from provisioner.resolver.outcome.kernels import apart_gpus
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.doubt import Doubt
     from provisioner.matrix.need import Need
     from provisioner.request import Request
+    from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate
     from provisioner.resolver.rules.needs import OpenRequirement
     from provisioner.resolver.search.instance import ProblemInstance
@@ -267,24 +268,41 @@ def _overridden(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Ite
 
 
 def _unsupported(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
-    """Yield the GPUs that AMD does not list as supported by the chosen ROCm, unless overrides run them as another target.
+    """Yield the GPUs that AMD does not list as supported by the ROCm they run on, unless overrides run them as another target.
 
     Wheels may be compiled for them nevertheless (matrices/rocm/rocm.yaml). Of a ROCm without a table of GPUs, that of the
     nearest release of its series is asked, such as 6.4.3 for 6.4.4.
     """
-    rocm = pins.get(Key("rocm"))
-    if rocm is None or any(overrides(instance, pins)):
+    if any(overrides(instance, pins)):
         return
-    tables = {
-        one.version: build.gfx
-        for one in instance.problem.matrix.components["rocm"].releases
-        for build in one.builds
-        if build.gfx is not None and one.version.release[:2] == rocm.version.release[:2]
-    }
-    asked = min(tables, key=lambda one: abs((*one.release, 0)[2] - (*rocm.version.release, 0)[2]), default=None)
-    for candidate in dict.fromkeys(one.label for key, one in pins.items() if key.component == "gpu"):
-        if asked is not None and candidate not in tables[asked]:
-            yield UnsupportedGpu(device=candidate, rocm=str(asked))
+    rows = instance.problem.matrix.components["rocm"].releases if "rocm" in instance.problem.matrix.components else ()
+    for rocm, device in dict.fromkeys(_gpus_on_rocm(instance.problem, pins)):
+        tables = {
+            one.version: build.gfx
+            for one in rows
+            for build in one.builds
+            if build.gfx is not None and one.version.release[:2] == rocm.release[:2]
+        }
+        asked = min(tables, key=lambda one: abs((*one.release, 0)[2] - (*rocm.release, 0)[2]), default=None)
+        if asked is not None and device not in tables[asked]:
+            yield UnsupportedGpu(device=device, rocm=str(asked))
+
+
+def _gpus_on_rocm(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[tuple[Version, str]]:
+    """Yield each GPU of AMD's with the ROCm whose libraries compute on it.
+
+    PyTorch's wheels contain that ROCm; all others load the one of the system, which is the host's outside of containers.
+    """
+    chosen, request = pins.get(Key("rocm")), problem.request
+    is_of_system = request.runs == "host" and PYTORCH not in pins and is_accelerated(problem, pins)
+    for key, gpu in pins.items():
+        if key.component == "gpu" and request.accelerator == "rocm":
+            host = request.host_by_label.get(key.scope)
+            libraries = host.libraries if host is not None and is_of_system else None
+            if libraries is not None and libraries.rocm is not None:
+                yield Version.parse(libraries.rocm), gpu.label
+            elif chosen is not None:
+                yield chosen.version, gpu.label
 
 
 def _undocumented(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

@@ -298,6 +298,8 @@ class DistributionFacts:
     def _implied(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Iterator[Requirement]:
         served_by = VARIANT_INDEX if self._is_of_variant(release) else DEFAULT
         for row in known.implies:
+            if row.accelerator not in {"", self._problem.request.accelerator}:
+                continue
             if row.served_by in {"", served_by} and _specifier(row.versions).contains(release.version, prereleases=True):
                 place = self._place(f"distribution:{known.name} {row.versions}")
                 for need in row.require:
