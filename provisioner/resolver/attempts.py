@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
@@ -24,6 +25,7 @@ from provisioner.resolver.outcome.libraries import is_lacking, lacks_toolkit, ma
 from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.requirement import (
     PYTORCH,
+    TORCH,
     Candidate,
     FileCandidate,
     ImageCandidate,
@@ -439,6 +441,8 @@ class _Prospect:
         self._is_possible = True
         self._rank = attempt.rank
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
+        self._choices: dict[Requirement, tuple[Candidate, ...]] = {}
+        """The first two versions with a file that meet a requirement on a distribution."""
         self._steps = self._looking()
         self.is_looked_at = False
 
@@ -503,9 +507,53 @@ class _Prospect:
                 return
 
     def _may_be_chosen(self, candidate: Candidate) -> bool:
-        """Return whether some choice of components goes with a version; of a source distribution nothing is read."""
-        is_source = isinstance(candidate, FileCandidate) and candidate.is_source
-        return not self._is_possible or is_source or self._components.admits(candidate)
+        """Return whether some choice of components goes with a version, and what it requires has files.
+
+        Of a source distribution nothing is read.
+        """
+        if not self._is_possible or (isinstance(candidate, FileCandidate) and candidate.is_source):
+            return True
+        return self._components.admits(candidate) and self._has_what_it_needs(candidate)
+
+    def _has_what_it_needs(self, candidate: Candidate) -> bool:
+        """Return whether each distribution that a version requires has a file that the requirement allows.
+
+        Where it allows one version with a file, this is asked of that version, too. Of all others pages alone are read. True
+        when it is unknown, because an index cannot be reached, and where metadata names files or pre-releases that were not
+        looked for.
+        """
+        waiting, seen = [candidate], {candidate}
+        try:
+            while waiting:
+                for choices in self._with_files(waiting.pop()):
+                    if not choices:
+                        return self.discoveries.has_grown
+                    if len(choices) == 1 and choices[0] not in seen:
+                        waiting.append(choices[0])
+                        seen.add(choices[0])
+        except UnavailableError:
+            return True
+        return True
+
+    def _with_files(self, candidate: Candidate) -> Iterator[Sequence[Candidate]]:
+        """Yield, for each distribution that a version requires, the first two versions with a file that will do."""
+        finder = self.instance.finder
+        assert finder is not None, "a version of a distribution is from an index"
+        if isinstance(candidate, FileCandidate) and candidate.is_source:
+            return
+        needed = [one for one in self.instance.requirements(candidate) if _is_of_pages(one.key)]
+        finder.look_ahead([one.key for one in needed])
+        for need in needed:
+            known = self._choices.get(need)
+            if known is None:
+                some = (one for one in self.instance.among(need, self.instance.candidates(need.key)) if not one.has_no_file)
+                known = self._choices[need] = tuple(islice(some, 2))
+            yield known
+
+
+def _is_of_pages(key: Key) -> bool:
+    """Return whether the candidates of a key are the versions on the page of a project."""
+    return key.is_package and not key.is_mutex and key != TORCH
 
 
 def _wants_another_python(instance: ProblemInstance, key: Key) -> bool:
