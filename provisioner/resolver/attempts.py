@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from functools import cached_property
+from itertools import count, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct, field
@@ -24,6 +25,7 @@ from provisioner.resolver.outcome.libraries import is_lacking, lacks_toolkit, ma
 from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.requirement import (
     PYTORCH,
+    TORCH,
     Candidate,
     FileCandidate,
     ImageCandidate,
@@ -60,6 +62,11 @@ STEPS_OF_PROOF = 5_000
 """The most steps (`StepBudget`) that are taken to prove that another Python has nothing newer.
 
 Measured: 1,600 for a proof that saved three of four solves; one of 12,000 took as long as the solve that it saved.
+"""
+ASKED_FOR_FILES = 4
+"""The most versions of a named distribution, for one Python, of which it is asked whether what they require has files.
+
+One that has not ranks a Python behind those that have. Where nothing has, no Python is preferred to another by it.
 """
 GLIBC_WHEN_UNKNOWN = (2, 28)
 """The glibc version that current manylinux wheels need. It is assumed, and reported as unverified, if the glibc of the base
@@ -199,7 +206,7 @@ def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, 
     """
     best: Chosen | None = None
     answers: list[_Answer] = []
-    for attempt in _best_first(problem, attempts, indexes, answers):
+    for attempt in _best_first(problem, attempts, indexes, answers, failed):
         try:
             found = _answer_of(attempt, indexes, failed)
         except UnavailableError:
@@ -238,10 +245,12 @@ def _standing(chosen: Chosen, attempt: Attempt, number: int) -> Standing:
     return Standing(has_no_components=False, framework=rank, components=named, distributions=places, python=number)
 
 
-def _best_first(problem: Problem, attempts: list[Attempt], indexes: Indexes, answers: Sequence[_Answer]) -> Iterator[Attempt]:
+def _best_first(
+    problem: Problem, attempts: list[Attempt], indexes: Indexes, answers: Sequence[_Answer], failed: Sequence[Failure]
+) -> Iterator[Attempt]:
     """Yield the attempts ordered by what they may have at best, without those that cannot be better than the best answer.
 
-    `answers` are those so far, which the caller adds.
+    `answers` and `failed` are those so far, which the caller adds.
 
     The newest Python may have files of years-old versions alone, or of a framework that the hosts cannot run, so that only
     years-old versions go with it. An attempt without any choice of components comes after all others.
@@ -253,7 +262,11 @@ def _best_first(problem: Problem, attempts: list[Attempt], indexes: Indexes, ans
     is_decided = len(attempts) < 2 or _locked(problem) is not None or "python" in problem.request.spec.policy.prefer
     if not is_decided and problem.request.spec.policy.strategy != "oldest":
         with suppress(UnavailableError):
-            waiting = [first := _Prospect(0, attempts[0], indexes, reads_ahead="named")]
+
+            def is_first() -> bool:
+                return not answers and not failed
+
+            waiting = [first := _Prospect(0, attempts[0], indexes, is_first, reads_ahead="named")]
             before = first.bound
             if not any(_wants_another_python(first.instance, key) for key in first.instance.named):
                 first.look_up_to(before)
@@ -262,7 +275,7 @@ def _best_first(problem: Problem, attempts: list[Attempt], indexes: Indexes, ans
                     yield first.attempt
                     if _is_reached(before, answers):
                         return
-            waiting.extend(_Prospect(number, one, indexes) for number, one in enumerate(attempts[1:], 1))
+            waiting.extend(_Prospect(number, one, indexes, is_first) for number, one in enumerate(attempts[1:], 1))
             for prospect in _in_order(waiting, answers):
                 rest = [one.attempt for one in waiting]
                 yield prospect.attempt
@@ -430,15 +443,28 @@ def _bound(prospect: _Prospect) -> Standing:
 class _Prospect:
     """What an attempt may have at best: `bound` ranks it among the attempts, lowest first, and rises with what is read."""
 
-    def __init__(self, number: int, attempt: Attempt, indexes: Indexes, *, reads_ahead: ReadsAhead = "nothing") -> None:
-        """Look at an attempt, the `number`-th; only the first reads something ahead (`reads_ahead`)."""
-        self.attempt, self._number, self._indexes = attempt, number, indexes
+    def __init__(
+        self,
+        number: int,
+        attempt: Attempt,
+        indexes: Indexes,
+        is_first: Callable[[], bool],
+        *,
+        reads_ahead: ReadsAhead = "nothing",
+    ) -> None:
+        """Look at an attempt, the `number`-th; only the first reads something ahead (`reads_ahead`).
+
+        `is_first` tells whether nothing was solved yet. After that what was solved tells of the others, for less.
+        """
+        self.attempt, self._number, self._indexes, self._is_first = attempt, number, indexes, is_first
         self.discoveries = Discoveries()
         self.instance = instance_of(attempt, indexes._replace(reads_ahead=reads_ahead), self.discoveries)
         self._components = ComponentSearch(self.instance)
         self._is_possible = True
         self._rank = attempt.rank
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
+        self._choices: dict[Requirement, tuple[Candidate, ...]] = {}
+        """The first two versions with a file that meet a requirement on a distribution."""
         self._steps = self._looking()
         self.is_looked_at = False
 
@@ -480,10 +506,14 @@ class _Prospect:
                 self._rank = rank
                 yield False
         for position, key in enumerate(self.instance.named):
-            for place in range(self._places[position], len(allowed := _allowed(self.instance, key))):
+            allowed = _allowed(self.instance, key)
+            asked = count(1)
+            for place in range(self._places[position], len(allowed)):
                 self._places[position] = place
                 yield False
-                if not allowed[place].has_no_file and self._may_be_chosen(allowed[place]):
+                if allowed[place].has_no_file or not self._may_be_chosen(allowed[place]):
+                    continue
+                if next(asked) > ASKED_FOR_FILES or self._has_what_it_needs(allowed[place]):
                     break
             else:
                 self._places[position] = len(allowed)
@@ -504,8 +534,53 @@ class _Prospect:
 
     def _may_be_chosen(self, candidate: Candidate) -> bool:
         """Return whether some choice of components goes with a version; of a source distribution nothing is read."""
-        is_source = isinstance(candidate, FileCandidate) and candidate.is_source
-        return not self._is_possible or is_source or self._components.admits(candidate)
+        return not self._is_possible or _is_source(candidate) or self._components.admits(candidate)
+
+    def _has_what_it_needs(self, candidate: Candidate) -> bool:
+        """Return whether each distribution that a version requires has a file that the requirement allows.
+
+        Where it allows one version with a file, this is asked of that version, too. Of all others pages alone are read. True
+        when it is unknown, because an index cannot be reached, where metadata names files or pre-releases that were not
+        looked for, and after an attempt was solved.
+        """
+        if not (self._is_possible and self._is_first()):
+            return True
+        waiting, seen = [candidate], {candidate}
+        try:
+            while waiting:
+                for choices in self._with_files(waiting.pop()):
+                    if not choices:
+                        return self.discoveries.has_grown
+                    if len(choices) == 1 and choices[0] not in seen:
+                        waiting.append(choices[0])
+                        seen.add(choices[0])
+        except UnavailableError:
+            return True
+        return True
+
+    def _with_files(self, candidate: Candidate) -> Iterator[Sequence[Candidate]]:
+        """Yield, for each distribution that a version requires, the first two versions with a file that will do."""
+        finder = self.instance.finder
+        assert finder is not None, "a version of a distribution is from an index"
+        if _is_source(candidate):
+            return
+        needed = [one for one in self.instance.requirements(candidate) if _is_of_pages(one.key)]
+        finder.look_ahead([one.key for one in needed])
+        for need in needed:
+            known = self._choices.get(need)
+            if known is None:
+                some = (one for one in self.instance.among(need, self.instance.candidates(need.key)) if not one.has_no_file)
+                known = self._choices[need] = tuple(islice(some, 2))
+            yield known
+
+
+def _is_source(candidate: Candidate) -> bool:
+    return isinstance(candidate, FileCandidate) and candidate.is_source
+
+
+def _is_of_pages(key: Key) -> bool:
+    """Return whether the candidates of a key are the versions on the page of a project."""
+    return key.is_package and not key.is_mutex and key != TORCH
 
 
 def _wants_another_python(instance: ProblemInstance, key: Key) -> bool:

@@ -227,6 +227,10 @@ class PackageFinder:
             given = self._direct_urls.is_given
             self._source.prefetch((name for name in names if not given(name)), follows=what == "everything")
 
+    def look_ahead(self, keys: Iterable[Key]) -> None:
+        """Read the pages of distributions in the background, and what their likely versions require."""
+        self._source.prefetch((key.project for key in keys), follows=False)
+
     def _read_ahead(self, names: Iterable[NormalizedName]) -> None:
         if self._reads_ahead == "everything":
             self._source.prefetch(names)
