@@ -354,14 +354,16 @@ def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
     except OSError as error:
         raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
     if found != wanted:
-        line, column = _first_difference(without_hash(found), without_hash(wanted))
+        texts = without_hash(found), without_hash(wanted)
+        is_same_text = texts[0] == texts[1]
+        line, column = _first_difference(found, wanted) if is_same_text else _first_difference(*texts)
         yield EditedOutput(
             lock=missing.lock,
             output=missing.output,
             file=missing.file,
             helped=missing.helped,
             is_foreign=is_work_of_others(file),
-            is_unedited=is_unedited(found),
+            is_unedited=is_same_text or is_unedited(found),
             place=Place(str(file), line),
             column=column,
         )

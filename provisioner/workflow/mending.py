@@ -1,7 +1,7 @@
 """Render again what is merely stale: files that are missing, or that have the hash of their content in their header.
 
-A file without that hash, or with another, may have been edited by hand. It is left alone, and so is everything beside a lock that
-no longer holds.
+A file without that hash, or with another, may have been edited by hand. It is left alone, and so is everything beside a lock
+that no longer holds.
 """
 
 from __future__ import annotations

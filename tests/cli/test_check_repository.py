@@ -394,6 +394,13 @@ class TestFix:
         assert repository.run("check", "--fix").err == "rendered again: envs/a/Dockerfile\n"
         assert path.read_bytes() == rendered
 
+    def test_a_file_that_lacks_its_hash_alone_is_rendered_again(self, repository: Project) -> None:
+        path = repository.folder / "envs/a/Dockerfile"
+        rendered = path.read_bytes()
+        path.write_bytes(without_hash(rendered))
+        assert repository.run("check", "--fix").err == "rendered again: envs/a/Dockerfile\n"
+        assert path.read_bytes() == rendered
+
     @pytest.mark.parametrize("text", ["FROM scratch\n", None], ids=["another file", "an edit"])
     def test_what_was_written_by_hand_is_told_and_left(self, repository: Project, text: str | None) -> None:
         path = repository.folder / "envs/a/Dockerfile"
