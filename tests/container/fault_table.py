@@ -64,8 +64,9 @@ GPU yet. [What was broken once in their wheels](#tried-once) is in the last tabl
 _TRIED_ONCE = """
 ## Tried once
 
-By hand on 2026-11-28, in the reference environments `training-v100` (an image of Docker) and `vllm-h100` (`--engine local`), and
-in the environment of a lock of cuDF, with the file and its RECORD changed alike. Before that day the two in bold were a yes at level 3.
+By hand on 2026-11-28, in the reference environments `training-v100` (an image of Docker) and `vllm-h100` (`--engine local`),
+and in the environment of a lock of cuDF, with the file and its RECORD changed alike. Before that day the two in bold were a yes
+at level 3.
 
 | level | fault | the fact that says no |
 | --- | --- | --- |
@@ -82,6 +83,7 @@ in the environment of a lock of cuDF, with the file and its RECORD changed alike
 | 3 | a cuDF 26.10 without its library | `cudf-cu12` |
 | 3 | a cuDF that says another release | `cudf-cu12` |
 | 3 | a cuDF without a native module of its layer below | `cudf-cu12` |
+| 3 | a cuDF that crashes | `cudf-cu12` |
 """
 
 
