@@ -259,8 +259,8 @@ class MissingOutput(Finding, frozen=True, kw_only=True):
 class EditedOutput(MissingOutput, frozen=True, kw_only=True):
     """A rendered file that differs from what its lock renders, first at `place` and `column`.
 
-    `is_foreign`: provision did not render it. `is_unedited`: its header has the hash of its content, so that another lock or
-    another version of provision rendered it as it is, or the hash is all that differs.
+    `is_foreign`: provision did not render it. `is_unedited`: its header has the hash of its content, so that an earlier
+    version of the lock or another version of provision rendered it as it is; or the hash is all that differs.
     """
 
     code: ClassVar[str] = "edited-output"

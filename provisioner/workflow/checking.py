@@ -40,7 +40,7 @@ from provisioner.lock.requested import requested
 from provisioner.places import Place
 from provisioner.render import render
 from provisioner.render.base_image import undated_packages
-from provisioner.render.header import is_unedited, without_hash
+from provisioner.render.header import is_unedited, rendered_from, without_hash
 from provisioner.render.helper import helper_files
 from provisioner.resolver.choices.candidates import accelerator_of
 from provisioner.resolver.problem import join
@@ -363,7 +363,7 @@ def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
             file=missing.file,
             helped=missing.helped,
             is_foreign=is_work_of_others(file),
-            is_unedited=is_same_text or is_unedited(found),
+            is_unedited=is_same_text or (is_unedited(found) and rendered_from(file) in {Path(missing.lock).name, ""}),
             place=Place(str(file), line),
             column=column,
         )
