@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
+from provisioner.grounds.edit import SetTwin
 from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, HostFact, Relation, Row, SpecLine
 from provisioner.index.model import Environment
 from provisioner.resolver.attempts import (
@@ -180,7 +181,10 @@ class _OfComponents(Refutation):
 
         for one in alone[:MOST_FIXES_OF_ONE]:
             more = _fixes(_with_fixes(self.problem, [one]), self._read, self.steps)[:1]
+            replaced = {edit.name for edit in one.edits if isinstance(edit, SetTwin)}
             for other in more:
+                if any(isinstance(edit, SetTwin) and edit.twin in replaced for edit in other.edits):
+                    continue  # it takes the first back
                 fix = fix_of((*one.edits, *other.edits), other.gives, self.problem.request)
                 yield replace(fix, is_unverified=one.is_unverified or other.is_unverified)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
+from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS, Effort
 from provisioner.errors import ProvisionError, UnavailableError
@@ -19,6 +20,7 @@ from provisioner.grounds.conflict import AT_ONCE, MOST_TRIED, Fix
 from provisioner.grounds.edit import SetExtras, SetFact, permitting
 from provisioner.grounds.patch import patch_of
 from provisioner.grounds.requirement import RequiresDistribution
+from provisioner.names import pep508
 from provisioner.resolver.explain.edits import (
     RANGES,
     Cost,
@@ -626,10 +628,9 @@ class _Search:
 
     def _is_of_use(self, given: Mapping[str, str]) -> bool:
         """Return whether an answer has a requested framework or distribution: without any, the environment has no use."""
-        requires = self._instance.problem.request.spec.requires
-        grounds = (root.ground for root in self._instance.roots)
-        in_packages = (one.name for one in grounds if isinstance(one, RequiresDistribution))
-        wanted = {*(name for name in FRAMEWORKS if name in requires), *(key.name for key in self._instance.named), *in_packages}
+        spec = self._instance.problem.request.spec
+        in_packages = (canonicalize_name(pep508(text).name) for text in spec.packages)
+        wanted = {*(name for name in FRAMEWORKS if name in spec.requires), *in_packages}
         return bool(wanted.intersection(given)) if wanted else bool(given)
 
     def _given(self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None], edits: Sequence[Edit]) -> Outcome | None:
