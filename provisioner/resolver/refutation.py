@@ -172,21 +172,27 @@ class _OfComponents(Refutation):
         if whole or unless():
             return whole
         # What the packages would say to them is not known, or they say no: then there is more to change.
-        alone = found()
-        return tuple(self._with_more(alone)) or tuple(replace(one, is_unverified=True) for one in alone)
+        return self._with_more(found())
 
-    def _with_more(self, alone: Sequence[Fix]) -> Iterator[Fix]:
-        """Yield fixes that the components alone have, each with the first fix of what the packages say no to then."""
+    def _with_more(self, alone: Sequence[Fix]) -> tuple[Fix, ...]:
+        """Return fixes that the components alone have, each with the first fix of what the packages say no to then.
+
+        If there is none of the kind, those that the packages are not known to refuse are returned as unverified: one is known
+        whose next step takes it back.
+        """
         from provisioner.resolver.explain.fixes import fix_of
 
-        for one in alone[:MOST_FIXES_OF_ONE]:
-            more = _fixes(_with_fixes(self.problem, [one]), self._read, self.steps)[:1]
+        whole, left = [], []
+        for index, one in enumerate(alone):
+            more = _fixes(_with_fixes(self.problem, [one]), self._read, self.steps)[:1] if index < MOST_FIXES_OF_ONE else ()
             replaced = {edit.name for edit in one.edits if isinstance(edit, SetTwin)}
+            if not more:
+                left.append(replace(one, is_unverified=True))
             for other in more:
-                if any(isinstance(edit, SetTwin) and edit.twin in replaced for edit in other.edits):
-                    continue  # it takes the first back
-                fix = fix_of((*one.edits, *other.edits), other.gives, self.problem.request)
-                yield replace(fix, is_unverified=one.is_unverified or other.is_unverified)
+                if not any(isinstance(edit, SetTwin) and edit.twin in replaced for edit in other.edits):
+                    fix = fix_of((*one.edits, *other.edits), other.gives, self.problem.request)
+                    whole.append(replace(fix, is_unverified=one.is_unverified or other.is_unverified))
+        return tuple(whole or left)
 
     def close(self) -> None:
         self._search.close()
