@@ -650,7 +650,8 @@ class _Search:
         """Return a candidate for each request and fact of a set; None when the set cannot give an answer.
 
         It is the nearest value that works; for a distribution whose `MOST_NEARER` nearest versions do not work, the version in
-        an answer. An element is None for a request for which no value works, and for a bound: both have to be dropped.
+        an answer (`_of_an_answer`). An element is None for a request for which no value works, and for a bound: both have to be
+        dropped.
         """
         without = _groups(some)
         asking = [one for one in some if not one.is_bound]
@@ -679,13 +680,43 @@ class _Search:
                     chosen[one.key] = works
                     break
         if len(chosen) < len(present):
-            if not is_possible():
+            missing = [one for one in asking if one.key in present and one.key not in chosen]
+            given = tuple(chosen.values())
+            rest = self._of_an_answer(missing, passed, without, given=given, present=every) if is_possible() else None
+            if rest is None:
                 return None
-            pins = self._answered(without=without, given=tuple(chosen.values()), present=every)
-            if pins is None or any(pins[key].is_withheld for key in present if key not in chosen):
-                return None  # nothing but a yanked file or a pre-release is left, which nobody should be offered
-            chosen = {key: chosen.get(key, pins[key]) for key in present}
+            chosen |= rest
         return [None if one.is_bound else chosen.get(one.key) for one in some]
+
+    def _of_an_answer(
+        self,
+        missing: Sequence[Relaxable],
+        passed: frozenset[Candidate],
+        without: frozenset[Group],
+        *,
+        given: tuple[Candidate, ...],
+        present: tuple[Key, ...],
+    ) -> dict[Key, Candidate] | None:
+        """Return the candidates that an answer has for requests and facts; None where nobody should be offered one.
+
+        For a single request it is the nearest of its values that works. It is found by halving: does any of the first half
+        work? Where too much would have to be read for that, it is the nearest found.
+        """
+        pins = self._answered(without=without, given=given, present=present)
+        if pins is None or any(pins[one.key].is_withheld for one in missing):
+            return None  # nothing but a yanked file or a pre-release is left
+        found = {one.key: pins[one.key] for one in missing}
+        if len(missing) > 1 or missing[0].is_fact:
+            return found
+        key, values = missing[0].key, [value for value in _values(self._instance, missing[0]) if value not in passed]
+        first, last = 0, values.index(found[key]) if found[key] in values else 0
+        with suppress(UnavailableError), self._instance.budget.steps.at_most(MOST_STEPS_OF_HALVED):
+            while first < last:
+                middle = (first + last) // 2
+                nearer = self._search.find(without=without, given=given, present=present, among=(values[first : middle + 1],))
+                first, last = (middle + 1, last) if nearer is None else (first, values.index(nearer[key]))
+                found[key] = values[last]
+        return found
 
     def _nearest_elsewhere(
         self,
@@ -879,6 +910,11 @@ class _Search:
         pins = engine_search(relaxed, reporter)
         self._rounds += reporter.rounds
         return pins if pins is not None and not violations(relaxed, pins) else None
+
+
+def _values(instance: ProblemInstance, one: Relaxable) -> Iterator[Candidate]:
+    """Yield the values to change a request or fact to, nearest first."""
+    return chain.from_iterable(nearest(instance, one))
 
 
 def _changed(some: Sequence[Relaxable]) -> frozenset[Group]:
