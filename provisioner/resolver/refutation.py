@@ -326,7 +326,7 @@ def _is_impossible_with_any_build(attempt: Attempt, indexes: Indexes, failed: li
         if again is not None:
             failed.append(again)
             return True
-    without = {Relation(PYTORCH.name, WHEEL)}
+    without: set[Group] = {Relation(PYTORCH.name, WHEEL)}
     while (found := refuted_without(attempt, without, indexes)) is not None:
         resting = _groups_about_builds(found)
         if not resting:
