@@ -73,7 +73,8 @@ class HeldBack(Struct, frozen=True, kw_only=True):
 
     Or a package of the spec, because the hosts refuse its newest version, or something that it requires. `newest` is the newest
     release that is allowed otherwise, `by` the requirement that excludes it, and `more` the number of further such
-    requirements. `because` is why nothing meets the requirement of a package.
+    requirements. `because` is why nothing meets the requirement of a package. `python` is the chosen Python if what is required
+    has files for others alone, "" otherwise.
     """
 
     component: str
@@ -82,6 +83,7 @@ class HeldBack(Struct, frozen=True, kw_only=True):
     by: Ground
     more: int = 0
     because: Ground | None = None
+    python: str = ""
 
 
 class StepReason(Struct, frozen=True, kw_only=True):

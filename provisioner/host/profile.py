@@ -31,6 +31,8 @@ KIND = "host profile"
 
 _DIRECTORY = Path(__file__).parent / "profiles"
 _PLAIN_WORD = re.compile(r"[A-Za-z/][A-Za-z0-9_./+-]*(?: [A-Za-z0-9_./+()-]+)*")
+_VERSION_OF_CUDA = re.compile(r"(?:[89]|1[0-5])\.\d(?:\.\d{1,3})?")
+"""A release of CUDA from 8.0 on. NVIDIA's drivers have higher numbers, and AMD's since 2016 lower or higher ones."""
 _PLAIN_VERSION = re.compile(r"\d+(?:\.\d+){2,}(?:[-+][A-Za-z0-9_.+-]*)?")
 
 
@@ -121,11 +123,24 @@ def _mistakes(document: Document) -> Iterator[Mistake]:
         is_mac = platform.startswith("macos/")
         if is_mac != (system["id"] == "macos"):
             yield document.mistake(("os", "id"), f"`{system['id']}` does not run on platform `{platform}`")
+    yield from _cuda_for_driver(document, data)
     kind = driver.get("kind", Driver().kind)
     if driver.get("module") is not None and kind != "nvidia":
         yield document.mistake(("driver", "module"), f"only NVIDIA's driver has flavours; this one is `{kind}`")
     is_open = "kind" not in driver and Driver(version=str(driver.get("version", "")), module=driver.get("module")).may_be_of_amd
     yield from _wrong_gpus(document, data.get("gpus"), kind=kind if driver and not is_open else None)
+
+
+def _cuda_for_driver(document: Document, data: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Yield the mistake of a driver that has a version of CUDA: `nvidia-smi` shows the two beside each other."""
+    gpus, driver = data.get("gpus"), data.get("driver")
+    stated = driver if isinstance(driver, dict) else {"version": driver}
+    is_of_amd = any(isinstance(gpu, dict) and "gfx" in gpu for gpu in (gpus if isinstance(gpus, tuple) else ()))
+    version = str(stated.get("version"))
+    if stated.get("kind", Driver().kind) == Driver().kind and not is_of_amd and _VERSION_OF_CUDA.fullmatch(version):
+        command = "nvidia-smi --query-gpu=driver_version --format=csv,noheader"
+        text = f"`{version}` is a version of CUDA and of no driver; write what `{command}` prints, such as 550.54.14"
+        yield document.mistake(("driver", "version") if isinstance(driver, dict) else ("driver",), text)
 
 
 def _wrong_versions(document: Document, data: Mapping[str, Any]) -> Iterator[Mistake]:

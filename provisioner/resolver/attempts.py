@@ -45,7 +45,7 @@ from provisioner.resolver.search.resolve import decide, pins_or_proof
 from provisioner.versions import Version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.problem import Problem
@@ -202,7 +202,8 @@ def best_answer(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, 
     first Python that has one where a Python is locked or preferred by the policy, with the strategy `oldest`, and where an
     index cannot be reached that would tell what an attempt may have.
 
-    The failed attempts are appended to `failed`, and the same errors raised, as by `first_answer`.
+    The failed attempts, each with the search that proved it impossible, are appended to `failed`. Raises `UnavailableError`
+    when an index cannot be reached or the budget of metadata reads is exhausted.
     """
     best: Chosen | None = None
     answers: list[_Answer] = []
@@ -624,18 +625,11 @@ def system_half(problem: Problem) -> Problem:
     return replace(problem, roots=tuple(root for root in problem.roots if not root.key.is_package))
 
 
-def first_answer(attempts: Iterable[Attempt], indexes: Indexes, failed: list[Failure]) -> Chosen | None:
-    """Return the answer of the first attempt that has one; None when no attempt has.
-
-    The failed attempts, each with the search that proved it impossible, are appended to `failed`. An attempt that fails by the
-    groups of an earlier one is not decided: only what these groups are about is read for it. Raises `UnavailableError` when an
-    index cannot be reached or the budget of metadata reads is exhausted.
-    """
-    return next(filter(None, (_answer_of(attempt, indexes, failed) for attempt in attempts)), None)
-
-
 def _answer_of(attempt: Attempt, indexes: Indexes, failed: list[Failure]) -> Chosen | None:
-    """Return the answer of an attempt; None if it has none, and its failure is then appended to `failed`."""
+    """Return the answer of an attempt; None if it has none, and its failure is then appended to `failed`.
+
+    An attempt that fails by the groups of an earlier one is not decided: only what these groups are about is read for it.
+    """
     LOG.info("trying python %s with %s", attempt.python, _leading(attempt))
     reasons = {one.core: one for one in reversed(failed) if _is_reason(one, attempt)}
     again = (refuted(attempt, core, indexes, like=one) for core, one in reasons.items())
@@ -727,6 +721,29 @@ def refuted(
             core = search.refuting(groups)
         if core is not None and not discoveries.has_grown:
             return Failure(attempt=attempt, instance=instance, search=search, core=core, lacking=lacking, pairs=pairs)
+        search.close()
+        if not discoveries.has_grown:
+            return None
+
+
+def refuted_without(attempt: Attempt, without: Collection[Group], indexes: Indexes) -> Failure | None:
+    """Return the failure of an attempt in which the groups in `without` need not hold; None if it has an answer, or is unknown.
+
+    It is unknown when an index cannot be reached, and when another base image may help.
+    """
+    discoveries, quiet = Discoveries(attempt.prereleases), indexes._replace(reads_ahead="nothing")
+    while True:
+        discoveries.has_grown = False
+        instance = instance_of(attempt, quiet, discoveries)
+        search = CompleteSearch(instance)
+        core = None
+        with suppress(UnavailableError):
+            core = search.refutation(without=without) if search.find(without=without) is None else None
+            _discover(instance)
+        if core is not None and not discoveries.has_grown:
+            found = Failure(attempt=attempt, instance=instance, search=search, core=core, without=frozenset(without))
+            if not _lacks_libraries(found) or attempt.problem.in_image_with_libraries() is None:
+                return found
         search.close()
         if not discoveries.has_grown:
             return None

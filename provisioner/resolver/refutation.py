@@ -26,7 +26,8 @@ from provisioner.resolver.attempts import (
     attempts_of,
     best_answer,
     environment_of,
-    first_answer,
+    refuted,
+    refuted_without,
     system_half,
 )
 from provisioner.resolver.outcome.held_back import left_out_with_pytorch
@@ -312,17 +313,38 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
 
         unreached = _unreached(whole)
         if unreached is not None:
-            # The index out of reach might have the answer, unless the same environments are impossible without its packages.
-            names, failed = of_variant_indexes(problem.matrix), []
+            # The index out of reach might have the answer, unless the same environments are impossible whatever it has.
+            failed = []
             searches.callback(_close, failed)
-            attempts = [replace(one, problem=one.problem.without(names)) for one in attempts]
-            if first_answer(attempts, indexes, failed) is not None or _unreached(failed) is not None:
+            if not all(_is_impossible_with_any_build(attempt, indexes, failed) for attempt in attempts):
                 raise _with_conflict(unreached.error, JointConflict(problem, whole).conflict)
         told = most_telling(failed)
         unlisted = _unlisted(told.instance, told.search, told.groups, indexes.open)
         joint = JointConflict(problem, failed, indexes)
         searches.callback(joint.close)
         return _OfAttempts(joint, KnownFailures(failed), problem, unlisted, searches.pop_all(), indexes=indexes)
+
+
+def _is_impossible_with_any_build(attempt: Attempt, indexes: Indexes, failed: list[Failure]) -> bool:
+    """Return whether an attempt has no answer whatever the indexes of builds have; its failure is then appended to `failed`.
+
+    What an earlier attempt in `failed` failed by is tried first. A proof that rests on what such indexes have is set aside, and
+    another one looked for, until there is one that does not, or none at all.
+    """
+    for core in dict.fromkeys(one.core for one in failed):
+        again = refuted(attempt, core, indexes)
+        if again is not None:
+            failed.append(again)
+            return True
+    without: set[Group] = {Relation(PYTORCH.name, WHEEL)}
+    while (found := refuted_without(attempt, without, indexes)) is not None:
+        resting = _groups_about_builds(found)
+        if not resting:
+            failed.append(found)
+            return True
+        found.search.close()
+        without |= resting
+    return False
 
 
 def _close(failed: Sequence[Failure]) -> None:
@@ -540,10 +562,21 @@ def _unreached(failed: Sequence[Failure]) -> Unreached | None:
 
 def _rests_on_builds(failure: Failure) -> bool:
     """Return whether a proof uses that a build has no wheel, or which versions there are of what indexes of builds have."""
-    names = of_variant_indexes(failure.instance.problem.matrix)
-    needed = (one.key for group in failure.groups for _, one in failure.search.members(group))
-    is_lacking = Relation(PYTORCH.name, WHEEL) in failure.groups
-    return is_lacking or any(key.is_package and key != TORCH and key.project in names for key in needed)
+    return bool(_groups_about_builds(failure))
+
+
+def _groups_about_builds(failure: Failure) -> set[Group]:
+    """Return the groups of a proof that say that a build has no wheel, or require what indexes of builds have.
+
+    PyTorch itself is not meant, whose releases are those of the matrix.
+    """
+    names, lacking = of_variant_indexes(failure.instance.problem.matrix), Relation(PYTORCH.name, WHEEL)
+
+    def is_about_builds(group: Group) -> bool:
+        needed = (one.key for _, one in failure.search.members(group))
+        return group == lacking or any(key.is_package and key != TORCH and key.project in names for key in needed)
+
+    return set(filter(is_about_builds, failure.groups))
 
 
 class KnownFailures:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import shutil
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING
 from provisioner.errors import UsageError
 from provisioner.evidence.report import NO_ENGINE
 from provisioner.host.environment import environments_here
-from provisioner.validate.engine import Built, EngineError
+from provisioner.validate.engine import Built
 from provisioner.validate.process import stream
 
 if TYPE_CHECKING:
     from provisioner.validate.engine import BuildRequest, Finished, Image, Log, RunRequest
+
+_NAME_ONE = "name the interpreter of the environment: --python .venv/bin/python"
 
 ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 """The architectures of containers by what `uname -m` says, which is the last part of a platform's name elsewhere."""
@@ -48,12 +51,14 @@ class LocalEngine:
 
     @classmethod
     def connect(cls, python: Path) -> LocalEngine:
-        """Read the interpreter's version; raises `EngineError` when it cannot be run or is not Python."""
+        """Read the interpreter's version; raises `UsageError` when there is none, or it is no Python."""
+        if shutil.which(python) is None:
+            raise UsageError(f"`{python}` is no program that can be started", hints=(_NAME_ONE,))
         finished = stream((str(python), "--version"), timeout=60)
         version = finished.stdout.strip()
         if finished.exit_code != 0 or not version.startswith("Python "):
             causes = tuple((finished.stderr or finished.stdout).strip().splitlines()[-3:])
-            raise EngineError(f"`{python}` is not a Python interpreter", causes=causes, hints=("name one with --python",))
+            raise UsageError(f"`{python}` is not a Python interpreter", causes=causes, hints=(_NAME_ONE,))
         return cls(python, version)
 
     @property

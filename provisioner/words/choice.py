@@ -69,7 +69,8 @@ def held_back_words(held: HeldBack) -> str:
     """Return the requirement that holds a framework or a package back."""
     also = f", and {held.more} more like it" if held.more else ""
     why = f"; {say(held.because)}" if held.because is not None else ""
-    return f"{held.component} {held.chosen} rather than {held.newest}: {say(held.by)}{also}{why}"
+    of_python = f", which has no file for python {held.python}" if held.python else ""
+    return f"{held.component} {held.chosen} rather than {held.newest}: {say(held.by)}{also}{why}{of_python}"
 
 
 def passed_over_words(reason: PassedOver) -> str:

@@ -11,6 +11,7 @@ from provisioner.document import FileError
 from provisioner.errors import ProvisionError
 from provisioner.grounds.finding import EditedOutput, OrphanedOutput
 from provisioner.matrix.cache import cached_matrix
+from provisioner.names import nearest
 from provisioner.processes import forked
 from provisioner.workflow.checking import Report, check_lock
 from provisioner.workflow.discovery import name_findings, scope_of
@@ -33,6 +34,8 @@ class Checked(Struct, frozen=True, kw_only=True):
     skipped: tuple[Path, ...] = ()
     matrix: Matrix
 
+
+_WHAT_TO_NAME = "name a folder with environments below it, or a lock, spec, host profile or rendered file"
 
 LOCKS_OF_A_PROCESS = 4
 """The fewest locks for which a process is started: a start takes some 20 milliseconds, and a lock some 40."""
@@ -65,8 +68,16 @@ def check_repository(
             continue  # its place is that of an output of another lock, which says how to render it
         reports[path] = Report(path=path, findings=(stray,), places=(whole(path),))
     for path in scope.missing:
-        reports[path] = Report(path=path, findings=(), error=FileError(f"`{path}` does not exist"))
+        reports[path] = Report(path=path, findings=(), error=_missing(path))
     return Checked(reports=tuple(reports.values()), skipped=scope.skipped, matrix=matrix)
+
+
+def _missing(path: Path) -> FileError:
+    """Return the error about a path that does not exist, with the name beside it that is most like its own."""
+    beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    near = nearest(path.name, beside)
+    hint = f"did you mean `{path.with_name(near)}`?" if near is not None else _WHAT_TO_NAME
+    return FileError(f"`{path}` does not exist", hints=(hint,))
 
 
 def with_stranded(reports: Sequence[Report], hosts: Sequence[Path], matrix: Matrix) -> tuple[Report, ...]:

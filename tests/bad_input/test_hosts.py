@@ -48,6 +48,14 @@ REFUSED = {
             "  host.yaml:4:13: libraries.cudnn: `9..1` is not a version: after 9 comes `..`; did you mean `9.1`?\n"
         ),
     ),
+    "a version of CUDA for that of the driver": (
+        'driver: {version: "12.4"}\ngpus: [{name: Tesla T4}]\n',
+        (
+            "error: host profile has 1 mistake  [invalid-document]\n"
+            "  host.yaml:1:10: driver.version: `12.4` is a version of CUDA and of no driver; write what "
+            "`nvidia-smi --query-gpu=driver_version --format=csv,noheader` prints, such as 550.54.14\n"
+        ),
+    ),
     "a GPU nobody knows": (
         "gpus: [{name: NVIDIA RTX 4095}]\n",
         (

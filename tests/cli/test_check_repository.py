@@ -186,7 +186,11 @@ class TestAFileThatIsGone:
 
     def test_that_never_was_is_a_mistake(self, repository: Project) -> None:
         outcome = repository.run("check", "envs/a/Dockerfil")
-        assert (outcome.code, outcome.err) == (2, "error: `envs/a/Dockerfil` does not exist  [file]\n")
+        told = "error: `envs/a/Dockerfil` does not exist  [file]\n\nhint: did you mean `envs/a/Dockerfile`?\n"
+        assert (outcome.code, outcome.err) == (2, told)
+        outcome = repository.run("check", "nowhere")
+        hint = "name a folder with environments below it, or a lock, spec, host profile or rendered file"
+        assert (outcome.code, outcome.err) == (2, f"error: `nowhere` does not exist  [file]\n\nhint: {hint}\n")
         both = repository.run("check", "envs/a/Dockerfil", "envs/a/Dockerfile")
         assert both.code == 2
         assert both.out.startswith("✗ 1 lock and 1 file: 1 error, 1 yes\n")

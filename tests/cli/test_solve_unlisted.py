@@ -55,7 +55,7 @@ def test_a_proved_conflict_beside_it_makes_the_answer_no(project: Project) -> No
     project.spec("[]", *LINES, 'requires: {cuda: "99.0", python: "3.4"}')
     outcome = project.run("solve", "--stack-only")
     assert outcome.code == 1, outcome.err
-    assert "you require python 3.4: the matrix has 3.15" in outcome.err
+    assert "you require python 3.4: the matrix has 3.8, 3.7, 3.6, 3.5 and 7 more" in outcome.err
 
 
 def test_doctor_tells_a_conflict_of_what_is_newer_than_the_matrix(project: Project) -> None:

@@ -57,7 +57,7 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.places import Place
 from provisioner.resolver.choices.constraints import ForPython
 from provisioner.resolver.explain.fixes import fixes
-from provisioner.resolver.explain.relaxable import for_another_accelerator
+from provisioner.resolver.explain.relaxable import for_another_accelerator, nearest_to_named
 from provisioner.resolver.requirement import TORCH, FileCandidate, Matching, Within, build_of
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.proof import Member as Required
@@ -560,7 +560,8 @@ def _offer(instance: ProblemInstance, requirement: Requirement) -> Offer | None:
     if not key.is_package and offered[0].version.release:
         offered = tuple(sorted(offered, key=lambda one: one.version, reverse=True))  # newest first, whatever is preferred
     labels = list(dict.fromkeys(without_local(one.label) for one in offered))
-    versions, more = tuple(labels[:SHOWN]), max(len(labels) - SHOWN, 0)
+    near = list(dict.fromkeys(without_local(one.label) for one in nearest_to_named(requirement, offered)))[:SHOWN]
+    versions, more = tuple(label for label in labels if label in near), max(len(labels) - SHOWN, 0)
     if key.is_package and all(isinstance(one, FileCandidate) and one.is_direct for one in offered):
         place = next((one.ground.source for one in instance.roots if one.key == key and one.ground.source is not None), None)
         file = place if isinstance(place, Place) else None

@@ -31,7 +31,7 @@ from provisioner.resolver.choices.variants import variants_of
 from provisioner.resolver.requirement import FileCandidate, Key, Matching, ReleaseCandidate, Within, build_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from provisioner.grounds.requirement import Group
     from provisioner.host.model import Host
@@ -256,16 +256,33 @@ def _nearest_to_request(instance: ProblemInstance, one: Relaxable, *, other_pyth
     ]
     asked = instance.allowed(one.current)
     others = [other for other in candidates if other not in asked]
-    releases = sorted({_numbers(other) for other in candidates})
-    places = sorted(_places_asked(one, asked, releases))
+    apart = _releases_apart(one.current, asked, candidates)
     runtimes = _runtimes_asked(one, candidates)
 
     def nearness(other: Candidate) -> tuple[object, ...]:
-        place = 2 * bisect_left(releases, _numbers(other))
-        apart, is_older = _apart(place, places)
-        return _rank(instance, other), apart, is_older, _runtimes_apart(other, runtimes)
+        return _rank(instance, other), apart(other), _runtimes_apart(other, runtimes)
 
     return sorted(others, key=nearness)
+
+
+def nearest_to_named(requirement: Requirement, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """Return candidates that a requirement excludes, by the number of releases between each and those that it names.
+
+    Equal ones, and names without an order, stay in their order.
+    """
+    return sorted(candidates, key=_releases_apart(requirement, frozenset(), candidates))
+
+
+def _releases_apart(
+    requirement: Requirement, asked: frozenset[Candidate], candidates: Sequence[Candidate]
+) -> Callable[[Candidate], tuple[int, bool]]:
+    """Return a function for how many releases a candidate is from the nearest requested one, and whether it is older than that.
+
+    `asked` are those of `candidates` that `requirement` allows.
+    """
+    releases = sorted({_numbers(other) for other in candidates})
+    places = sorted(_places_asked(requirement, asked, releases))
+    return lambda other: _apart(2 * bisect_left(releases, _numbers(other)), places)
 
 
 def _is_for_another_python(candidate: Candidate) -> bool:
@@ -283,7 +300,7 @@ def _trimmed(numbers: Numbers) -> Numbers:
     return numbers
 
 
-def _places_asked(one: Relaxable, asked: frozenset[Candidate], releases: Sequence[Numbers]) -> set[int]:
+def _places_asked(requirement: Requirement, asked: frozenset[Candidate], releases: Sequence[Numbers]) -> set[int]:
     """Return the places of the releases that a request allows: twice their index in `releases`.
 
     If it allows none of them, the places are those of the versions that it names, an odd number for one between two releases.
@@ -291,20 +308,21 @@ def _places_asked(one: Relaxable, asked: frozenset[Candidate], releases: Sequenc
     if asked:
         return {2 * bisect_left(releases, _numbers(other)) for other in asked}
     found = set()
-    for numbers in _named(one):
+    for numbers in _named(requirement):
         index = bisect_left(releases, numbers)
         is_there = index < len(releases) and releases[index] == numbers
         found.add(2 * index if is_there else 2 * index - 1)
     return found
 
 
-def _named(one: Relaxable) -> Iterator[Numbers]:
-    """Yield the numbers of the versions that the range of a request names."""
-    test = one.current.test
+def _named(requirement: Requirement) -> Iterator[Numbers]:
+    """Yield the numbers of the versions that the range of a requirement names."""
+    test = requirement.test
     if isinstance(test, Within):
         yield from (_trimmed(clause.version.release) for clause in test.range.clauses)
     elif isinstance(test, Matching):
-        yield from (_trimmed(PackageVersion(clause.version.removesuffix(".*")).release) for clause in test.specifier)
+        named = (clause.version.removesuffix(".*") for clause in test.specifier if clause.operator != "===")
+        yield from (_trimmed(PackageVersion(version).release) for version in named)
 
 
 def _apart(place: int, places: Sequence[int]) -> tuple[int, bool]:

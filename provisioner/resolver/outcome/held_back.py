@@ -18,7 +18,7 @@ from provisioner.grounds.source import Metadata
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, TORCH, FileCandidate, Key, ReleaseCandidate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from provisioner.grounds.requirement import Ground
     from provisioner.resolver.requirement import Candidate, Requirement
@@ -57,19 +57,32 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
     with suppress(UnavailableError):
         refused = next(_host_needs(instance, pins, newest), None)
         if refused is not None:
-            yield HeldBack(component=key.name, chosen=chosen.label, newest=newest.label, by=refused.ground)
+            yield _held(chosen, newest, by=refused.ground)
             return
-        for need in instance.requirements(newest):
+        newest_needs = instance.requirements(newest)
+        for need in newest_needs:  # what hosts refuse is refused with every Python, unlike what has no file for one
+            refused = _refused_in_every_version(instance, pins, need)
+            if refused is not None:
+                yield _held(chosen, newest, by=need.ground, because=refused.ground)
+                return
+        for need in newest_needs:
             lacking = _without_file(instance, need)
             if lacking is not None:
-                first = next(one for one in instance.candidates(lacking.key) if instance.accepts(lacking, one))
-                needs = instance.requirements(first)
+                allowed = [one for one in instance.candidates(lacking.key) if instance.accepts(lacking, one)]
+                needs = instance.requirements(allowed[0])
                 unmet = (one.ground for one in needs if not one.key.is_package and not instance.allowed(one))
                 because = next(unmet, None) if lacking is need else lacking.ground
-                yield HeldBack(component=key.name, chosen=chosen.label, newest=newest.label, by=need.ground, because=because)
+                python = pins[_PYTHON].label if _PYTHON in pins and any(map(_is_for_another_python, allowed)) else ""
+                yield _held(chosen, newest, by=need.ground, because=because, python=python)
                 return
         yield from _by_hosts(instance, pins, chosen, newest)
         yield from _by_indexes(instance, pins, chosen, newest)
+
+
+def _held(chosen: Candidate, newest: Candidate, *, by: Ground, because: Ground | None = None, python: str = "") -> HeldBack:
+    """Return that a package is held back at the chosen version, with the reasons of `HeldBack`."""
+    name = chosen.key.name
+    return HeldBack(component=name, chosen=chosen.label, newest=newest.label, by=by, because=because, python=python)
 
 
 def left_out_with_pytorch(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> HeldBack | None:
@@ -110,6 +123,24 @@ def _chosen_and_newest(
     return chosen, newest
 
 
+def _refused_in_every_version(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], need: Requirement
+) -> Requirement | None:
+    """Return what the first version that meets a requirement needs of the hosts, if the hosts refuse each such version.
+
+    Only what is known of versions without their metadata is looked at. None for a requirement on no distribution.
+    """
+    if not need.key.is_package or need.key.is_mutex:
+        return None
+    allowed = [one for one in instance.candidates(need.key) if instance.accepts(need, one)]
+    unmet = [next(_unmet_of_hosts(instance, pins, instance.known_requirements(one)), None) for one in allowed]
+    return unmet[0] if unmet and None not in unmet else None
+
+
+def _is_for_another_python(one: Candidate) -> bool:
+    return isinstance(one, FileCandidate) and one.release.blocked_by == _PYTHON.name
+
+
 def _without_file(instance: ProblemInstance, need: Requirement, depth: int = DEPTH) -> Requirement | None:
     """Return the requirement that no file which can be used meets: `need`, or one that stands behind each of its versions.
 
@@ -148,8 +179,7 @@ def _by_hosts(
     unmet = [_unmet_by_hosts(instance, pins, one) for one in builds]
     refused = next(iter(unmet), None)
     if refused is not None and None not in unmet:
-        name, because = chosen.key.name, refused.ground
-        yield HeldBack(component=name, chosen=chosen.label, newest=newest.label, by=by.ground, because=because)
+        yield _held(chosen, newest, by=by.ground, because=refused.ground)
 
 
 def _by_indexes(
@@ -166,8 +196,7 @@ def _by_indexes(
     missed = [one for one in builds if _is_out_of_reach(instance, one)]
     because = next(filter(None, (_not_found(instance, one) for one in missed)), None)
     if because is not None and all(_unmet_by_hosts(instance, pins, one) for one in builds if one not in missed):
-        name, by = chosen.key.name, wanted[0].ground
-        yield HeldBack(component=name, chosen=chosen.label, newest=newest.label, by=by, because=because)
+        yield _held(chosen, newest, by=wanted[0].ground, because=because)
 
 
 def _is_out_of_reach(instance: ProblemInstance, one: Candidate) -> bool:
@@ -327,7 +356,14 @@ def _runs(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candida
 
 def _host_needs(instance: ProblemInstance, pins: Mapping[Key, Candidate], one: Candidate) -> Iterator[Requirement]:
     """Yield the requirements of a candidate on the components that hosts provide, which the hosts do not meet."""
-    for need in instance.requirements(one):
+    yield from _unmet_of_hosts(instance, pins, instance.requirements(one))
+
+
+def _unmet_of_hosts(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], needs: Iterable[Requirement]
+) -> Iterator[Requirement]:
+    """Yield those of some requirements that are on components which hosts provide, and that the hosts do not meet."""
+    for need in needs:
         if need.key in pins and not need.key.is_package and need.key.component != SHARED_FILE:
             is_of_hosts = need.key.scope or instance.problem.is_virtual(need.key.component)
             if is_of_hosts and not instance.accepts(need, pins[need.key]):

@@ -65,7 +65,7 @@ class Shelf:
                     version_text=version,
                     file=None if blocked else file,
                     why_not=content if isinstance(content, str) else "",
-                    blocked_by="python" if blocked else "",
+                    blocked_by="" if not blocked or content == "only a source distribution" else "python",
                 )
             )
         return tuple(sorted(found, key=lambda release: release.version, reverse=True))

@@ -113,6 +113,12 @@ def test_a_package_of_the_spec_is_held_back_by_what_has_no_file_though_others_ne
     assert held_back_words(one) == "serving 1 rather than 3: serving 3 needs metrics>=2; sketch 1 needs parser==4.*"
 
 
+def test_what_has_files_for_other_pythons_alone_is_told_with_the_python() -> None:
+    (one,) = found(Shelf({**DEEP, "parser": {"5": [], "4": "no wheel for cp311 on linux/amd64 (has cp312)"}}), ["serving"])
+    words = "serving 1 rather than 3: serving 3 needs metrics>=2; sketch 1 needs parser==4.*, which has no file for python 3.11"
+    assert held_back_words(one) == words
+
+
 def test_a_package_is_not_held_back_by_a_version_beside_which_there_is_another() -> None:
     metrics: dict[str, list[str] | str] = {**DEEP["metrics"], "2.2": ["other<2"]}
     others: dict[str, dict[str, list[str] | str]] = {"other": {"2": [], "1": []}, "user": {"1": ["other>=2"]}}

@@ -191,3 +191,34 @@ def test_what_the_index_may_have_settles_is_not_proved_by_leaving_the_framework_
     with pytest.raises(UnavailableError) as caught:
         solve_joint(problem("torch", "app"), lambda _: shelf)
     assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
+
+
+def test_what_no_build_could_meet_is_proved_though_the_search_came_to_the_index_first() -> None:
+    """Both lines are about the framework: the one excludes what the other needs, whatever builds the index has."""
+    shelf = Cut({**TORCH_OF_NO_USE, "app": {"2": ["tool"], "1": ["tool"]}, "tool": {"1": ["torch>=2.4"]}})
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(problem("torch<2.4", "app"), lambda _: shelf)
+    assert "torch@pytorch-cu118" in shelf.asked
+    assert caught.value.causes == (
+        "you require torch<2.4  (the spec)",
+        "you require app  (the spec)",
+        "app 1 and 2 need tool  (metadata of app 2 and 1 more)",
+        "tool 1 needs torch>=2.4  (metadata of tool 1)",
+        "so no torch<2.4 is left that goes with app",
+    )
+
+
+def test_what_a_build_of_the_index_would_meet_is_not_proved() -> None:
+    """As above, but the oldest release of the app goes with the build that the index may have."""
+    shelf = Cut({**TORCH_OF_NO_USE, "app": {"2": ["torch>=2.4"], "1": ["torch"]}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(problem("app", "torch<2.4"), lambda _: shelf)
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
+
+
+def test_what_a_distribution_of_the_index_may_meet_is_not_proved() -> None:
+    """The index of the builds may have a vision for the older framework, which the default index has not."""
+    shelf = Cut({**TORCH_OF_NO_USE, "torchvision": {"2": ["torch==2.4.0"]}, "app": {"1": ["torchvision"]}})
+    with pytest.raises(UnavailableError) as caught:
+        solve_joint(problem("app", "torch<2.4"), lambda _: shelf)
+    assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"

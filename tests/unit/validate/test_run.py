@@ -253,10 +253,19 @@ def test_engines_that_do_not_exist_are_named() -> None:
         connect("docker", Where(python=Path("/usr/bin/python3")))
 
 
-def test_an_interpreter_that_is_none_is_named() -> None:
-    with pytest.raises(EngineError) as wrong:
-        connect("local", Where(python=Path("/bin/false")))
-    assert wrong.value.message == "`/bin/false` is not a Python interpreter"
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("/bin/false", "`/bin/false` is not a Python interpreter"),
+        ("/nowhere/python", "`/nowhere/python` is no program that can be started"),
+    ],
+)
+def test_an_interpreter_that_is_none_is_named(path: str, message: str) -> None:
+    with pytest.raises(UsageError) as wrong:
+        connect("local", Where(python=Path(path)))
+    assert wrong.value.message == message
+    assert wrong.value.hints == ("name the interpreter of the environment: --python .venv/bin/python",)
+    assert wrong.value.exit_code == 2
 
 
 def test_an_engine_that_does_not_answer_is_named_by_its_address(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
