@@ -102,11 +102,11 @@ def _settings_of_tools(document: Document, importing: Importing) -> None:
     for one in tool_settings(document):
         match one.kind:
             case "constraint":
-                importing.package(one.text, one.position, is_constraint=True)
+                importing.package(one.value, one.position, is_constraint=True)
             case "override":
-                importing.omit(one.text, one.position, Override())
+                importing.omit(one.value, one.position, Override())
             case "index":
-                importing.omit(one.text, one.position, OtherSource(one.tool))
+                importing.omit(one.value, one.position, OtherSource(one.tool))
             case _:
                 importing.omit(one.key, one.position, UnknownKey())
 

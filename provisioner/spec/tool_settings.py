@@ -32,12 +32,12 @@ _OTHERS = (
 
 
 class ToolSetting(Struct, frozen=True, kw_only=True):
-    """One setting of another tool: its `key` in the file, its kind, and its text: a requirement, a URL, or "" for others."""
+    """One setting of another tool: its `key` in the file, its kind, and its value: a requirement, a URL, or "" for others."""
 
     tool: str
     key: str
     kind: SettingKind
-    text: str
+    value: str
     position: Position
 
 
@@ -64,7 +64,7 @@ def tool_settings(document: Document) -> Iterator[ToolSetting]:
 
 def _setting(document: Document, path: KeyPath, tool: str, kind: SettingKind, text: str) -> ToolSetting:
     key = ".".join(part for part in path[: 4 if tool == "PDM" else 3] if isinstance(part, str))
-    return ToolSetting(tool=tool, key=key, kind=kind, text=text, position=document.position_in_file(path))
+    return ToolSetting(tool=tool, key=key, kind=kind, value=text, position=document.position_in_file(path))
 
 
 def _value(document: Document, path: KeyPath) -> object:

@@ -98,12 +98,12 @@ def _settings_of_tools(inputs: Inputs) -> Iterator[SettingOfTool]:
     said = {"override": set(spec.overrides), "constraint": set(spec.constraints)}
     together: dict[tuple[str, str, str], list[ToolSetting]] = {}
     for one in inputs.settings:
-        is_pypi = public_url(one.text).rstrip("/") == PYPI
-        is_asked = one.kind == "index" and (spec.lists_indexes or is_pypi or _is_pytorch(one.text))
-        if not is_asked and one.text not in said.get(one.kind, ()):
+        is_pypi = public_url(one.value).rstrip("/") == PYPI
+        is_asked = one.kind == "index" and (spec.lists_indexes or is_pypi or _is_pytorch(one.value))
+        if not is_asked and one.value not in said.get(one.kind, ()):
             together.setdefault((one.tool, one.key, one.kind), []).append(one)
     for (tool, key, kind), settings in together.items():
-        texts = (shown_url(one.text) if kind == "index" else without_logins(one.text) for one in settings if one.text)
+        texts = (shown_url(one.value) if kind == "index" else without_logins(one.value) for one in settings if one.value)
         place = _place_of(settings[0].position, inputs)
         yield SettingOfTool(tool=tool, key=key, kind=kind, texts=tuple(texts), place=place)
 
