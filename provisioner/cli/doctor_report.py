@@ -90,9 +90,11 @@ def _below(layer: Layer, matrix: Matrix) -> Iterator[Line]:
         if failure is not None and wants_details():
             cited = "; ".join(str(matrix.citations[one]) for one in failure.source if one in matrix.citations)
             yield Line(f"{failure.cause}; {failure.remedy}  ({cited})", indent=_INDENT + 2)
-    shown = layer.remedies if wants_details() else layer.remedies[:2]
-    for number, remedy in enumerate(shown):
-        yield Line(act_words(remedy.act), "remedy:" if not number else "or:", Paint.NEXT, _INDENT)
+    for number, remedy in enumerate(layer.remedies):
+        if remedy.is_alternative and layer.remedies[number - 1].is_alternative and not wants_details():
+            continue  # one alternative is enough
+        label = "or:" if remedy.is_alternative else "then:" if number else "remedy:"
+        yield Line(act_words(remedy.act), label, Paint.NEXT, _INDENT)
         if wants_details() or not remedy.command:
             yield from (Line(text, indent=_INDENT + 2) for text in act_details(remedy.act))
         if remedy.command:
@@ -193,6 +195,7 @@ def _remedy_data(remedy: Remedy) -> dict[str, object]:
     from provisioner.grounds.fields import type_of
 
     data: dict[str, object] = {"type": type_of(type(remedy.act)), "text": act_words(remedy.act), "command": remedy.command}
+    data["alternative"] = remedy.is_alternative
     if isinstance(remedy.act, Mend):
         data["changes"] = [{"component": edit.component, "change": edit.change} for edit in remedy.act.fix.edits]
     details = act_details(remedy.act)

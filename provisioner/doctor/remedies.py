@@ -34,7 +34,7 @@ _STEPS = (Move.LOADED_MODULES, Move.MIG, Move.SECURE_BOOT, Move.CONTAINER_TOOLKI
 """The changes of machines, besides that of a driver, that are told as a plan tells them."""
 
 MOST_REMEDIES = 3
-"""The number of remedies that a layer has."""
+"""The number of remedies that a fault has: the nearest, and what could take its place."""
 
 
 class RemedyFinder:
@@ -52,11 +52,17 @@ class RemedyFinder:
         (self._machine,) = machines_of((case.patient.target,), (1,))
 
     def remedies(self, faults: Sequence[Fault]) -> tuple[Remedy, ...]:
-        """Return the remedies of the faults of one layer, the nearest first."""
-        found: list[Remedy] = []
+        """Return the remedies of the faults of one layer: a step for each fault, with its alternatives, the nearest first.
+
+        A fault that a remedy before it mends, too, has none of its own. Modules are loaded once they are there.
+        """
+        steps: list[tuple[Remedy, ...]] = []
         for fault in faults:
-            found += [remedy for remedy in self._of(fault) if remedy not in found]
-        return tuple(found[:MOST_REMEDIES])
+            ways = tuple(self._of(fault))[:MOST_REMEDIES]
+            if ways and not any(way in step for way in ways for step in steps):
+                steps.append(ways)
+        steps.sort(key=lambda ways: isinstance(ways[0].act, of.LoadModule))
+        return tuple(replace(way, is_alternative=at > 0) for ways in steps for at, way in enumerate(ways))
 
     def _of(self, fault: Fault) -> Iterator[Remedy]:
         if isinstance(fault, of.Contradicts):

@@ -59,7 +59,8 @@ class ByBound(Cause, frozen=True, kw_only=True):
 class ByKey(Cause, frozen=True, kw_only=True):
     """A changed key of the spec; `before` and `after` are its values, None when the spec leaves the key out.
 
-    `uploaded` is the upload day of the new file, which the old value of `policy.exclude-newer` excluded; "" for other keys.
+    `uploaded` is the upload day of the new file, which the old value of `policy.exclude-newer` excluded, and `uploaded_before`
+    that of the old file, which the new value excludes; "" for other keys.
     """
 
     kind: ClassVar[str] = "spec"
@@ -67,6 +68,7 @@ class ByKey(Cause, frozen=True, kw_only=True):
     before: str | None
     after: str | None
     uploaded: str = ""
+    uploaded_before: str = ""
 
 
 class ByNoDependent(Cause, frozen=True, kw_only=True):

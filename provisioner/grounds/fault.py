@@ -332,7 +332,11 @@ Act = (
 
 
 class Remedy(Struct, frozen=True, kw_only=True):
-    """One way to mend a layer; `command` carries it out on the machine, "" where no single command does."""
+    """One step to mend a layer; `command` carries it out on the machine, "" where no single command does.
+
+    `is_alternative`: it takes the place of the step before it, and is no further one.
+    """
 
     act: Act
     command: str = ""
+    is_alternative: bool = False

@@ -260,13 +260,15 @@ class EditedOutput(MissingOutput, frozen=True, kw_only=True):
     """A rendered file that differs from what its lock renders, first at `place` and `column`.
 
     `is_foreign`: provision did not render it. `is_unedited`: its header has the hash of its content, so that an earlier
-    version of the lock or another version of provision rendered it as it is; or the hash is all that differs.
+    version of the lock or another version of provision rendered it as it is; or the hash is all that differs. Line ends do
+    not count: `by` is `line-ends` where they alone differ, and `conflict` for a file with the markers of a merge.
     """
 
     code: ClassVar[str] = "edited-output"
     is_foreign: bool
     is_unedited: bool
     column: int = 1
+    by: Literal["text", "line-ends", "conflict"] = "text"
 
 
 class OverwrittenFile(Finding, frozen=True, kw_only=True):

@@ -123,6 +123,19 @@ class ProjectNotLocked(Struct, frozen=True):
     place: Place
 
 
+class SettingOfTool(Struct, frozen=True, kw_only=True):
+    """A setting of uv or PDM in a project that is not read: its `key`, its `kind`, and what it asks for (`texts`).
+
+    `kind` is `override`, `constraint` or `index`, which have a key of a spec to be written under, or `other`.
+    """
+
+    tool: str
+    key: str
+    kind: str
+    texts: tuple[str, ...]
+    place: Place
+
+
 SourceNotice = ConfusionNotice | MovedIndex | TakenElsewhere
 """Notices on the index or other source that packages are taken from."""
 
@@ -137,5 +150,6 @@ Notice = (
     | IndexSkipped
     | IndexOfFile
     | ProjectNotLocked
+    | SettingOfTool
     | SourceNotice
 )

@@ -104,6 +104,16 @@ class OtherStage(Struct, frozen=True):
     """The reason that a stage of a Dockerfile is no part of the last one."""
 
 
+class Conditional(Struct, frozen=True):
+    """The reason that a command runs on a condition alone (`if`, `case`, `||`); what it installs was carried over."""
+
+    word: str
+
+
+class CopiedStage(Struct, frozen=True):
+    """The reason that only some files of a stage are copied into the last one; its Python packages were carried over."""
+
+
 class ImageReplaced(Struct, frozen=True):
     """The reason that a base image became what it is known to hold; what else is in it is not carried over."""
 
@@ -187,6 +197,8 @@ Reason = (
     | PyTorchIndex
     | MissingFile
     | OtherStage
+    | Conditional
+    | CopiedStage
     | ImageReplaced
     | ImageUnknown
     | AptUnknown

@@ -23,6 +23,7 @@ from provisioner.importers.shell import Command, commands
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from provisioner.document import Position
     from provisioner.importers.importing import Importing
     from provisioner.matrix.model import Matrix
 
@@ -128,23 +129,30 @@ class _Dockerfile:
                 read_base_image(stage.base, position, importing=self._importing, matrix=self._matrix)
             if stage.start.flag("platform"):
                 self._importing.omit(f"--platform={stage.start.flag('platform')}", position, PlatformOfImage())
-        _StageReader(self._importing, self._install, self._folder, self._global, is_last=is_last).read(stage.instructions)
+        copied_from = None if is_last else (f"FROM {stage.start.value}", position)
+        _StageReader(self._importing, self._install, self._folder, self._global, copied_from).read(stage.instructions)
 
 
 class _StageReader:
     """Reads the instructions of one stage in their order, with the variables and the copied files that there are so far.
 
-    Of a stage that another one only copies from (not `is_last`), the Python packages count, and nothing else.
+    Of a stage that another one only copies from (`copied_from`, its first line), the Python packages count, and nothing else.
     """
 
     def __init__(
-        self, importing: Importing, install: InstallCommands, folder: Path, variables: Mapping[str, str], *, is_last: bool
+        self,
+        importing: Importing,
+        install: InstallCommands,
+        folder: Path,
+        variables: Mapping[str, str],
+        copied_from: tuple[str, Position] | None,
     ) -> None:
         self._importing = importing
         self._install = install
         self._folder = folder
         self._global = variables
-        self._is_last = is_last
+        self._copied_from = copied_from
+        self._is_last = copied_from is None
         self._variables: dict[str, str] = {}
         self._copies: list[_Copy] = []
         self._workdir = "/"
@@ -169,7 +177,7 @@ class _StageReader:
 
     def _run(self, one: Instruction) -> None:
         mounted = [mount for name, value in one.flags if name == "mount" for mount in _mounts(value)]
-        place = ScriptPlace(one.position, lambda path: self._found(path, (*self._copies, *mounted)))
+        place = ScriptPlace(one.position, lambda path: self._found(path, (*self._copies, *mounted)), self._copied_from)
         takes_system = self._is_last
         if (arguments := one.arguments) is not None:
             if arguments:

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from provisioner.document import Position, is_file
-from provisioner.grounds.omission import Installer, MissingFile, Redirected, UnreadCommand, UnsetVariable
+from provisioner.grounds.omission import (
+    Conditional,
+    CopiedStage,
+    Installer,
+    MissingFile,
+    Redirected,
+    UnreadCommand,
+    UnsetVariable,
+)
 from provisioner.importers.conda import MatchSpecs
 from provisioner.importers.dockerfile_syntax import unset_variable
 from provisioner.importers.requirement_lines import record_lines, record_reading
@@ -65,10 +73,14 @@ _WITHOUT_EFFECT = frozenset(
 
 
 class ScriptPlace(Struct, frozen=True):
-    """Where a script stands: its position, and how a path in the image is found as a file here (None if it is not)."""
+    """Where a script stands: its position, and how a path in the image is found as a file here (None if it is not).
+
+    `copied_from` is the line of its stage if the last one only copies from it.
+    """
 
     position: Position
     find: Callable[[str], Path | None]
+    copied_from: tuple[str, Position] | None = None
 
 
 class InstallCommands:
@@ -96,15 +108,32 @@ class InstallCommands:
             name, words = _behind_conda_run(words)
         if pip := _pip_arguments(name, words):
             self._pip(pip, command.redirected, place)
+            self._tell_doubts("pip", pip, None, command, place)
         elif name in {"apt-get", "apt", "aptitude"}:
             if takes_system:
                 self._apt(words[1:], place)
+                self._tell_doubts(name, words[1:], _APT_VALUED, command, place)
         elif name in {"conda", "mamba", "micromamba"}:
             self._conda(words[1:], place)
+            self._tell_doubts(name, words[1:], _CONDA_VALUED, command, place)
         elif name in {"bash", "sh"} and len(words) > 2 and words[1].startswith("-") and "c" in words[1]:
             self.script(words[2], place, takes_system=takes_system)
         elif name not in _WITHOUT_EFFECT and takes_system:
             self._importing.omit(_first_words(words), place.position, UnreadCommand())
+
+    def _tell_doubts(
+        self, name: str, words: Sequence[str], valued: frozenset[str] | None, command: Command, place: ScriptPlace
+    ) -> None:
+        """Record why what a command installs may not be in the image: a condition, or a stage that is only copied from."""
+        options = list(_options(words, valued=valued))
+        named = [value for option, value in options if not option]
+        if named[:1] not in (["install"], ["create"], ["env"]):
+            return
+        if command.condition:
+            files = (f"-r {value}" for option, value in options if option in {"-r", "--requirement", "--requirements"})
+            self._importing.omit(" ".join((name, *named, *files)), place.position, Conditional(command.condition))
+        if place.copied_from is not None:
+            self._importing.omit(*place.copied_from, CopiedStage())
 
     def _pip(self, words: Sequence[str], redirected: Sequence[tuple[str, str]], place: ScriptPlace) -> None:
         """Record the arguments of pip: its options, a subcommand, its options and requirements."""

@@ -9,10 +9,10 @@ from provisioner.errors import InvalidDocumentError, UsageError
 from provisioner.grounds.omission import NotAsked, OtherSource, Override, Refused, UnknownKey
 from provisioner.spec.load import load_spec
 from provisioner.spec.pyproject import load_project, project_requirements
+from provisioner.spec.tool_settings import tool_settings
 from provisioner.versions import Range
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from provisioner.document import Document, KeyPath
@@ -85,13 +85,6 @@ _GROUPS: dict[KeyPath, Literal["extra", "group", "tool-group"]] = {
     ("tool", "pdm", "dev-dependencies"): "tool-group",
 }
 
-_OF_UV = (
-    *("environments", "required-environments", "conflicts", "prerelease", "resolution", "exclude-newer", "index-strategy"),
-    *("no-index", "no-build", "no-build-package", "no-binary", "no-binary-package", "no-build-isolation"),
-    *("no-build-isolation-package", "extra-build-dependencies", "dependency-metadata", "find-links", "fork-strategy"),
-)
-"""The settings of `[tool.uv]` that decide what is installed. Source: https://docs.astral.sh/uv/reference/settings/."""
-
 
 def _not_asked(document: Document, importing: Importing) -> None:
     """Record the extras and dependency groups, which `packages-from` would take by name, and those of tools alone."""
@@ -105,19 +98,17 @@ def _not_asked(document: Document, importing: Importing) -> None:
 
 
 def _settings_of_tools(document: Document, importing: Importing) -> None:
-    """Record what tables of uv and PDM say of versions: constraints are carried over, the rest is left out."""
-    for path, text in _texts(document, ("tool", "uv", "constraint-dependencies")):
-        importing.package(text, _at(document, path), is_constraint=True)
-    for path, text in _texts(document, ("tool", "uv", "override-dependencies")):
-        importing.omit(text, _at(document, path), Override())
-    overrides: KeyPath = ("tool", "pdm", "resolution", "overrides")
-    table = _value(document, overrides)
-    for name, text in table.items() if isinstance(table, dict) else ():
-        importing.omit(f"{name} {text}", _at(document, (*overrides, name)), Override())
-    uv = _value(document, ("tool", "uv"))
-    for key in uv if isinstance(uv, dict) else ():
-        if key in _OF_UV:
-            importing.omit(f"tool.uv.{key}", _at(document, ("tool", "uv", key)), UnknownKey())
+    """Record what tables of uv and PDM say of versions and indexes: constraints are carried over, the rest is left out."""
+    for one in tool_settings(document):
+        match one.kind:
+            case "constraint":
+                importing.package(one.value, one.position, is_constraint=True)
+            case "override":
+                importing.omit(one.value, one.position, Override())
+            case "index":
+                importing.omit(one.value, one.position, OtherSource(one.tool))
+            case _:
+                importing.omit(one.key, one.position, UnknownKey())
 
 
 def _value(document: Document, path: KeyPath) -> object:
@@ -125,13 +116,6 @@ def _value(document: Document, path: KeyPath) -> object:
     for part in path:
         found = found.get(part) if isinstance(found, dict) else None
     return found
-
-
-def _texts(document: Document, path: KeyPath) -> Iterator[tuple[KeyPath, str]]:
-    found = _value(document, path)
-    for index, text in enumerate(found if isinstance(found, tuple) else ()):
-        if isinstance(text, str):
-            yield (*path, index), text
 
 
 def _at(document: Document, path: KeyPath) -> Position:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from provisioner.document import Document, KeyPath
     from provisioner.spec.pyproject import OtherSource, ProjectRequirements
     from provisioner.spec.requirement_file import IndexLine, ProjectLine, Reading
+    from provisioner.spec.tool_settings import ToolSetting
 
 LISTS = ("packages", "constraints", "overrides")
 PATH_LISTS = ("constraints", "overrides")
@@ -48,8 +49,9 @@ class Gathered(Struct, frozen=True):
     `hashes` has the sha256 digests that requirement files allow for a distribution, `requires_python` the Python ranges of
     projects. `document` has their positions under the keys of `Spec`: `("hashes", name)`, `("requires-python", index)`.
     `files` are the files that were read, with links resolved; `other_sources` the sources that tables of uv, PDM and Poetry
-    name for distributions that the projects require. `indexes` and `projects` are the lines of requirement files that name
-    indexes, and projects in folders, whose dependencies joined.
+    name for distributions that the projects require, `settings` what else uv and PDM are told there.
+    `indexes` and `projects` are the lines of requirement files that name indexes, and projects in folders, whose dependencies
+    joined.
     """
 
     document: Document
@@ -57,6 +59,7 @@ class Gathered(Struct, frozen=True):
     requires_python: tuple[str, ...] = ()
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
+    settings: tuple[ToolSetting, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
     projects: tuple[ProjectLine, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
@@ -96,6 +99,7 @@ class _Gatherer:
         self._mistakes: list[Mistake] = []
         self._files: list[Path] = []
         self._other_sources: list[OtherSource] = []
+        self._settings: list[ToolSetting] = []
         self._indexes: list[IndexLine] = []
         self._projects: list[ProjectLine] = []
 
@@ -125,6 +129,7 @@ class _Gatherer:
             requires_python=tuple(self._requires_python),
             files=tuple(dict.fromkeys(self._files)),
             other_sources=tuple(self._other_sources),
+            settings=tuple(self._settings),
             indexes=tuple(self._indexes),
             projects=tuple(self._projects),
             mistakes=tuple(dict.fromkeys(self._mistakes)),
@@ -248,6 +253,7 @@ class _Gatherer:
         for text, position in found.requires_python:
             self._requires_python.setdefault(text, position)
         self._other_sources.extend(one for one in found.other_sources if one not in self._other_sources)
+        self._settings.extend(one for one in found.settings if one not in self._settings)
         self._mistakes.extend(found.mistakes)
         self._files.extend(found.files)
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from provisioner.document import KeyPath
     from provisioner.spec.pyproject import OtherSource
     from provisioner.spec.requirement_file import IndexLine, ProjectLine
+    from provisioner.spec.tool_settings import ToolSetting
 
 AUTO = "auto"
 """The value of `target.host` for the machine that this program runs on."""
@@ -57,14 +58,15 @@ class LoadedSpec(Struct, frozen=True, kw_only=True):
     """A validated spec, and the document with the position of each of its lines.
 
     `files` are the files that the spec names and whose lines joined it, with links resolved; `other_sources` are the sources
-    that tables of uv, PDM and Poetry in these files name for required distributions. `indexes` and `projects` are the lines of
-    requirement files that name indexes, and projects in folders.
+    that tables of uv, PDM and Poetry in these files name for required distributions, `settings` what else they say.
+    `indexes` and `projects` are the lines of requirement files that name indexes, and projects in folders.
     """
 
     spec: Spec
     document: Document
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
+    settings: tuple[ToolSetting, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
     projects: tuple[ProjectLine, ...] = ()
 
@@ -87,6 +89,7 @@ def load_spec(asked: Path | Asked, *, check: Callable[[Document], Iterable[Mista
         document=without_paths(gathered.document),
         files=gathered.files,
         other_sources=gathered.other_sources,
+        settings=gathered.settings,
         indexes=gathered.indexes,
         projects=gathered.projects,
     )

@@ -23,6 +23,7 @@ from packaging.utils import canonicalize_name
 from provisioner.document import FileError, Position, read_text
 from provisioner.errors import InvalidDocumentError, Mistake
 from provisioner.names import nearest
+from provisioner.spec.tool_settings import ToolSetting, tool_settings
 from provisioner.toml_document import parse_toml
 
 if TYPE_CHECKING:
@@ -62,13 +63,14 @@ class OtherSource(Struct, frozen=True, kw_only=True):
 class ProjectRequirements(Struct):
     """The requirements and Python ranges of a project with their positions, the mistakes in it, and its `OtherSource`s.
 
-    `files` are the requirement files that it takes its dependencies from.
+    `files` are the requirement files that it takes its dependencies from; `settings` are those of uv and PDM beside them.
     """
 
     requirements: list[tuple[str, Position]] = field(default_factory=list)
     requires_python: list[tuple[str, Position]] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     other_sources: list[OtherSource] = field(default_factory=list)
+    settings: list[ToolSetting] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
 
 
@@ -135,6 +137,7 @@ class _Project:
         self._found.mistakes = list(dict.fromkeys(self._found.mistakes))
         parts = {("extra", name) for name, _ in self._read_extras} | {("group", name) for name in self._read_groups}
         self._found.other_sources = list(other_sources(self._document, self._names, parts))
+        self._found.settings = list(tool_settings(self._document))
         return self._found
 
     def _table(self, above: Any, *path: str) -> dict[str, Any]:  # noqa: ANN401 - TOML holds anything

@@ -296,8 +296,13 @@ def cause_words(cause: Cause) -> str:
                 return f"the spec {then} {with_what} `{spelled(name, before)}` and does no longer"
             since = f", before `{spelled(name, before)}`" if before else " now"
             return f"the spec {now} {with_what} `{spelled(name, after)}`{since}"
-        case of.ByKey(uploaded=uploaded):
-            return f"the spec says {_key(cause)}{f'; it was uploaded {uploaded}' if uploaded else ''}"
+        case of.ByKey(uploaded=uploaded, uploaded_before=before):
+            is_option = (uploaded or before) and cause.after is not None and not any(place.line for place in cause.places)
+            who = "the spec, or `--exclude-newer`," if is_option else "the spec"
+            dated = (
+                f"; it was uploaded {uploaded}" if uploaded else f"; the version before was uploaded {before}" if before else ""
+            )
+            return f"{who} says {_key(cause)}{dated}"
         case of.ByNoDependent(is_new=is_new):
             if is_new:
                 return "no package of the lock requires it, so the spec does"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from shlex import quote
 from typing import TYPE_CHECKING
 
@@ -84,6 +85,9 @@ def finding_hints(finding: Finding, *, spec: str = "") -> tuple[str, ...]:
             finding, of.EditedOutput
         ):
             return (f"{command} writes it",)
+        case of.EditedOutput(by="line-ends"):
+            kept = f"`{PurePath(finding.file).name} text eol=lf` in .gitattributes keeps git from doing so (core.autocrlf)"
+            return (kept, f"{command} writes it again, and so does `provision check --fix`")
         case of.EditedOutput(is_unedited=True):
             return (f"{command} writes it again, and so does `provision check --fix`",)
         case of.EditedOutput(is_foreign=is_foreign):
@@ -178,6 +182,11 @@ def _words(finding: Finding) -> str:
             return f"the spec and its hosts call for accelerator {needed}, the lock is for {has}"
         case of.Unverified(doubt=doubt):
             return doubt_words(doubt)
+        case of.EditedOutput(file=file, by="line-ends"):
+            return f"`{file}` has the right text, but its lines end in CR LF, with which an image may not build or run"
+        case of.EditedOutput(file=file, place=place, by="conflict"):
+            line = place.line if place is not None else 1
+            return f"`{file}` has a conflict of a merge that nobody resolved, at line {line}"
         case of.EditedOutput(file=file, place=place):
             wanted = "what this version of provision writes" if finding.helped else "what its lock renders"
             nobody = ", though nobody edited it" if finding.is_unedited else ""

@@ -41,10 +41,24 @@ def notice_words(notice: Notice) -> str:
             return f"{problem}; `{package}` is taken from find-links alone"
         case of.IndexOfFile():
             return _index_line_words(notice)
+        case of.SettingOfTool():
+            return _setting_words(notice)
         case of.ProjectNotLocked(line=line, place=place):
             also = f"install it beside the lock: pip install --no-deps {line}"
             return f"`{line}` ({place}): what the project requires is locked, and the project itself is not; {also}"
     return source_notice_words(notice) if isinstance(notice, of.SourceNotice) else remark_words(notice)
+
+
+_KEYS_OF_SPEC = {"override": "overrides", "constraint": "constraints", "index": "indexes"}
+
+
+def _setting_words(notice: of.SettingOfTool) -> str:
+    """Return what is not read of another tool's table, and where a spec has it."""
+    what = f": {', '.join(f'`{text}`' for text in notice.texts)}" if notice.texts else ""
+    them = "it" if len(notice.texts) < 2 else "them"
+    key = _KEYS_OF_SPEC.get(notice.kind)
+    instead = f"write {them} under `{key}:`" if key else "a spec says so under `policy:`, if it can"
+    return f"`{notice.key}` ({notice.place}) is for {notice.tool} alone, and is not read{what}; {instead}"
 
 
 def _index_line_words(notice: of.IndexOfFile) -> str:

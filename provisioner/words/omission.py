@@ -61,6 +61,13 @@ def reason_words(reason: Reason) -> str:
             return f"there is no file `{path}` here, or no line that copies it into the image"
         case of.OtherStage():
             return "the stage is no part of the last one"
+        case of.Conditional(word=word):
+            return f"it runs on a condition alone (`{word}`), and is carried over: take out what this target does not need"
+        case of.CopiedStage():
+            return (
+                "only what is copied from the stage is in the image; its Python packages are carried over: take out those that "
+                "only build"
+            )
         case of.ImageReplaced():
             return "a base image is chosen for what this one is known to hold; what else is in it is not carried over"
         case of.ImageUnknown():

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -343,6 +344,10 @@ def _rendered(path: Path, lock: Lock, outputs: tuple[OutputFile, ...]) -> Iterat
                 yield from _compared(missing, helper.encode())
 
 
+_CONFLICT = re.compile(rb"^<<<<<<< ", re.MULTILINE)
+"""The line with which git begins a conflict of a merge."""
+
+
 def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
     """Yield a finding if the file of `missing` does not exist or differs from `wanted`."""
     file = Path(missing.file)
@@ -354,18 +359,25 @@ def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
     except OSError as error:
         raise FileError(f"rendered file `{file}` cannot be read: {error.strerror}") from None
     if found != wanted:
-        texts = without_hash(found), without_hash(wanted)
+        lines = found.replace(b"\r\n", b"\n")
+        texts = without_hash(lines), without_hash(wanted)
         is_same_text = texts[0] == texts[1]
-        line, column = _first_difference(found, wanted) if is_same_text else _first_difference(*texts)
+        by: Literal["text", "line-ends", "conflict"] = "line-ends" if lines == wanted else "text"
+        line, column = (
+            _first_difference(lines if lines != wanted else found, wanted) if is_same_text else _first_difference(*texts)
+        )
+        if conflict := _CONFLICT.search(lines):
+            by, line, column = "conflict", lines[: conflict.start()].count(b"\n") + 1, 1
         yield EditedOutput(
             lock=missing.lock,
             output=missing.output,
             file=missing.file,
             helped=missing.helped,
             is_foreign=is_work_of_others(file),
-            is_unedited=is_same_text or (is_unedited(found) and rendered_from(file) in {Path(missing.lock).name, ""}),
+            is_unedited=is_same_text or (is_unedited(lines) and rendered_from(file) in {Path(missing.lock).name, ""}),
             place=Place(str(file), line),
             column=column,
+            by=by,
         )
 
 

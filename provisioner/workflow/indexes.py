@@ -12,11 +12,19 @@ from msgspec.structs import replace
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from provisioner.errors import InvalidDocumentError
-from provisioner.grounds.notice import AddIndex, BuildWheels, IndexOfFile, NameFile, ProjectNotLocked, TakenElsewhere
+from provisioner.errors import InvalidDocumentError, without_logins
+from provisioner.grounds.notice import (
+    AddIndex,
+    BuildWheels,
+    IndexOfFile,
+    NameFile,
+    ProjectNotLocked,
+    SettingOfTool,
+    TakenElsewhere,
+)
 from provisioner.index.address import public_url
 from provisioner.index.direct_reference import DirectReferenceError, direct_reference, require_file, shown_url
-from provisioner.index.settings import settings_from_pip
+from provisioner.index.settings import PYPI, settings_from_pip
 from provisioner.lock.provenance import location_of
 from provisioner.places import Place
 from provisioner.resolver.rules.policy import uploads_until
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
     from provisioner.document import Position
     from provisioner.index.settings import IndexLocation, IndexSettings
     from provisioner.spec.pyproject import OtherSource
+    from provisioner.spec.tool_settings import ToolSetting
     from provisioner.workflow.inputs import Inputs
 
 _FILES = (".whl", ".tar.gz", ".zip")
@@ -62,8 +71,12 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     )
 
 
-def line_notices(inputs: Inputs) -> Iterator[IndexOfFile | ProjectNotLocked]:
-    """Yield a notice for each line of a requirement file that names an index, or the folder of a project."""
+def line_notices(inputs: Inputs) -> Iterator[IndexOfFile | ProjectNotLocked | SettingOfTool]:
+    """Yield a notice for each line of a requirement file that names an index, or the folder of a project.
+
+    Settings of uv and PDM that decide what these install are told, too, if the spec does not say the same.
+    """
+    yield from _settings_of_tools(inputs)
     for line in inputs.indexes:
         use = "other" if inputs.spec.lists_indexes else "needless" if _is_pytorch(line.url) else "asked"
         address = public_url(line.url)
@@ -77,6 +90,22 @@ def line_notices(inputs: Inputs) -> Iterator[IndexOfFile | ProjectNotLocked]:
         )
     for project in inputs.projects:
         yield ProjectNotLocked(line=project.text, place=_place_of(project.position, inputs))
+
+
+def _settings_of_tools(inputs: Inputs) -> Iterator[SettingOfTool]:
+    """Yield one notice for each key of another tool, without what the spec has, too: who lists indexes has chosen them."""
+    spec = inputs.spec
+    said = {"override": set(spec.overrides), "constraint": set(spec.constraints)}
+    together: dict[tuple[str, str, str], list[ToolSetting]] = {}
+    for one in inputs.settings:
+        is_pypi = public_url(one.value).rstrip("/") == PYPI
+        is_asked = one.kind == "index" and (spec.lists_indexes or is_pypi or _is_pytorch(one.value))
+        if not is_asked and one.value not in said.get(one.kind, ()):
+            together.setdefault((one.tool, one.key, one.kind), []).append(one)
+    for (tool, key, kind), settings in together.items():
+        texts = (shown_url(one.value) if kind == "index" else without_logins(one.value) for one in settings if one.value)
+        place = _place_of(settings[0].position, inputs)
+        yield SettingOfTool(tool=tool, key=key, kind=kind, texts=tuple(texts), place=place)
 
 
 def _place_of(position: Position, inputs: Inputs) -> Place:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
     from provisioner.spec.requirement_file import IndexLine, ProjectLine
+    from provisioner.spec.tool_settings import ToolSetting
 
 _KEY_LINE = re.compile(r"^(?:requires|packages|packages-from)[ \t]*:", re.MULTILINE)
 _TABLE_LINE = re.compile(r"^\[tool\.provision\b", re.MULTILINE)
@@ -58,8 +59,9 @@ class Inputs(Struct, frozen=True, kw_only=True):
     `targets` are the names of all. If `runs` lists several places, the spec is that of one of them, `places` are all, and
     `stated` is the spec of all.
     `files` are the files that the spec refers to and that were read with it. `other_sources` are the package sources that
-    tables of other tools name for required distributions; `indexes` and `projects` are lines of requirement files that name
-    indexes, and projects in folders. `with_packages` are the lines of the command line that joined the packages; if
+    tables of other tools name for required distributions, `settings` what else these tables say;
+    `indexes` and `projects` are lines of requirement files that name indexes, and projects in folders. `with_packages` are
+    the lines of the command line that joined the packages; if
     `is_without_spec`, they are all that is asked for, and `path` names no file. `remarks` are those of an inspection of this
     machine. `is_strict` is whether the command was given `--strict`.
     """
@@ -75,6 +77,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     stated: Spec | None = None
     files: tuple[Path, ...] = ()
     other_sources: tuple[OtherSource, ...] = ()
+    settings: tuple[ToolSetting, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
     projects: tuple[ProjectLine, ...] = ()
     with_packages: tuple[str, ...] = ()
@@ -376,6 +379,7 @@ def _read(
         matrix=found,
         files=loaded.files,
         other_sources=loaded.other_sources,
+        settings=loaded.settings,
         indexes=loaded.indexes,
         projects=loaded.projects,
         with_packages=asked.packages,

@@ -398,6 +398,27 @@ class TestFix:
         assert repository.run("check", "--fix").err == "rendered again: envs/a/Dockerfile\n"
         assert path.read_bytes() == rendered
 
+    def test_a_checkout_with_other_line_ends_is_told_as_such_and_rendered_again(self, repository: Project) -> None:
+        path = repository.folder / "envs/a/Dockerfile"
+        rendered = path.read_bytes()
+        path.write_bytes(rendered.replace(b"\n", b"\r\n"))
+        outcome = repository.run("check")
+        assert outcome.code == 1
+        assert "no: `envs/a/Dockerfile` has the right text, but its lines end in CR LF" in outcome.out
+        assert "hint: `Dockerfile text eol=lf` in .gitattributes keeps git from doing so (core.autocrlf)\n" in outcome.out
+        assert repository.run("check", "--fix").err == "rendered again: envs/a/Dockerfile\n"
+        assert path.read_bytes() == rendered
+
+    def test_a_conflict_that_nobody_resolved_is_told_at_its_line_and_left(self, repository: Project) -> None:
+        path = repository.folder / "envs/a/Dockerfile"
+        lines = path.read_text(encoding="utf-8").splitlines()
+        merged = [*lines[:5], "<<<<<<< HEAD", lines[5], "=======", "USER 0", ">>>>>>> other", *lines[6:], ""]
+        path.write_text("\n".join(merged), encoding="utf-8")
+        outcome = repository.run("check", "--fix")
+        assert outcome.code == 1
+        assert "no: `envs/a/Dockerfile` has a conflict of a merge that nobody resolved, at line 6" in outcome.out
+        assert path.read_text(encoding="utf-8") == "\n".join(merged)
+
     def test_a_file_that_lacks_its_hash_alone_is_rendered_again(self, repository: Project) -> None:
         path = repository.folder / "envs/a/Dockerfile"
         rendered = path.read_bytes()

@@ -124,6 +124,18 @@ def test_in_a_container_no_command_of_its_host_is_told(capsys: pytest.CaptureFix
     assert "note: this is a container: kernel, driver and devices are those of its host" in printed
 
 
+def test_what_is_needed_beside_another_step_is_no_alternative_to_it(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nouveau holds the GPU, and no driver is installed: one step does not take the place of the other."""
+    assert leave("doctor", "--root", str(HOSTS / "nouveau")) == 1
+    printed = capsys.readouterr().out
+    assert "remedy: keep nouveau off the GPU" in printed
+    assert "then: install driver" in printed
+    assert " or: " not in printed
+    assert leave("doctor", "--root", str(HOSTS / "nouveau"), "--format", "json") == 1
+    layers = {one["layer"]: one for one in json.loads(capsys.readouterr().out)["layers"]}
+    assert [one["alternative"] for one in layers["driver"]["remedies"]] == [False, False]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

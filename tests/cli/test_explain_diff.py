@@ -180,3 +180,18 @@ def test_one_json_document_of_two_real_locks(project: Project, monkeypatch: pyte
     assert [change["subject"] for change in report["changes"] if change["breaking"]] == ["gpu", "driver"]
     unexplained = [one["subject"] for one in report["changes"] if any(cause["kind"] == "unknown" for cause in one["causes"])]
     assert unexplained == []
+
+
+def test_the_day_of_the_command_line_is_the_cause(project: Project) -> None:
+    project.index.json = True
+    project.index.add_wheel("delta", "1.0", upload_time="2026-03-01T10:00:00Z")
+    project.index.add_wheel("delta", "2.0", upload_time="2026-09-01T10:00:00Z")
+    project.spec("[delta]")
+    assert project.run("solve").code == 0
+    (project.folder / "pylock.before.toml").write_text(project.read(LOCK), encoding="utf-8")
+    assert project.run("solve", "--exclude-newer", "2026-08-31", "--upgrade").code == 0
+    found = project.run("explain", "--diff", "pylock.before.toml", LOCK)
+    assert "delta 2.0 -> 1.0" in found.out
+    assert "the spec, or `--exclude-newer`, says `policy.exclude-newer: 2026-08-31`" in found.out
+    assert "the version before was uploaded 2026-09-01" in found.out
+    assert "unknown" not in found.out

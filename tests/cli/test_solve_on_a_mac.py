@@ -86,3 +86,19 @@ def test_a_stack_that_is_compiled_shows_the_way_to_its_lock_and_script(project: 
     found = project.run("solve", "--stack-only")
     assert "wrote pylock.mac.toml, host.sh" in found.err
     assert "compile pytorch" in project.read("host.sh")
+
+
+@pytest.mark.parametrize(("python", "toolkit"), [("3.7", "10.1.243"), ("3.8", "10.2.89")])
+def test_the_guide_of_an_old_mac_comes_for_each_python(project: Project, python: str, toolkit: str) -> None:
+    """The newest build of PyTorch with CUDA for a Python may be of an older toolkit, whose installer is known as well."""
+    system = "os: {id: macos, version: 10.13.6, build: 17G65}, xcode: '10.1'"
+    host = f"{{platform: macos/x86_64, {system}, gpus: [{{name: NVIDIA GeForce GTX 1080 Ti}}]}}"
+    project.write(
+        f"name: mac\ntarget: {{host: {host}}}\nrequires: {{python: '{python}', pytorch: '*'}}\noutputs: [host-script]\n"
+    )
+    found = project.run("solve", "--stack-only")
+    assert found.code == 0, found.err
+    script = project.read("host.sh")
+    assert f"cuda_{toolkit}_mac.dmg" in script
+    assert f"install the CUDA toolkit {toolkit}" in script
+    assert "compile pytorch" in script

@@ -29,7 +29,7 @@ from provisioner.grounds.change import (
 )
 from provisioner.grounds.fields import type_of
 from provisioner.grounds.predicate import CompiledFor
-from provisioner.lock.diff.package_causes import requested_causes, unknown
+from provisioner.lock.diff.package_causes import by_day, requested_causes, unknown
 from provisioner.lock.requested import ANY_VERSION
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.versions import Range, Version
@@ -77,7 +77,8 @@ def system_causes(change: Change, old: Side, new: Side) -> tuple[Cause, ...]:
     elif not found and subject == "image":
         found = tuple(_of_image(change, old, new))
     elif not found:
-        found = tuple(_requested(change, old, new)) or tuple(_by_rules(change, old, new))
+        found = tuple(_requested(change, old, new)) or tuple(_by_day(change, old, new))
+        found = found or tuple(_by_rules(change, old, new))
         found = found or tuple(_by_image(change, old, new))
     return found or (unknown(old, new),)
 
@@ -111,6 +112,13 @@ def _requested(change: Change, old: Side, new: Side) -> Iterator[Cause]:
         yield from _by_request(change, old, new)
     if name is not None and (name != change.subject or is_package):
         yield from requested_causes(replace(change, subject=name), old, new)
+
+
+def _by_day(change: Change, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield the changed day whose later files are ignored, for a framework that is installed from an index."""
+    name = DISTRIBUTION_OF_COMPONENT.get(change.subject)
+    if name is not None:
+        yield from by_day(name, old, new)
 
 
 def _by_request(change: Change, old: Side, new: Side) -> Iterator[Cause]:

@@ -36,6 +36,7 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from datetime import datetime
 
     from provisioner.grounds.change import Cause, Change
     from provisioner.lock.diff.side import Side
@@ -140,7 +141,7 @@ def _of_moved(change: Change, old: Side, new: Side) -> Iterator[Cause]:
         for entry, requirement in _excluding(old, name, change.new):
             is_gone = new.version(entry.name) == ""
             found.append(FreedFrom(dependent=entry.subject, requirement=str(requirement), is_gone=is_gone))
-    yield from found or [*_of_index(change, old, new)] or _of_freed(change, old, new)
+    yield from found or [*by_day(name, old, new)] or [*_of_index(change, old, new)] or _of_freed(change, old, new)
 
 
 def _of_own_needs(name: str, old: Side, new: Side) -> Iterator[Cause]:
@@ -180,20 +181,37 @@ def _excluding(side: Side, name: str, version: str) -> Iterator[tuple[LockedPack
             yield entry, requirement
 
 
+def by_day(name: str, old: Side, new: Side) -> Iterator[Cause]:
+    """Yield the changed day of `policy.exclude-newer`: the old one excluded the new file of a distribution, or the reverse."""
+    was, now = old.value(EXCLUDE_NEWER), new.value(EXCLUDE_NEWER)
+    if was == now:
+        return
+    came, went = _uploaded(name, new), _uploaded(name, old)
+    uploaded = came.date().isoformat() if came is not None else ""
+    before = went.date().isoformat() if went is not None else ""
+    is_freed, is_excluded = bool(was) and uploaded > was[:10], bool(now) and before > now[:10]
+    if is_freed or is_excluded:
+        yield ByKey(
+            key=EXCLUDE_NEWER,
+            before=was or None,
+            after=now or None,
+            uploaded=uploaded if is_freed else "",
+            uploaded_before="" if is_freed else before,
+            places=new.places_of(EXCLUDE_NEWER),
+        )
+
+
+def _uploaded(name: str, side: Side) -> datetime | None:
+    """Return when the first file of a distribution in a lock was uploaded; None if that is unknown."""
+    times = [file.upload_time for one in side.packages.get(name, ()) for file in one.files if file.upload_time]
+    return min(times, default=None)
+
+
 def _of_index(change: Change, old: Side, new: Side) -> Iterator[Cause]:
-    """Yield the upload of the new release as the cause, if it was after the old lock's newest file or last allowed day."""
-    if change.change != "upgraded":
-        return
-    times = [file.upload_time for one in new.packages.get(change.subject, ()) for file in one.files if file.upload_time]
-    uploaded, newest = min(times, default=None), old.newest_upload()
-    if uploaded is None:
-        return
-    day = uploaded.date().isoformat()
-    was, now = (old.requested or {}).get(EXCLUDE_NEWER), (new.requested or {}).get(EXCLUDE_NEWER)
-    if was and was != now and day > was[:10]:
-        yield ByKey(key=EXCLUDE_NEWER, before=was, after=now, uploaded=day, places=new.places_of(EXCLUDE_NEWER))
-    elif newest and uploaded > newest:
-        yield ReleasedSince(uploaded=day, newest=newest.date().isoformat())
+    """Yield the upload of the new release as the cause, if it was after the old lock's newest file."""
+    uploaded, newest = _uploaded(change.subject, new), old.newest_upload()
+    if change.change == "upgraded" and uploaded and newest and uploaded > newest:
+        yield ReleasedSince(uploaded=uploaded.date().isoformat(), newest=newest.date().isoformat())
 
 
 def _of_same_version(change: Change, old: Side, new: Side) -> Iterator[Cause]:

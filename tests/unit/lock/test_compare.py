@@ -413,6 +413,12 @@ class TestSystem:
         ]
 
 
+EARLIER_DAY = (
+    "the spec, or `--exclude-newer`, says `policy.exclude-newer: 2026-01-10`, it said nothing of it; "
+    "the version before was uploaded 2026-02-01"
+)
+
+
 class TestPackages:
     @pytest.mark.parametrize(
         ("old", "new", "change", "text"),
@@ -512,6 +518,23 @@ class TestPackages:
         assert causes(only(compare(capped, freed), "alpha")) == [
             ("spec", "", "the spec says nothing of `policy.exclude-newer`, it said `2026-01-10`; it was uploaded 2026-02-01")
         ]
+
+        earlier = lock(of("1.0", "2026-01-05"), asked={"policy.exclude-newer": "2026-01-10"})
+        assert causes(only(compare(freed, earlier), "alpha")) == [("spec", "", EARLIER_DAY)]
+        same = lock(of("1.0", "2026-01-05"), asked={"policy.exclude-newer": "2026-03-01"})
+        assert causes(only(compare(freed, same), "alpha"))[0][0] == "unknown"
+
+    def test_a_framework_that_the_day_excludes(self) -> None:
+        def of(version: str, day: str, **asked: str) -> Lock:
+            from datetime import UTC, datetime
+
+            made = package("torch", version)
+            when = datetime.fromisoformat(day).replace(tzinfo=UTC)
+            torch = replace(made, wheels=(replace(made.wheels[0], upload_time=when),))
+            return lock(torch, components=components(pytorch=version), asked={"requires.python": "3.12", **asked})
+
+        old, new = of("2.8.0", "2026-02-01"), of("2.7.1", "2026-01-05", **{"policy.exclude-newer": "2026-01-10"})
+        assert causes(only(compare(old, new), "pytorch")) == [("spec", "", EARLIER_DAY)]
 
     def test_torch_is_the_component_pytorch(self) -> None:
         old = lock(package("torch", "2.7.1"))
