@@ -24,7 +24,7 @@ from provisioner.resolver.search.instance import STEPS_OF_CALL
 from provisioner.resolver.search.sat import at_most_one
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provisioner.grounds.requirement import Group
     from provisioner.resolver.requirement import Candidate, Key, Requirement
@@ -386,9 +386,10 @@ class CompleteSearch:
     ) -> dict[Key, Candidate] | None:
         """Return the most preferred assignment; None when there is none.
 
-        Keys are decided in the order of `decision_rank`, each with the first candidate that works. In a system stack a key is
-        decided after some choice requires it, as in resolvelib: an image is chosen before a component that only the image
-        bundles. `without`, `given` and `present` are those of `find`. Raises `UnavailableError` as `find` does.
+        Keys are decided in the order of `decision_rank`, each with the first candidate that works; distributions that the spec
+        does not name after what requires them. In a system stack a key is decided after some choice requires it, as in
+        resolvelib: an image is chosen before a component that only the image bundles. `without`, `given` and `present` are
+        those of `find`. Raises `UnavailableError` as `find` does.
         """
         pins = self.find(without=without, given=given, present=present)
         if pins is None:
@@ -400,7 +401,8 @@ class CompleteSearch:
             if one.ground.group not in without:
                 bounds.setdefault(one.key, []).append(one)
         required = {*bounds, *present}
-        while (key := self._next_key(pins, fixed, required)) is not None:
+        order = self._dependents_first(pins)
+        while (key := self._next_key(order, fixed, required)) is not None:
             candidates = self._instance.candidates(key)
             wanted: Sequence[Candidate] = candidates[: candidates.index(pins[key])]
             for bound in bounds.get(key, ()):  # what a fact or a choice excludes needs no search
@@ -410,6 +412,7 @@ class CompleteSearch:
                 better = self.find(without=without, given=[*decided, candidate], present=present)
                 if better is not None and better.get(key) == candidate:
                     pins, fixed[key] = better, candidate
+                    order = self._dependents_first(pins)
                     break
             fixed[key] = pins[key]
             for one in self._instance.requirements(pins[key]):
@@ -439,15 +442,35 @@ class CompleteSearch:
                 yield from some
             start, size = start + size, size * 2
 
-    def _next_key(self, pins: Collection[Key], fixed: Collection[Key], required: Collection[Key]) -> Key | None:
-        """Return the key to decide next; None when all are decided.
+    def _next_key(self, order: Sequence[Key], fixed: Collection[Key], required: Collection[Key]) -> Key | None:
+        """Return the key to decide next; None when all are decided. `order` is that of `_dependents_first`.
 
         In a system stack, keys that a choice requires come before all others.
         """
-        left = [key for key in pins if key not in fixed]
+        left = [key for key in order if key not in fixed]
         if self._instance.finder is None:
             left = [key for key in left if key in required] or left
-        return min(left, key=self._instance.decision_rank, default=None)
+            return min(left, key=self._instance.decision_rank, default=None)
+        return min(left, key=lambda key: self._instance.decision_rank(key)[:-1], default=None)
+
+    def _dependents_first(self, pins: Mapping[Key, Candidate]) -> list[Key]:
+        """Return the keys of an assignment, each before those that its candidate requires, as far as these form no cycle.
+
+        What requires a distribution is nearer to what the user named: its version counts first, and once it is decided, its
+        requirement excludes versions that otherwise a search would exclude, which reads metadata.
+        """
+        done: dict[Key, None] = {}
+        entered: set[Key] = set()
+        waiting = [(key, False) for key in (*pins, *(root.key for root in self._instance.roots))]
+        while waiting:
+            key, is_done = waiting.pop()
+            if is_done:
+                done[key] = None
+            elif key in pins and key not in entered:
+                entered.add(key)
+                waiting.append((key, True))
+                waiting.extend((one.key, False) for one in self._instance.requirements(pins[key]))
+        return [*reversed(done)]
 
     def _reached(self, model: Sequence[int], without: Collection[Group]) -> dict[Key, Candidate]:
         """Return the candidates of a model that the root requirements need, directly or through other candidates, by key.

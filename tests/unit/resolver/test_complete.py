@@ -180,3 +180,15 @@ def test_what_versions_need_that_named_ones_exclude_is_not_read(searches: list[C
     searches.append(search)
     assert search.find() is not None
     assert len([one for one in shelf.read if "-leaf" in one]) == 2
+
+
+def test_what_requires_a_distribution_is_decided_before_it(searches: list[CompleteSearch]) -> None:
+    """No zebra goes with a newer hub: with the zebra decided that is plain, otherwise every zebra would be read to tell."""
+    zebras = dict.fromkeys(range(1, NEWEST + 1), ("hub<2",))
+    shelf = Shelf({"alpha": {1: ("hub", "zebra")}, "hub": dict.fromkeys((1, 2, 3), ()), "zebra": zebras})
+    searches.append(CompleteSearch(made(shelf, "alpha")))
+    pins = searches[-1].best()
+    assert pins is not None
+    chosen = {key.name: pin.label for key, pin in pins.items() if key.is_package}
+    assert chosen == {"alpha": "1", "hub": "1", "zebra": str(NEWEST)}
+    assert len([one for one in shelf.read if one.startswith("zebra")]) < NEWEST / 2
