@@ -63,6 +63,9 @@ NEEDED = frozenset({"libcudart", "libcublas", "libcublasLt", "libcudnn", "libcuf
 Others that wheels open, such as NCCL or cuTENSOR, are for uses that a program may never make.
 """
 
+NEEDED_OF_ROCM = "libamdhip64"
+"""The library of ROCm that a wheel uses whenever it computes on a GPU of AMD's, even if it only opens it at run time."""
+
 OF_A_RELEASE = NEEDED | {"libnvrtc"}
 """Libraries of a CUDA toolkit whose sonames are known for some releases of CUDA only."""
 
@@ -285,9 +288,18 @@ class Libraries:
     def _needed_by(self, row: GpuWheel) -> tuple[Group, ...]:
         accelerator = self._problem.request.accelerator
         if accelerator == ROCM:
-            return _by_library(one for one in row.links if one in self._runtimes)
+            return _by_library(one for one in (*row.links, *self._opened_of_rocm(row)) if one in self._runtimes)
         groups = self._of_cuda(row) if accelerator == CUDA else ()
         return tuple(group for group in groups if all(one in self._providers for one in group))
+
+    def _opened_of_rocm(self, row: GpuWheel) -> Iterator[str]:
+        """Yield the sonames of the HIP runtime, of any release, if a wheel opens that library and links to none.
+
+        Beside the sonames that were measured, such wheels open the name without a version (tilelang 0.1.15, libstub_hip.so).
+        """
+        names = {library_of(one) for one in row.opens} - {library_of(one) for one in row.links}
+        if NEEDED_OF_ROCM in names:
+            yield from (one for one in self._runtimes if library_of(one) == NEEDED_OF_ROCM)
 
     def _of_cuda(self, row: GpuWheel) -> tuple[Group, ...]:
         """Return the libraries that a wheel links, and those of CUDA that it opens whenever its GPU code runs."""

@@ -254,6 +254,10 @@ class Devices:
         seen = (row.gpu for key in self.gpus for row in self._seen(key, build))
         return self._served(build).union(seen).issuperset(self._all_devices())
 
+    def is_served_by_gfx(self, targets: tuple[str, ...]) -> bool:
+        """Return whether code for some gfx targets runs on every GPU that the hosts state."""
+        return self._served(Build(name="library", accelerator="rocm", gfx=targets)).issuperset(self._all_devices())
+
     def unserved_by(self, code: DeclaredCode, *, is_compiled: bool = False) -> tuple[str, ...]:
         """Return the GPUs of NVIDIA's, of those that the hosts state, on which no code of some targets runs.
 
