@@ -25,7 +25,7 @@ from provisioner.grounds.predicate import NeedsLibraries, Requires
 from provisioner.grounds.requirement import Entails, Relation, Subject
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.python.bundled import CUDA
-from provisioner.resolver.python.wheels import ROCM, first_of, neighbours
+from provisioner.resolver.python.wheels import ROCM, first_of, neighbours, of_libraries
 from provisioner.resolver.requirement import (
     NO_VERSION,
     PACKAGE,
@@ -335,7 +335,7 @@ class Libraries:
         return any(key.project in some for some in owners)
 
     def provided_by(self, candidate: Candidate) -> frozenset[str]:
-        """Return the libraries, and the files of a toolkit, that a version's wheel contains.
+        """Return the libraries, and the files of a toolkit, that a version's wheel contains for others.
 
         For an unmeasured wheel, the libraries that measured wheels of the same major version contain.
         """
@@ -343,7 +343,9 @@ class Libraries:
         if found is None:
             files = (one.name for one in self._files.values() if candidate.key.project in one.wheels)
             row = self._wheels.row_of(candidate)
-            rows = self._alike(candidate) if row is None else (row,)
+            rows = [row] if row is not None else self._alike(candidate)
+            if candidate.key.project not in of_libraries(self._problem.matrix):
+                rows = []
             found = self._provided_by[candidate] = frozenset((*(soname for one in rows for soname in one.provides), *files))
         return found
 
@@ -562,10 +564,11 @@ class LibraryRequirements:
 
 @once_per_matrix
 def _providers(matrix: Matrix) -> dict[str, set[str]]:
-    """Return the distributions whose wheels contain each library, by the library's soname."""
+    """Return the distributions whose wheels contain each library for others, by the library's soname."""
     found: dict[str, set[str]] = {}
+    libraries = of_libraries(matrix)
     for row in matrix.wheels:
-        for soname in row.provides:
+        for soname in row.provides if row.distribution in libraries else ():
             found.setdefault(soname, set()).add(row.distribution)
     return found
 
