@@ -524,7 +524,9 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
     ABI of its Linux wheels on the default index if they pass `std::string` or `std::list` to PyTorch, whose build must then
     have the same ABI; None when unknown or irrelevant. A file of a variant index has the ABI of its PyTorch build. `served_by`
     restricts the row to files of the `default` or `variant-index`, "" for all files, and `accelerator` to targets of that one:
-    a wheel with libraries for each of several accelerators needs of the others nothing.
+    a wheel with libraries for each of several accelerators needs of the others nothing. `unserved_by` restricts it to targets
+    with a GPU of AMD's on which code for these does not run: a wheel with a library for each ROCm has code for some GPUs in the
+    libraries for newer ones alone.
     """
 
     versions: str
@@ -535,6 +537,7 @@ class ImpliedNeed(Row, frozen=True, kw_only=True):
     because: str
     served_by: Literal["default", "variant-index", ""] = ""
     accelerator: Literal["cuda", "rocm", ""] = ""
+    unserved_by: tuple[Gfx, ...] = ()
     source: Cited = ()
 
 

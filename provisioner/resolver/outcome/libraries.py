@@ -72,8 +72,8 @@ def without_libraries(instance: ProblemInstance, pins: Mapping[Key, Candidate]) 
 
 
 def _runtime_of(libraries: Libraries, groups: Iterable[Group]) -> str:
-    """Return the oldest ROCm that contains all of some libraries, such as `ROCm 7`; "" for libraries of CUDA."""
-    majors = [{major for component, major in libraries.releases_of(group) if component == ROCM} for group in groups]
+    """Return the oldest ROCm that contains the last of each group of libraries, such as `ROCm 7`; "" for libraries of CUDA."""
+    majors = [{major for component, major in libraries.releases_of((max(group),)) if component == ROCM} for group in groups]
     common = set.intersection(*majors) if majors else set()
     return f"{ACCELERATORS[ROCM].label} {min(common)}" if common else ""
 

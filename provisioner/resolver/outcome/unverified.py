@@ -5,6 +5,7 @@ They are reported because an unknown fact never counts as known to be good.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from packaging.specifiers import SpecifierSet
@@ -98,6 +99,7 @@ def doubts(
         *_declared_for_others(instance, {**pins, **beside}),
         *_own_frameworks(pins),
         *_undocumented_wheels(instance, {**pins, **beside}),
+        *_where_seen(instance, {**pins, **beside}),
         *missing_libraries(instance, {**pins, **beside}),
         *unreached_libraries(instance, {**pins, **beside}),
         *shadowed_libraries(instance, {**pins, **beside}),
@@ -245,6 +247,20 @@ def _undocumented_wheels(instance: ProblemInstance, pins: Mapping[Key, Candidate
         for one in wheels.undocumented(candidate) if key.is_package else ():
             subject, bound = Subject(key.project, candidate.label), Versions((Version.parse(one.gpu),))
             yield Unexpected(subject=subject, needs="gpu", bound=bound, chosen=one.gpu, because=one.because)
+
+
+def _where_seen(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:
+    """Yield the unstated facts that decide whether a GPU was seen to run the code of a framework or wheel on such a host."""
+    problem, wheels = instance.problem, GpuWheels(instance.problem, "")
+    devices = problem.needs.devices
+    for key, candidate in pins.items() if devices.has_undocumented else ():
+        code = devices.code_of(candidate)
+        rows = devices.undocumented_code(code) if code is not None else wheels.undocumented(candidate) if key.is_package else ()
+        for row, target in product(rows, problem.request.hosts):
+            for guard in problem.needs.guards.open(row.on, target):
+                reason = Undecided(table="row", name=row.name, because=row.because)
+                place = profile_key(guard.component, target.host)
+                yield Unstated(fact=guard.component, host=target.label, profile_key=place, reason=reason)
 
 
 def _compiled_from_source(pins: Mapping[Key, Candidate]) -> Iterator[Doubt]:

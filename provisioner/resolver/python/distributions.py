@@ -300,6 +300,8 @@ class DistributionFacts:
         for row in known.implies:
             if row.accelerator not in {"", self._problem.request.accelerator}:
                 continue
+            if row.unserved_by and self._problem.needs.devices.is_served_by_gfx(row.unserved_by):
+                continue
             if row.served_by in {"", served_by} and _specifier(row.versions).contains(release.version, prereleases=True):
                 place = self._place(f"distribution:{known.name} {row.versions}")
                 for need in row.require:

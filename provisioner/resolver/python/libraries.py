@@ -25,7 +25,7 @@ from provisioner.grounds.predicate import NeedsLibraries, Requires
 from provisioner.grounds.requirement import Entails, Relation, Subject
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.python.bundled import CUDA
-from provisioner.resolver.python.wheels import ROCM, first_of, neighbours
+from provisioner.resolver.python.wheels import ROCM, first_of, neighbours, of_libraries
 from provisioner.resolver.requirement import (
     NO_VERSION,
     PACKAGE,
@@ -62,6 +62,9 @@ NEEDED = frozenset({"libcudart", "libcublas", "libcublasLt", "libcudnn", "libcuf
 
 Others that wheels open, such as NCCL or cuTENSOR, are for uses that a program may never make.
 """
+
+NEEDED_OF_ROCM = "libamdhip64"
+"""The library of ROCm that a wheel uses whenever it computes on a GPU of AMD's, even if it only opens it at run time."""
 
 OF_A_RELEASE = NEEDED | {"libnvrtc"}
 """Libraries of a CUDA toolkit whose sonames are known for some releases of CUDA only."""
@@ -285,9 +288,18 @@ class Libraries:
     def _needed_by(self, row: GpuWheel) -> tuple[Group, ...]:
         accelerator = self._problem.request.accelerator
         if accelerator == ROCM:
-            return _by_library(one for one in row.links if one in self._runtimes)
+            return _by_library(one for one in (*row.links, *self._opened_of_rocm(row)) if one in self._runtimes)
         groups = self._of_cuda(row) if accelerator == CUDA else ()
         return tuple(group for group in groups if all(one in self._providers for one in group))
+
+    def _opened_of_rocm(self, row: GpuWheel) -> Iterator[str]:
+        """Yield the sonames of the HIP runtime, of any release, if a wheel opens that library and links to none.
+
+        Beside the sonames that were measured, such wheels open the name without a version (tilelang 0.1.15, libstub_hip.so).
+        """
+        names = {library_of(one) for one in row.opens} - {library_of(one) for one in row.links}
+        if NEEDED_OF_ROCM in names:
+            yield from (one for one in self._runtimes if library_of(one) == NEEDED_OF_ROCM)
 
     def _of_cuda(self, row: GpuWheel) -> tuple[Group, ...]:
         """Return the libraries that a wheel links, and those of CUDA that it opens whenever its GPU code runs."""
@@ -323,7 +335,7 @@ class Libraries:
         return any(key.project in some for some in owners)
 
     def provided_by(self, candidate: Candidate) -> frozenset[str]:
-        """Return the libraries, and the files of a toolkit, that a version's wheel contains.
+        """Return the libraries, and the files of a toolkit, that a version's wheel contains for others.
 
         For an unmeasured wheel, the libraries that measured wheels of the same major version contain.
         """
@@ -331,7 +343,9 @@ class Libraries:
         if found is None:
             files = (one.name for one in self._files.values() if candidate.key.project in one.wheels)
             row = self._wheels.row_of(candidate)
-            rows = self._alike(candidate) if row is None else (row,)
+            rows = [row] if row is not None else self._alike(candidate)
+            if candidate.key.project not in of_libraries(self._problem.matrix):
+                rows = []
             found = self._provided_by[candidate] = frozenset((*(soname for one in rows for soname in one.provides), *files))
         return found
 
@@ -550,10 +564,11 @@ class LibraryRequirements:
 
 @once_per_matrix
 def _providers(matrix: Matrix) -> dict[str, set[str]]:
-    """Return the distributions whose wheels contain each library, by the library's soname."""
+    """Return the distributions whose wheels contain each library for others, by the library's soname."""
     found: dict[str, set[str]] = {}
+    libraries = of_libraries(matrix)
     for row in matrix.wheels:
-        for soname in row.provides:
+        for soname in row.provides if row.distribution in libraries else ():
             found.setdefault(soname, set()).add(row.distribution)
     return found
 

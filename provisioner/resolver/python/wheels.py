@@ -305,13 +305,23 @@ def _by_distribution(matrix: Matrix) -> dict[str, list[GpuWheel]]:
 
 
 @once_per_matrix
+def of_libraries(matrix: Matrix) -> frozenset[str]:
+    """Return the distributions of libraries for others: all of their measured releases contain such libraries.
+
+    Another one, such as a release of Warp with a CUDA runtime in it, contains them for itself alone: its next release may have
+    none, and nothing else looks into its folders.
+    """
+    return frozenset(name for name, rows in _by_distribution(matrix).items() if all(row.provides for row in rows))
+
+
+@once_per_matrix
 def with_gpu_code(matrix: Matrix) -> frozenset[str]:
     """Return the distributions that have, or may have, GPU code and are neither a component nor a library for others.
 
-    A distribution is such a library if all of its measured releases contain libraries for others. Some releases of CuPy and of
-    Warp contain a copy of NCCL or of NVRTC, which makes them no library.
+    Some of these contain a copy of a library for themselves, as releases of CuPy and of Warp do (`of_libraries`).
     """
-    rows = {name: some for name, some in _by_distribution(matrix).items() if not all(row.provides for row in some)}
+    libraries = of_libraries(matrix)
+    rows = {name: some for name, some in _by_distribution(matrix).items() if name not in libraries}
     found = {name for name, some in rows.items() if any(row.sass is None or row.sass or row.ptx or row.gfx for row in some)}
     builds = (build for one in matrix.components.values() for release in one.releases for build in release.builds)
     measured = {build.artefact.partition("-")[0] for build in builds}

@@ -95,9 +95,9 @@ class Devices:
         self._seen_to_run = {
             target.label: rows
             for target in request.hosts
-            if (rows := tuple(row for row in matrix.seen_to_run if guards.hold(row.on, target)))
+            if (rows := tuple(row for row in matrix.seen_to_run if guards.may_hold(row.on, target)))
         }
-        """The rows about GPUs that run more code than is documented, by the label of the host on which they hold."""
+        """The rows about GPUs that run more code than is documented, by the label of the host on which they may hold."""
 
     def of_code(self, candidate: Candidate, code: Build, place: Place) -> Iterator[Requirement]:
         """Yield the requirements of a candidate's GPU code on every GPU of every host, and of its PTX on the drivers.
@@ -142,7 +142,10 @@ class Devices:
 
     def undocumented(self, wheel: GpuWheel) -> tuple[SeenToRun, ...]:
         """Return the rows about GPUs of the hosts that were seen to run code like a wheel's, without NVIDIA's promise."""
-        code = self._build_of(wheel)
+        return self.undocumented_code(self._build_of(wheel))
+
+    def undocumented_code(self, code: Build) -> tuple[SeenToRun, ...]:
+        """Return the rows about GPUs of the hosts that were seen to run code like a build's, without NVIDIA's promise."""
         found = (row for key in self.gpus for row in self._seen(key, code))
         return tuple(row for row in dict.fromkeys(found) if row.gpu not in self._served(code))
 
@@ -253,6 +256,10 @@ class Devices:
             return True
         seen = (row.gpu for key in self.gpus for row in self._seen(key, build))
         return self._served(build).union(seen).issuperset(self._all_devices())
+
+    def is_served_by_gfx(self, targets: tuple[str, ...]) -> bool:
+        """Return whether code for some gfx targets runs on every GPU that the hosts state."""
+        return self._served(Build(name="library", accelerator="rocm", gfx=targets)).issuperset(self._all_devices())
 
     def unserved_by(self, code: DeclaredCode, *, is_compiled: bool = False) -> tuple[str, ...]:
         """Return the GPUs of NVIDIA's, of those that the hosts state, on which no code of some targets runs.

@@ -13,7 +13,7 @@ from provisioner.host.facts import stated
 from provisioner.matrix.need import NAMED_GUARDS
 from provisioner.matrix.once import once_per_matrix
 from provisioner.resolver.requirement import is_of_system
-from provisioner.resolver.rules.facts import WSL, boards, has_driver_of_some_version, interpreter, virtualizations
+from provisioner.resolver.rules.facts import WSL, boards, has_driver_of_some_version, interpreter, is_jetson, virtualizations
 from provisioner.versions import Version, kernel_build
 
 if TYPE_CHECKING:
@@ -66,6 +66,10 @@ class Guards:
         """Return whether every guard holds on a host; a guard about a fact that the host does not state does not hold."""
         return all(self._verdict(guard, target.host) is Verdict.YES for guard in guards)
 
+    def may_hold(self, guards: Iterable[Need], target: TargetHost) -> bool:
+        """Return whether no guard certainly fails on a host; one about a fact that the host does not state may hold."""
+        return all(self._verdict(guard, target.host) is not Verdict.NO for guard in guards)
+
     def open(self, guards: Iterable[Need], target: TargetHost) -> tuple[Need, ...]:
         """Return the guards that are undecided because a host does not state their facts.
 
@@ -113,6 +117,7 @@ class Guards:
         values = list(self._values(guard.component, host))
         if guard.component not in NAMED_GUARDS and [str(one) for one in guard.one_of] == [ABSENT]:
             is_there = has_driver_of_some_version(host, guard.component) or any(value not in {None, ABSENT} for value in values)
+            is_there = is_there or (guard.component == "jetson" and is_jetson(self._matrix, host))
             return Verdict.NO if is_there else Verdict.YES
         known = [value for value in values if value]
         if any(self._matches(guard, value) for value in known):

@@ -138,6 +138,39 @@ def test_a_wheel_for_rocm_7_needs_a_pytorch_that_contains_it(
     assert any("needs libamdhip64.so.7" in text for text in said), said
 
 
+@pytest.mark.parametrize(
+    ("version", "pytorch", "gfx", "runs"),
+    [
+        ("0.49.2", "2.9.1+rocm6.3", "gfx1201", False),
+        ("0.49.2", "2.9.1+rocm6.4", "gfx1201", True),
+        ("0.50.1", "2.9.1+rocm6.4", "gfx908", False),
+        ("0.50.1", "2.14.1+rocm7.2", "gfx1030", False),
+        ("0.50.1", "2.14.1+rocm7.14", "gfx1030", True),
+        ("0.50.2", "2.9.1+rocm6.4", "gfx908", True),
+    ],
+)
+def test_bitsandbytes_has_code_in_the_library_that_it_loads_with_the_rocm_of_its_pytorch(
+    index: LoopbackIndex, tmp_path: Path, version: str, pytorch: str, gfx: str, *, runs: bool
+) -> None:
+    """Measured: the offload bundles of each libbitsandbytes_rocmNN.so. 0.50 loads the nearest one of the same major release."""
+    index.add_wheel("torch", pytorch, index=f"whl/{pytorch.partition('+')[2]}")
+    index.add_wheel("bitsandbytes", version, requires=["torch"], tag="py3-none-manylinux_2_24_x86_64")
+    locations = (IndexLocation(name="pypi", url=index.url), IndexLocation(name="pytorch", url=index.template))
+    settings = IndexSettings(indexes=locations, cache_directory=tmp_path / "cache", fresh_seconds=0)
+    driver = "30.30" if "rocm7" in pytorch else "6.4.3" if "6.4" in pytorch else "6.3.3"
+    host = {"driver": {"kind": "amdgpu", "version": driver}, "gpus": [{"gfx": gfx}]}
+    request = small.request({"python": "==3.12", "pytorch": f"=={pytorch}"}, host, packages=("bitsandbytes",))
+    problem = join(shipped(), request)
+    if runs:
+        stack = solve_joint(problem, lambda environment: PackageIndex(settings, environment))
+        assert ("bitsandbytes", version) in {(package.name, package.version) for package in stack.packages}
+        return
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(problem, lambda environment: PackageIndex(settings, environment))
+    said = [member_words(member) for member in caught.value.conflict.members]
+    assert any("have no code for every GPU here" in text for text in said), said
+
+
 def test_torch_from_a_wheel_of_ones_own_is_the_build_its_name_says(index: LoopbackIndex, tmp_path: Path) -> None:
     """The wheel of a build that the matrix knows may lie anywhere; what it needs of the host is known by its number."""
     filename = index.add_wheel(

@@ -8,6 +8,7 @@ from provisioner.request import Request
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.libraries import Libraries
 from provisioner.resolver.python.wheels import GpuWheels
+from provisioner.resolver.requirement import PACKAGE, Key
 from provisioner.spec.model import Spec
 from tests.shipped import shipped
 
@@ -19,3 +20,14 @@ def test_cupti_is_in_the_images_for_compiling_alone(kind: str, *, has_cupti: boo
     libraries = set(Libraries(problem, GpuWheels(problem, "")).of_image(image))
     assert ("libcupti.so.12" in libraries) == has_cupti
     assert "libcudart.so.12" in libraries
+
+
+def test_a_wheel_that_contains_a_library_for_itself_provides_it_to_nobody() -> None:
+    """Warp 0.3.1 and older contain a CUDA runtime; Warp has kernels, and its other releases contain none."""
+    problem = join(shipped(), Request(spec=Spec(requires={"cuda": "12.*"}), hosts=(), platform="linux/amd64"))
+    libraries = Libraries(problem, GpuWheels(problem, ""))
+    assert libraries.providers_of([("libcudart.so.11.0",), ("libcublas.so.12",)]) == [
+        "nvidia-cublas-cu12",
+        "nvidia-cuda-runtime-cu11",
+    ]
+    assert not libraries.is_provider(Key("warp-lang", PACKAGE))
