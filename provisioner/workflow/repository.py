@@ -74,7 +74,10 @@ def check_repository(
 
 def _missing(path: Path) -> FileError:
     """Return the error about a path that does not exist, with the name beside it that is most like its own."""
-    beside = [one.name for one in path.parent.iterdir()] if path.parent.is_dir() else []
+    try:
+        beside = [one.name for one in path.parent.iterdir()]
+    except OSError:  # the folder is missing, too, or nobody may list it
+        beside = []
     near = nearest(path.name, beside)
     hint = f"did you mean `{path.with_name(near)}`?" if near is not None else _WHAT_TO_NAME
     return FileError(f"`{path}` does not exist", hints=(hint,))
