@@ -116,6 +116,13 @@ class Document(Struct, frozen=True):
         position = self.position(path)
         return Position(position.line, position.column, self.file)
 
+    def value(self, path: KeyPath) -> object:
+        """Return the value of a key below mappings alone; None where there is none."""
+        found = self.data
+        for part in path:
+            found = found.get(part) if isinstance(found, dict) else None
+        return found
+
     def below(self, path: KeyPath) -> Document:
         """Return the part of this document under a key path as a document with the same positions."""
         data = self.data

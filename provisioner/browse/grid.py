@@ -93,7 +93,7 @@ def devices(matrix: Matrix) -> tuple[Device, ...]:
     """
     found: dict[tuple[str, str], str] = {}
     for gpu in matrix.gpus:
-        found.setdefault((gpu.compute_capability or gpu.gfx, gpu.kind), gpu.name)
+        found.setdefault((gpu.target, gpu.kind), gpu.name)
     named = {target for target, _ in found}
     gpu_component = matrix.components.get("gpu")
     for release in gpu_component.releases if gpu_component is not None else ():

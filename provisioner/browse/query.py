@@ -162,7 +162,7 @@ def product(matrix: Matrix, text: str) -> Gpu | None:
         return None
     words = re.escape(wanted.removeprefix("nvidia "))  # NVIDIA T4 is listed as Tesla T4, and is no T400
     parts = [gpu for gpu in matrix.gpus if re.search(rf"(?<!\w){words}(?!\w)", gpu.name.casefold())]
-    targets = {gpu.compute_capability or gpu.gfx for gpu in parts}
+    targets = {gpu.target for gpu in parts}
     if len(targets) == 1:
         return parts[0]
     if targets:
@@ -238,7 +238,7 @@ def _add_fact(matrix: Matrix, fact: Fact, found: InterpretedFacts) -> str:
 
 def _add_gpu(matrix: Matrix, value: str, found: InterpretedFacts) -> str:
     known = product(matrix, value)
-    target = (known.compute_capability or known.gfx) if known is not None else value
+    target = known.target if known is not None else value
     name = known.name if known is not None else None
     found.host = replace(found.host, gpus=(HostGpu.of_target(target, name=name),))
     return f"{name} ({target})" if name else target

@@ -89,12 +89,12 @@ _GROUPS: dict[KeyPath, Literal["extra", "group", "tool-group"]] = {
 def _not_asked(document: Document, importing: Importing) -> None:
     """Record the extras and dependency groups, which `packages-from` would take by name, and those of tools alone."""
     for path, kind in _GROUPS.items():
-        table = _value(document, path)
+        table = document.value(path)
         for name in table if isinstance(table, dict) else ():
-            importing.omit(f"{path[-1]}.{name}", _at(document, (*path, name)), NotAsked(kind=kind, name=name))
+            importing.omit(f"{path[-1]}.{name}", document.position_in_file((*path, name)), NotAsked(kind=kind, name=name))
     path = ("tool", "uv", "dev-dependencies")
-    if _value(document, path):
-        importing.omit(".".join(path), _at(document, path), NotAsked(kind="tool-group", name=path[-1]))
+    if document.value(path):
+        importing.omit(".".join(path), document.position_in_file(path), NotAsked(kind="tool-group", name=path[-1]))
 
 
 def _settings_of_tools(document: Document, importing: Importing) -> None:
@@ -109,15 +109,3 @@ def _settings_of_tools(document: Document, importing: Importing) -> None:
                 importing.omit(one.value, one.position, OtherSource(one.tool))
             case _:
                 importing.omit(one.key, one.position, UnknownKey())
-
-
-def _value(document: Document, path: KeyPath) -> object:
-    found: object = document.data
-    for part in path:
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
-
-
-def _at(document: Document, path: KeyPath) -> Position:
-    position = document.position(path)
-    return Position(position.line, position.column, document.file)

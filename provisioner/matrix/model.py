@@ -246,6 +246,11 @@ class Gpu(Row, frozen=True, kw_only=True):
     modules: tuple[ModuleFlavour, ...] = ()
     source: Cited = ()
 
+    @property
+    def target(self) -> str:
+        """The target of the GPU's code: its compute capability or gfx target."""
+        return self.compute_capability or self.gfx
+
 
 class Chip(Row, frozen=True, kw_only=True):
     """One GPU chip, named as the PCI ID repository spells it (`GA100`, `Navi 31`), and the PCI ids of all boards with it.

@@ -27,7 +27,6 @@ from provisioner.resolver.requirement import (
     PYTORCH,
     TORCH,
     Candidate,
-    FileCandidate,
     ImageCandidate,
     Key,
     Labelled,
@@ -535,7 +534,7 @@ class _Prospect:
 
     def _may_be_chosen(self, candidate: Candidate) -> bool:
         """Return whether some choice of components goes with a version; of a source distribution nothing is read."""
-        return not self._is_possible or _is_source(candidate) or self._components.admits(candidate)
+        return not self._is_possible or candidate.is_source or self._components.admits(candidate)
 
     def _has_what_it_needs(self, candidate: Candidate) -> bool:
         """Return whether each distribution that a version requires has a file that the requirement allows.
@@ -563,7 +562,7 @@ class _Prospect:
         """Yield, for each distribution that a version requires, the first two versions with a file that will do."""
         finder = self.instance.finder
         assert finder is not None, "a version of a distribution is from an index"
-        if _is_source(candidate):
+        if candidate.is_source:
             return
         needed = [one for one in self.instance.requirements(candidate) if _is_of_pages(one.key)]
         finder.look_ahead([one.key for one in needed])
@@ -575,10 +574,6 @@ class _Prospect:
             yield known
 
 
-def _is_source(candidate: Candidate) -> bool:
-    return isinstance(candidate, FileCandidate) and candidate.is_source
-
-
 def _is_of_pages(key: Key) -> bool:
     """Return whether the candidates of a key are the versions on the page of a project."""
     return key.is_package and not key.is_mutex and key != TORCH
@@ -587,7 +582,7 @@ def _is_of_pages(key: Key) -> bool:
 def _wants_another_python(instance: ProblemInstance, key: Key) -> bool:
     """Return whether a version that the spec allows is preferred to each that has files, and has files for another Python."""
     preferred = _allowed(instance, key)[: _first_place(instance, key)]
-    return any(isinstance(one, FileCandidate) and one.release.blocked_by == PYTHON.name for one in preferred)
+    return any(one.is_for_another_python for one in preferred)
 
 
 def _first_place(instance: ProblemInstance, key: Key) -> int:

@@ -325,6 +325,16 @@ class Candidate(Struct, frozen=True, eq=False, gc=False):
         return False
 
     @property
+    def is_source(self) -> bool:
+        """Whether the file of this version of a distribution is a source distribution."""
+        return False
+
+    @property
+    def is_for_another_python(self) -> bool:
+        """Whether this version of a distribution has files, for other Pythons alone."""
+        return False
+
+    @property
     def subject(self) -> Subject:
         """The name and label by which a ground refers to this candidate."""
         return Subject(self.key.shown_name, self.label)
@@ -389,8 +399,11 @@ class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
 
     @property
     def is_source(self) -> bool:
-        """Whether the file is a source distribution."""
         return self.release.file is not None and not self.release.file.filename.endswith(".whl")
+
+    @property
+    def is_for_another_python(self) -> bool:
+        return self.release.blocked_by == "python"
 
 
 class WheelCandidate(Candidate, frozen=True, eq=False, gc=False):

@@ -46,18 +46,18 @@ def tool_settings(document: Document) -> Iterator[ToolSetting]:
 
     An index that uv asks for named packages alone (`explicit`) is a source of these, and is not among them.
     """
-    uv = _value(document, _UV)
+    uv = document.value(_UV)
     for key, value in uv.items() if isinstance(uv, dict) else ():
         if key in _LISTS:
             for path, text in _texts((*_UV, key), value):
                 yield _setting(document, path, "uv", _LISTS[key], text)
         elif key in _OTHERS:
             yield _setting(document, (*_UV, key), "uv", "other", "")
-    for at, index in enumerate(_tuple(_value(document, (*_UV, "index")))):
+    for at, index in enumerate(_tuple(document.value((*_UV, "index")))):
         if isinstance(index, dict) and isinstance(index.get("url"), str) and not index.get("explicit"):
             yield _setting(document, (*_UV, "index", at), "uv", "index", index["url"])
     above: KeyPath = ("tool", "pdm", "resolution", "overrides")
-    overrides = _value(document, above)
+    overrides = document.value(above)
     for name, text in overrides.items() if isinstance(overrides, dict) else ():
         yield _setting(document, (*above, name), "PDM", "override", f"{name} {text}")
 
@@ -65,13 +65,6 @@ def tool_settings(document: Document) -> Iterator[ToolSetting]:
 def _setting(document: Document, path: KeyPath, tool: str, kind: SettingKind, text: str) -> ToolSetting:
     key = ".".join(part for part in path[: 4 if tool == "PDM" else 3] if isinstance(part, str))
     return ToolSetting(tool=tool, key=key, kind=kind, value=text, position=document.position_in_file(path))
-
-
-def _value(document: Document, path: KeyPath) -> object:
-    found: object = document.data
-    for part in path:
-        found = found.get(part) if isinstance(found, dict) else None
-    return found
 
 
 def _tuple(value: object) -> tuple[object, ...]:

@@ -363,9 +363,8 @@ def _compared(missing: MissingOutput, wanted: bytes) -> Iterator[Finding]:
         texts = without_hash(lines), without_hash(wanted)
         is_same_text = texts[0] == texts[1]
         by: Literal["text", "line-ends", "conflict"] = "line-ends" if lines == wanted else "text"
-        line, column = (
-            _first_difference(lines if lines != wanted else found, wanted) if is_same_text else _first_difference(*texts)
-        )
+        pairs = (texts, (lines, wanted), (found, wanted))  # the hash and line ends are told only where nothing else differs
+        line, column = next(_first_difference(one, other) for one, other in pairs if one != other)
         if conflict := _CONFLICT.search(lines):
             by, line, column = "conflict", lines[: conflict.start()].count(b"\n") + 1, 1
         yield EditedOutput(

@@ -190,7 +190,7 @@ def _platforms_of_gpus(matrix: Matrix) -> dict[str, PlatformName]:
     of_product = {gpu.name: JETSON if gpu.kind == "jetson" else gpu.platform for gpu in matrix.gpus}
     of_target: dict[str, set[PlatformName | Literal[""]]] = {}
     for gpu in matrix.gpus:
-        of_target.setdefault(gpu.compute_capability or gpu.gfx, set()).add(of_product[gpu.name])
+        of_target.setdefault(gpu.target, set()).add(of_product[gpu.name])
     of_targets = {target: platforms.pop() for target, platforms in of_target.items() if len(platforms) == 1}
     return {name: platform for name, platform in (of_product | of_targets).items() if platform}
 

@@ -252,7 +252,7 @@ class HostRequirements:
         if not target.host.gpus and not self._request.has_no_gpu:
             self._no_gpu(target)
         for index, gpu in enumerate(target.host.gpus):
-            found = gpu.compute_capability or gpu.gfx or self._known.get(gpu.name or "")
+            found = gpu.target or self._known.get(gpu.name or "")
             if found is None:
                 self._unknown_gpu(target, gpu.name, index)
                 continue

@@ -273,9 +273,9 @@ def _with_products(instance: ProblemInstance, edit: SetFact) -> SetFact:
     """
     request, matrix = instance.problem.request, instance.problem.matrix
     hosts = [target.host for target in request.hosts if target.label == edit.host]
-    products = tuple(gpu.name for gpu in matrix.gpus if (gpu.compute_capability or gpu.gfx) == edit.today)
+    products = tuple(gpu.name for gpu in matrix.gpus if gpu.target == edit.today)
     stated = (gpu.name or "" for host in hosts for gpu in host.gpus or () if gpu.target == edit.today or gpu.name in products)
-    cards = (gpu for gpu in matrix.gpus if (gpu.compute_capability or gpu.gfx) == edit.value)
+    cards = (gpu for gpu in matrix.gpus if gpu.target == edit.value)
 
     def place(gpu: Gpu) -> tuple[object, ...]:
         """Return the place of a product among others with its device: variants of a card have a longer name than the card."""

@@ -28,7 +28,7 @@ from provisioner.grounds.requirement import (
 from provisioner.host.facts import following, stated
 from provisioner.request import may_compute_on_nvidia
 from provisioner.resolver.choices.variants import variants_of
-from provisioner.resolver.requirement import FileCandidate, Key, Matching, ReleaseCandidate, Within, build_of
+from provisioner.resolver.requirement import Key, Matching, ReleaseCandidate, Within, build_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -252,7 +252,7 @@ def _nearest_to_request(instance: ProblemInstance, one: Relaxable, *, other_pyth
     candidates = [
         other
         for other in instance.candidates(one.key)
-        if not other.is_withheld and (not other.has_no_file or (other_pythons and _is_for_another_python(other)))
+        if not other.is_withheld and (not other.has_no_file or (other_pythons and other.is_for_another_python))
     ]
     asked = instance.allowed(one.current)
     others = [other for other in candidates if other not in asked]
@@ -283,10 +283,6 @@ def _releases_apart(
     releases = sorted({_numbers(other) for other in candidates})
     places = sorted(_places_asked(requirement, asked, releases))
     return lambda other: _apart(2 * bisect_left(releases, _numbers(other)), places)
-
-
-def _is_for_another_python(candidate: Candidate) -> bool:
-    return isinstance(candidate, FileCandidate) and candidate.release.blocked_by == "python"
 
 
 def _numbers(candidate: Candidate) -> Numbers:

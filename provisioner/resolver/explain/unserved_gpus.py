@@ -42,9 +42,8 @@ def refused_by_gpus(failure: Failure, request: Requirement) -> Conflict | None:
         add(None, line)
     facts = set()
     listed = instance.candidates(request.key)
-    asked = [one for one in listed if all(line.allows(one) for line in lines)]
-    for candidate in asked:
-        refused = _refused(instance, candidate)
+    refusals = {one: _refused(instance, one) for one in listed if all(line.allows(one) for line in lines)}
+    for candidate, refused in refusals.items():
         if refused is None:
             add(candidate, instance.requirements(candidate)[-1])  # that it has no file
             continue
@@ -61,7 +60,7 @@ def refused_by_gpus(failure: Failure, request: Requirement) -> Conflict | None:
     ordered.sort(key=lambda group: (KINDS.index(by_group[group][0].requirement.ground.kind), group == files))
     members = tuple(member_of_group(instance, by_group, group) for group in ordered)
     conclusion = conclusion_of(instance, [by_group[group] for group in ordered])
-    is_lost = all(_refused(instance, one) for one in asked)
+    is_lost = all(refusals.values())
     served = next((one.label for one in listed if is_lost and not one.is_withheld and not _refused(instance, one)), "")
     return Conflict(members=members, conclusion=conclusion, served=served)
 

@@ -65,13 +65,13 @@ def _may_use_gpus(problem: Problem, candidate: Candidate) -> bool:
     uses = uses_gpus(problem.matrix, candidate, platform=request.platform, accelerator=request.accelerator)
     if uses is not None:
         return uses
-    if is_source(candidate) and name in _with_gpu_wheels(problem.matrix):
+    if candidate.is_source and name in _with_gpu_wheels(problem.matrix):
         return False
     is_of_build = isinstance(candidate, FileCandidate) and bool(candidate.pep440.local)
     is_bringing = name in bringing(problem.matrix)
     return (
         is_of_build
-        or is_source(candidate)
+        or candidate.is_source
         or is_bringing
         or name in with_gpu_code(problem.matrix)
         or name in COMPONENT_BUNDLED_BY
@@ -90,15 +90,9 @@ def on_cpu_alone(problem: Problem, pins: Mapping[Key, Candidate]) -> Iterator[Ca
     for key, one in pins.items():
         if not key.is_package or key.project not in known or "[" in key.name:
             continue
-        is_compiled_for_cpu = is_source(one) and key.project in elsewhere
+        is_compiled_for_cpu = one.is_source and key.project in elsewhere
         if is_compiled_for_cpu or uses_gpus(matrix, one, platform=request.platform, accelerator=request.accelerator) is False:
             yield one
-
-
-def is_source(candidate: Candidate) -> bool:
-    """Return whether a candidate is a source distribution."""
-    file = candidate.release.file if isinstance(candidate, FileCandidate) else None
-    return file is not None and not file.filename.endswith(".whl")
 
 
 @once_per_matrix

@@ -72,7 +72,7 @@ def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
                 needs = instance.requirements(allowed[0])
                 unmet = (one.ground for one in needs if not one.key.is_package and not instance.allowed(one))
                 because = next(unmet, None) if lacking is need else lacking.ground
-                python = pins[_PYTHON].label if _PYTHON in pins and any(map(_is_for_another_python, allowed)) else ""
+                python = pins[_PYTHON].label if _PYTHON in pins and any(one.is_for_another_python for one in allowed) else ""
                 yield _held(chosen, newest, by=need.ground, because=because, python=python)
                 return
         yield from _by_hosts(instance, pins, chosen, newest)
@@ -135,10 +135,6 @@ def _refused_in_every_version(
     allowed = [one for one in instance.candidates(need.key) if instance.accepts(need, one)]
     unmet = [next(_unmet_of_hosts(instance, pins, instance.known_requirements(one)), None) for one in allowed]
     return unmet[0] if unmet and None not in unmet else None
-
-
-def _is_for_another_python(one: Candidate) -> bool:
-    return isinstance(one, FileCandidate) and one.release.blocked_by == _PYTHON.name
 
 
 def _without_file(instance: ProblemInstance, need: Requirement, depth: int = DEPTH) -> Requirement | None:

@@ -35,7 +35,7 @@ from provisioner.grounds.source import Documents, Index, Metadata
 from provisioner.host.facts import stated
 from provisioner.index.direct_reference import shown_url
 from provisioner.resolver.choices.frameworks import install_for
-from provisioner.resolver.outcome.accelerated import is_accelerated, is_source, on_cpu_alone
+from provisioner.resolver.outcome.accelerated import is_accelerated, on_cpu_alone
 from provisioner.resolver.outcome.image_gate import gate_relaxations
 from provisioner.resolver.python.bundled import mixed_cuda
 from provisioner.resolver.python.discovered import DirectUrlMutex
@@ -329,7 +329,7 @@ def _cpu_only(instance: ProblemInstance, pins: Mapping[Key, Candidate], chosen: 
         subject=chosen.subject,
         gpu_twin=row.gpu_twin if row is not None else "",
         gpu_wheels=row.gpu_wheels if row is not None else "",
-        is_compiled=is_source(chosen),
+        is_compiled=chosen.is_source,
         needed_by="" if is_named else min(requiring, default=""),
         source=instance.problem.matrix.place_of(f"distribution:{name}"),
     )

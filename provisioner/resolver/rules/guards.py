@@ -41,7 +41,7 @@ def _kinds(matrix: Matrix) -> dict[str, str]:
 @once_per_matrix
 def devices_by_name(matrix: Matrix) -> dict[str, str]:
     """Return the compute capability or gfx target of each GPU of a matrix by its name."""
-    return {gpu.name: gpu.compute_capability or gpu.gfx for gpu in matrix.gpus}
+    return {gpu.name: gpu.target for gpu in matrix.gpus}
 
 
 class Guards:
@@ -89,7 +89,7 @@ class Guards:
 
     def device(self, gpu: HostGpu) -> str | None:
         """Return the compute capability or gfx target of a GPU, stated or known by its name; None when unknown."""
-        return gpu.compute_capability or gpu.gfx or self._devices.get(gpu.name or "")
+        return gpu.target or self._devices.get(gpu.name or "")
 
     def is_data_centre(self, target: TargetHost) -> Verdict:
         """Return whether every GPU of a host is of the data-centre class, which forward compatibility requires.

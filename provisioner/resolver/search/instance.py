@@ -163,7 +163,7 @@ class ReadBudget:
         if isinstance(candidate, WheelCandidate) or candidate.has_no_file or version in self._read:
             return
         if self._left is not None:
-            if isinstance(candidate, FileCandidate) and candidate.is_source and not self._reads_sources:
+            if candidate.is_source and not self._reads_sources:
                 self.steps.was_short = True
                 raise UnavailableError(f"{candidate} was not looked at: it is a source distribution")
             if not min(self._left, self._share):

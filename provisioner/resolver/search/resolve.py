@@ -10,7 +10,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from provisioner.errors import UnavailableError
-from provisioner.resolver.requirement import SHARED_FILE, TORCH, FileCandidate
+from provisioner.resolver.requirement import SHARED_FILE, TORCH
 from provisioner.resolver.rules.policy import avoided
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import violations
@@ -116,7 +116,7 @@ def _lacks_a_file(instance: ProblemInstance) -> bool:
 
 
 def _is_out(instance: ProblemInstance, candidate: Candidate) -> bool:
-    if isinstance(candidate, FileCandidate) and candidate.is_source:
+    if candidate.is_source:
         instance.requirements(candidate)
     return candidate.has_no_file or instance.is_known_unusable(candidate)
 
