@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import logging
 from contextlib import suppress
+from functools import cache
 from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from resolvelib import AbstractProvider, BaseReporter
-from resolvelib.resolvers import RequirementInformation, Resolution, ResolutionImpossible, ResolutionTooDeep
+from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionImpossible, ResolutionTooDeep
+from resolvelib.structs import build_iter_view
 
 from provisioner.errors import UnavailableError
 from provisioner.resolver.requirement import TORCH, Candidate, Key, Matching, Requirement
@@ -23,7 +25,7 @@ from provisioner.words.ground import say
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-    from resolvelib.resolvers import Criterion
+    from resolvelib.structs import State
 
     from provisioner.resolver.search.instance import ProblemInstance, StepBudget
 
@@ -227,6 +229,21 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
             count = self._count[requirement] = CACHE_THRESHOLD
         return count >= CACHE_THRESHOLD
 
+    @property
+    def consults_components(self) -> bool:
+        """Whether a candidate that no choice of components goes with is refused: from the first conflict on."""
+        return self._components is not None
+
+    def has_dead(self, key: Key) -> bool:
+        """Return whether versions of a key are known to be dead."""
+        return key in self._dead_keys
+
+    def without_dead(self, criterion: Criterion[Requirement, Candidate]) -> Criterion[Requirement, Candidate]:
+        """Return a criterion with its candidates found again, as the engine keeps those that were found before one was dead."""
+        key = next(criterion.iter_requirement()).key
+        matches = self.find_matches(key, {key: criterion.iter_requirement()}, {key: iter(criterion.incompatibilities)})
+        return Criterion(build_iter_view(matches), criterion.information, criterion.incompatibilities)
+
     def consult_components(self) -> bool:
         """Return whether there is a choice of components at all; called at a conflict.
 
@@ -408,21 +425,45 @@ class SearchReporter(BaseReporter[Requirement, Candidate, Key]):
 
 
 class _DeadPinError(Exception):
-    """A pinned version turned out to be dead: `search` starts resolvelib again without it."""
+    """A pinned version turned out to be dead: `search` starts resolvelib again without it.
+
+    `kept` are the first states of the engine, the root's before all others, to which it would come again.
+    """
+
+    def __init__(self, kept: list[State[Requirement, Candidate, Key]]) -> None:
+        super().__init__()
+        self.kept = kept
 
 
 class _Resolution(Resolution[Requirement, Candidate, Key]):
-    """resolvelib's engine with a cache of whether a pin meets its criterion: the engine tests every pin again in every round.
+    """resolvelib's engine, which can begin with the states of an earlier run, its `kept` ones.
 
+    The engine tests every pin again in every round; whether one meets its criterion is cached.
     `_is_current_pin_satisfying` is not part of resolvelib's public interface. If a release lacks it, the cache is merely
-    unused.
+    unused. The same holds for `_push_new_state` and the kept states.
     """
 
-    def __init__(self, provider: Provider, reporter: SearchReporter) -> None:
+    def __init__(
+        self, provider: Provider, reporter: SearchReporter, kept: Sequence[State[Requirement, Candidate, Key]] = ()
+    ) -> None:
         super().__init__(provider, reporter)
         self._adapter, self._reporter_of_search = provider, reporter
         provider.criteria = lambda: self.state.criteria
         self._holds: dict[Key, tuple[Criterion[Requirement, Candidate], Candidate, bool]] = {}
+        self._kept = kept
+        self._unpatched: int | None = None
+        """How many of the first states were made without going back; None for all."""
+
+    def _push_new_state(self) -> None:
+        if self._kept:  # called for the first time, with the root's state alone
+            self._states, self._kept = [*self._kept], ()
+        super()._push_new_state()
+
+    def _backjump(self, causes: list[RequirementInformation[Requirement, Candidate]]) -> bool:
+        is_possible = super()._backjump(causes)
+        last = len(self._states) - 1  # what was learnt by going back is in it
+        self._unpatched = last if self._unpatched is None else min(self._unpatched, last)
+        return is_possible
 
     def _extract_causes(
         self, criteron: list[Criterion[Requirement, Candidate]]
@@ -434,6 +475,7 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
         with the same requirement.
         """
         if not self._reporter_of_search.stops_on_conflict:
+            is_first = not self._adapter.consults_components
             if not self._adapter.consult_components():
                 raise ResolutionImpossible(super()._extract_causes(criteron))
             for info in (info for criterion in criteron for info in criterion.information):
@@ -441,12 +483,31 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
             # Of each criterion the last requirement was the one too many.
             failing = {[*criterion.information][-1].parent for criterion in criteron}
             self._note_clashes({candidate.key for candidate in failing if candidate is not None})
-            pins = [pin for pin in self.state.mapping.values() if self._adapter.is_dead(pin)]
-            if pins:
-                raise _DeadPinError
+            dead = self._dead_pins()
+            if dead:
+                raise _DeadPinError([] if is_first else self._states_before(dead))
         causes = super()._extract_causes(criteron)
         self._adapter.note_conflict({cause.parent.key for cause in causes if cause.parent})
         return causes
+
+    def _dead_pins(self) -> set[Candidate]:
+        """Return the pins that are dead; the death of one may be that of another, which requires it."""
+        dead: set[Candidate] = set()
+        while found := {pin for pin in self.state.mapping.values() if pin not in dead and self._adapter.is_dead(pin)}:
+            dead |= found
+        return dead
+
+    def _states_before(self, dead: Collection[Candidate]) -> list[State[Requirement, Candidate, Key]]:
+        """Return the first states to which the engine would come again, if it started without some of its pins."""
+        found = self._states[: self._unpatched]
+        first = next(number for number, one in enumerate(self._states) if not dead.isdisjoint(one.mapping.values()))
+        del found[first:]
+        renewed = cache(self._adapter.without_dead)
+        for state in found:
+            state.criteria.update((key, renewed(one)) for key, one in state.criteria.items() if self._adapter.has_dead(key))
+        while found and any(not one.candidates for key, one in found[-1].criteria.items() if self._adapter.has_dead(key)):
+            found.pop()
+        return found
 
     def _note_clashes(self, keys: Iterable[Key]) -> None:
         """Let the adapter look at what requires the keys of which no version could be pinned, directly or with an extra."""
@@ -481,11 +542,13 @@ def search(
     rounds = PACKAGE_ROUNDS if instance.finder else SYSTEM_ROUNDS + len(instance.roots)
     provider, reporter = Provider(instance, decides_conflicts_first=decides_conflicts_first), reporter or SearchReporter()
     reporter.steps = instance.budget.steps
+    kept: list[State[Requirement, Candidate, Key]] = []
     while reporter.rounds < ROUNDS_OF_ALL_STARTS:
         try:
-            state = _Resolution(provider, reporter).resolve(instance.roots, rounds)
-        except _DeadPinError:
+            state = _Resolution(provider, reporter, kept).resolve(instance.roots, rounds)
+        except _DeadPinError as error:
             reporter.has_backtracked = True
+            kept = error.kept if not decides_conflicts_first else []  # there conflicts change the order, from the start
             continue
         except (ResolutionImpossible, ResolutionTooDeep):
             return None
