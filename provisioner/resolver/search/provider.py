@@ -24,6 +24,7 @@ from provisioner.words.ground import say
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from resolvelib.structs import State
 
@@ -497,7 +498,7 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
             dead |= found
         return dead
 
-    def _states_before(self, dead: Collection[Candidate]) -> list[State[Requirement, Candidate, Key]]:
+    def _states_before(self, dead: AbstractSet[Candidate]) -> list[State[Requirement, Candidate, Key]]:
         """Return the first states to which the engine would come again, if it started without some of its pins."""
         found = self._states[: self._unpatched]
         first = next(number for number, one in enumerate(self._states) if not dead.isdisjoint(one.mapping.values()))
