@@ -24,14 +24,13 @@ from provisioner.resolver.attempts import (
     Failure,
     Indexes,
     attempts_of,
-    best_answer,
     environment_of,
-    refuted,
-    refuted_without,
     system_half,
 )
 from provisioner.resolver.outcome.held_back import left_out_with_pytorch
 from provisioner.resolver.python.distributions import of_variant_indexes
+from provisioner.resolver.pythons import best_answer
+from provisioner.resolver.refuting import refuted, refuted_without
 from provisioner.resolver.requirement import PYTORCH, TORCH, build_of
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, ReadBudget, StepBudget

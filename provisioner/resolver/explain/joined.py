@@ -17,15 +17,7 @@ from provisioner.errors import UnavailableError
 from provisioner.grounds.conflict import Conflict, Statement, Subjects
 from provisioner.grounds.predicate import NeedsWithin, NoFile, Requires
 from provisioner.grounds.requirement import FILES, Entails, Relation
-from provisioner.resolver.attempts import (
-    GLIBC_WHEN_UNKNOWN,
-    PYTHON,
-    Failure,
-    known_glibc,
-    other_attempts,
-    refuted,
-    refuted_unread,
-)
+from provisioner.resolver.attempts import GLIBC_WHEN_UNKNOWN, PYTHON, Failure, known_glibc, other_attempts
 from provisioner.resolver.explain.conflict import (
     KINDS,
     conclusion_of,
@@ -35,6 +27,7 @@ from provisioner.resolver.explain.conflict import (
     spans_of_run,
 )
 from provisioner.resolver.explain.fixes import SHOWN, fixes, never
+from provisioner.resolver.refuting import refuted, refuted_unread
 from provisioner.resolver.requirement import PACKAGE, Key
 from provisioner.resolver.search.complete import every_key
 from provisioner.resolver.search.proof import Member as Required

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from provisioner.resolver.attempts import Indexes, attempts_of, best_answer
+from provisioner.resolver.attempts import Indexes, attempts_of
 from provisioner.resolver.problem import join
+from provisioner.resolver.pythons import best_answer
 from provisioner.resolver.requirement import PACKAGE, Key
 from provisioner.resolver.search.instance import ReadBudget
 from tests import small
