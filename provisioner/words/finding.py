@@ -90,9 +90,11 @@ def finding_hints(finding: Finding, *, spec: str = "") -> tuple[str, ...]:
             return (kept, f"{command} writes it again, and so does `provision check --fix`")
         case of.EditedOutput(is_unedited=True):
             return (f"{command} writes it again, and so does `provision check --fix`",)
-        case of.EditedOutput(is_foreign=is_foreign):
-            once = "; provision did not render what is there: move or delete that first" if is_foreign else ""
-            return (f"{command} writes it again{once}",)
+        case of.EditedOutput(is_foreign=is_foreign, by=by):
+            if is_foreign:
+                return (f"{command} writes it again; provision did not render what is there: move or delete that first",)
+            loss = "" if by == "conflict" else "; a change made in it by hand is lost"
+            return (f"{command} writes it again{loss}",)
         case of.OtherHostRequirement() | of.OtherVariable() | of.OtherGate() | of.OtherSystemPackages() | of.OtherHostSetup():
             return (f"{command} writes it again; what is locked stays as it is where nothing else changed",)
         case of.OfUnstatedHosts():

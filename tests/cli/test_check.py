@@ -316,7 +316,7 @@ def test_an_edited_recipe_is_named_at_its_line(project: Project) -> None:
     assert outcome.code == 1
     assert outcome.out == (
         f"{LOCK}: no\n  no: `Dockerfile` is not what its lock renders; they differ from line 11  [edited-output]\n"
-        f"{RENDER} again\n"
+        f"{RENDER} again; a change made in it by hand is lost\n"
     )
 
 
@@ -351,7 +351,7 @@ def test_a_helper_file_is_compared_too_and_written_with_the_recipe(project: Proj
         line = helper.read_text(encoding="utf-8").count("\n")
         problem = f"is not what this version of provision writes; they differ from line {line}  [edited-output]"
     outcome = project.run("check")
-    again = "" if edit == "missing" else " again"
+    again = "" if edit == "missing" else " again; a change made in it by hand is lost"
     assert (outcome.code, outcome.out) == (1, f"{LOCK}: no\n  no: `provision/install.py` {problem}\n{RENDER}{again}\n")
     assert project.run("render", LOCK, "--to", "dockerfile", "--out", "Dockerfile").code == 0
     assert project.run("check").code == 0

@@ -232,7 +232,8 @@ def test_a_file_rendered_from_another_lock_is_told_once_where_it_is_an_output(re
         "✗ 2 locks: 1 no, 1 yes\n\n"
         f"{lock_of('a')}: no\n"
         "  no: `envs/a/Dockerfile` is not what its lock renders; they differ from line 1  [edited-output]\n"
-        f"    hint: `provision render {lock_of('a')} --to dockerfile --out envs/a/Dockerfile` writes it again\n"
+        f"    hint: `provision render {lock_of('a')} --to dockerfile --out envs/a/Dockerfile` writes it again; "
+        "a change made in it by hand is lost\n"
     )
 
 
