@@ -7,7 +7,6 @@ everything else from its cache, behind a firewall that lets through a mirror alo
 from __future__ import annotations
 
 import os
-import socket
 import sys
 from urllib.parse import urlsplit
 
@@ -47,6 +46,8 @@ def _may_have_proxy() -> bool:
 
 def _is_unknown(host: str) -> bool:
     """Return whether the answer about a host name is that it does not exist: a name server that does not answer may later."""
+    import socket
+
     try:
         socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except socket.gaierror as error:
