@@ -428,6 +428,25 @@ def test_a_server_without_a_connection_is_tried_once_a_run(settings: IndexSettin
     assert len(tried) == 1 + settings.retries
 
 
+def test_a_server_whose_packets_are_dropped_is_waited_for_once(
+    opened: Callable[..., Transport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A firewall that drops what it does not let through: 15 seconds, and not four times as many."""
+    tried: list[object] = []
+
+    def dropped(address: object, *_: object, **__: object) -> None:
+        tried.append(address)
+        raise TimeoutError
+
+    monkeypatch.setattr("urllib3.util.connection.create_connection", dropped)
+    transport = opened(retries=3, timeout=7, proxy="")
+    for _ in range(2):
+        with pytest.raises(UnavailableError) as caught:
+            transport.request("http://127.0.0.1:9/a", source=SOURCE)
+        assert caught.value.message == "index `main` cannot be reached: no answer within 7 s"
+    assert tried == [("127.0.0.1", 9)]
+
+
 def test_a_server_that_refused_a_request_alone_is_asked_for_others(opened: Callable[..., Transport]) -> None:
     with ScriptedServer({"/a": [Answer(body=b"0123456789", cut=4)], "/b": [Answer(body=b"here")]}) as server:
         transport = opened(retries=0)

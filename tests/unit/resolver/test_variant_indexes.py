@@ -225,7 +225,7 @@ def test_what_a_distribution_of_the_index_may_meet_is_not_proved() -> None:
 
 
 def test_an_index_whose_builds_no_host_can_run_is_not_asked() -> None:
-    """PyTorch's index of CUDA 13 on a machine whose driver ends with CUDA 12: a page, and where it is out of reach a warning."""
+    """PyTorch's index of CUDA 13 on a machine whose driver ends with CUDA 12: a page, or a warning where it is cut off."""
     python = {"python": "==3.11.*"}
     builds = [
         small.build(f"cu{name}", {**python, "cuda": f"=={cuda}"}, index=f"pytorch-cu{name}", local=f"cu{name}")
