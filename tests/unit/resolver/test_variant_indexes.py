@@ -232,7 +232,7 @@ def test_an_index_whose_builds_no_host_can_run_is_not_asked() -> None:
         for name, cuda in (("132", "13.2"), ("130", "13.0"), ("126", "12.6"))
     ]
     toolkits = {"13.2": {"driver": ">=590"}, "13.0": {"driver": ">=580"}, "12.6": {"driver": ">=525"}}
-    drivers = {"595.1": {}, "585.1": {}, "545.29": {}}
+    drivers: dict[str, dict[str, str]] = {"595.1": {}, "585.1": {}, "545.29": {}}
     matrix = small.matrix(
         ("pytorch", "cuda", "python", "driver", "gpu"),
         {"python": {"3.11": {}}, "cuda": toolkits, "driver": drivers, "gpu": {"7.0": {}}},
