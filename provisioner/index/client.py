@@ -20,6 +20,7 @@ from provisioner.index.cache import Cache, NotCachedError, all_missing
 from provisioner.index.dependency_confusion import PageComparison, confusion_notices, unpinned
 from provisioner.index.direct import DirectReader
 from provisioner.index.find_links import FindLinks
+from provisioner.index.http.reach import Reach
 from provisioner.index.http.transport import Transport
 from provisioner.index.markers import Markers, marker_environment
 from provisioner.index.metadata.build import FailedBuilds
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
 
     from provisioner.index.activity import Activity
-    from provisioner.index.http.transport import OutOfReach
     from provisioner.index.metadata.core_metadata import CoreMetadata
     from provisioner.index.metadata.details import FileDetails
     from provisioner.index.model import Environment, IndexFile
@@ -64,7 +64,7 @@ class SelectedReleases(Struct, frozen=True, kw_only=True):
 class Shared:
     """What the clients of one run share, each of which reads for another environment.
 
-    `limit` is what the run may read, `failed_builds` are the builds that failed, `out_of_reach` the servers that cannot be
+    `limit` is what the run may read, `failed_builds` are the builds that failed, `reach` the servers that cannot be
     reached, `metadata` that of the files that were read, by path or URL, and `alike` the releases of each page that the first
     client selected from it.
     """
@@ -72,7 +72,7 @@ class Shared:
     def __init__(self, limit: ReadLimit) -> None:
         self.limit = limit
         self.failed_builds = FailedBuilds()
-        self.out_of_reach: OutOfReach = {}
+        self.reach = Reach()
         self.metadata: OnceMap[CoreMetadata] = OnceMap()
         self.alike: dict[str, tuple[PackageRelease, ...]] = {}
 
@@ -90,7 +90,7 @@ class PackageIndex:
         self._environment = environment
         self._markers = Markers(marker_environment(environment))
         self._cache = Cache(settings.cache_directory)
-        self._transport = Transport(settings, limit=shared.limit, out_of_reach=shared.out_of_reach)
+        self._transport = Transport(settings, limit=shared.limit, reach=shared.reach)
         self._pages = PageReader(settings, self._cache, self._transport)
         self._metadata = MetadataReader(
             settings, self._cache, self._transport, failed_builds=shared.failed_builds, known=shared.metadata

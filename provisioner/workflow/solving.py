@@ -365,10 +365,10 @@ def _with_digest(job: Job, stack: Stack, session: Session) -> Stack:
     If a digest is not available, the session gets a notice. If the request is strict, the stack gets a doubt for each image
     without one, and for packages of the distribution without a time, unless the spec accepts that.
     """
-    from provisioner.index.image_registry import ImageReference
-
     if stack.image is None:
         return stack
+    from provisioner.index.image_registry import ImageReference
+
     known = job.earlier.image(stack.platform)
     image = stack.image.with_digests({one.reference: one.digest for one in known.images} if known is not None else {})
     if stack.image.digest:

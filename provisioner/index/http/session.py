@@ -14,7 +14,7 @@ from http.client import HTTPResponse
 from http.cookiejar import DefaultCookiePolicy
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 from urllib.request import getproxies_environment
 
 from requests import PreparedRequest, Session
@@ -22,7 +22,13 @@ from requests.adapters import HTTPAdapter
 from requests.utils import DEFAULT_CA_BUNDLE_PATH
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool, HTTPSConnectionPool
-from urllib3.exceptions import InsecureRequestWarning, InvalidHeader
+from urllib3.exceptions import (
+    ConnectTimeoutError,
+    InsecureRequestWarning,
+    InvalidHeader,
+    MaxRetryError,
+    NewConnectionError,
+)
 from urllib3.poolmanager import pool_classes_by_scheme
 from urllib3.util import Retry
 from urllib3.util.ssl_ import create_urllib3_context
@@ -205,7 +211,18 @@ def _naming(path: str, configured_by: str) -> Iterator[None]:
 
 
 class _IndexRetry(Retry):
-    """urllib3's retries, with Retry-After limited to `LONGEST_PAUSE_SECONDS` and ignored when malformed."""
+    """urllib3's retries, with Retry-After limited to `LONGEST_PAUSE_SECONDS` and ignored when malformed.
+
+    A connection that timed out is not tried again: TCP asked several times in these seconds (RFC 6298), and a firewall that
+    drops what it does not let through would take four times as long.
+    """
+
+    def increment(self, method: str | None = None, url: str | None = None, *args: Any, **options: Any) -> Self:  # noqa: ANN401 - as in the base class
+        """Return the retries that are left after a failure; raises `MaxRetryError` when there are none."""
+        error = options.get("error")
+        if isinstance(error, ConnectTimeoutError) and not isinstance(error, NewConnectionError):
+            raise MaxRetryError(options["_pool"], url, error) from error
+        return super().increment(method, url, *args, **options)
 
     def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
         """Return the seconds to wait; None when Retry-After is absent or malformed."""

@@ -16,6 +16,7 @@ from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.index.activity import Activity
 from provisioner.index.address import origin, public_url
 from provisioner.index.http.credentials import Credentials
+from provisioner.index.http.reach import UNKNOWN_NAME, Reach
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping
@@ -80,23 +81,17 @@ class Body(Struct, frozen=True):
     pieces: Iterator[bytes]
 
 
-OutOfReach = dict[tuple[str, str], str]
-"""The servers to which no connection could be made in one run, by origin, each with the reason; its index clients share it."""
-
-
 class Transport:
     """Sends the HTTP requests of one run; threads may share it.
 
     The session is opened by the first request, because importing requests takes time.
     """
 
-    def __init__(
-        self, settings: IndexSettings, *, limit: ReadLimit | None = None, out_of_reach: OutOfReach | None = None
-    ) -> None:
-        """Count what is received against `limit`; None sets no limit. Clients of one run share it and `out_of_reach`."""
+    def __init__(self, settings: IndexSettings, *, limit: ReadLimit | None = None, reach: Reach | None = None) -> None:
+        """Count what is received against `limit`; None sets no limit. Clients of one run share it and `reach`."""
         self._settings = settings
         self._limit = limit
-        self._out_of_reach: OutOfReach = {} if out_of_reach is None else out_of_reach
+        self._reach = reach or Reach()
         self._lock = threading.Lock()
         self._session: Session | None = None
         self._credentials = Credentials(settings)
@@ -110,17 +105,15 @@ class Transport:
         """Send a request and return the complete response, whatever its status.
 
         `source` is the owner of the URL as error messages name it (index `pypi`). With a `limit`, a body of more bytes, or of
-        undeclared length, is not read and returned empty. Raises `UnavailableError` when no response arrives; a server to which
-        no connection could be made, after all retries, is not tried again in the run.
+        undeclared length, is not read and returned empty. Raises `UnavailableError` when no response arrives; a server whose
+        host name is unknown, or to which no connection could be made after all retries, is not tried again in the run.
         """
+        self._require_reach(url, source)
         from requests import RequestException
         from urllib3.exceptions import HTTPError
 
         from provisioner.index.http.session import BACKOFF_SECONDS
 
-        known = self._out_of_reach.get(origin(url))
-        if known is not None:
-            raise _unreached(known, url, source)
         for attempt in range(self._settings.retries + 1):
             try:
                 with self.activity.waiting_for(url), self._send(url, method, headers or {}) as answer:
@@ -137,7 +130,7 @@ class Transport:
                 # What fails before an answer begins was retried by the session already.
                 if attempt == self._settings.retries or not _broke_off(error):
                     if _is_without_connection(error):
-                        self._out_of_reach[origin(url)] = _reason(error, self._settings)
+                        self._reach.refuse(url, _reason(error, self._settings))
                     raise self._unavailable(error, url, source) from None
                 time.sleep(BACKOFF_SECONDS * 2**attempt)
         raise AssertionError("the last attempt returns or raises")
@@ -158,6 +151,7 @@ class Transport:
         The pieces have up to `size` bytes. With `is_limited` they count against the limit of the run. Raises
         `UnavailableError`, also while the pieces are read, when the file cannot be read or the status is an error.
         """
+        self._require_reach(url, source)
         from requests import RequestException
 
         wanted = {"Range": f"bytes={start}-"} if start else {}
@@ -202,6 +196,12 @@ class Transport:
         A login from the keyring is returned only after the index has refused a request in this run.
         """
         return self._credentials.for_url(url)
+
+    def _require_reach(self, url: str, source: str) -> None:
+        """Raise `UnavailableError` for a URL whose server is known to be out of reach."""
+        reason = self._reach.why_not(url, proxy=self._settings.proxy)
+        if reason:
+            raise _unreached(reason, url, source)
 
     def _looked_at(self, status: int, url: str) -> tuple[str, ...]:
         return self._credentials.looked_at(url) if status in DENIED else ()
@@ -374,7 +374,7 @@ def _reason(error: RequestException | HTTPError, settings: IndexSettings) -> str
     if isinstance(error, exceptions.TooManyRedirects):
         return "it redirects in a circle"
     if any(isinstance(found, NameResolutionError) for found in chain):
-        return "its host name cannot be resolved"
+        return UNKNOWN_NAME
     return _deepest(chain)
 
 

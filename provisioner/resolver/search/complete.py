@@ -352,7 +352,8 @@ class CompleteSearch:
             fresh = [candidate for candidate in pins.values() if candidate not in self._expanded]
             # The matrix costs nothing to read, an index does: what the matrix excludes is never read from an index. Nor is the
             # metadata of a version without a file for the target read: its project page lists none.
-            free = [candidate for candidate in fresh if not candidate.key.is_package or self._instance.lacks_file(candidate)]
+            free = [candidate for candidate in fresh if not candidate.key.is_package]
+            free = free or [candidate for candidate in fresh if self._instance.lacks_file(candidate)]
             if not (free or (fresh and is_reading)):
                 return pins
             asked = [candidate for candidate in fresh if candidate.key in self._asked]

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import socket
+import subprocess
+import sys
 import time
 from functools import partial
 from typing import TYPE_CHECKING
@@ -244,6 +247,76 @@ def test_proxies_of_the_environment_are_used_and_no_proxy_is_honoured(
         assert transport.request(server.url("/a"), source=SOURCE).body == b"directly"
 
 
+@pytest.fixture
+def failing_names(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[str]]:
+    """Make every look-up of a host name fail with an error; returns the list of the names that are looked up."""
+
+    def fail(error: int) -> list[str]:
+        asked: list[str] = []
+
+        def look_up(host: str, *_: object, **__: object) -> list[object]:
+            asked.append(host)
+            raise socket.gaierror(error, "no address")
+
+        for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+            monkeypatch.delenv(name, raising=False)
+            monkeypatch.delenv(name.upper(), raising=False)
+        monkeypatch.setattr(socket, "getaddrinfo", look_up)
+        return asked
+
+    return fail
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system may have a proxy")
+def test_a_host_name_that_nobody_has_is_told_at_once_and_looked_up_once(
+    opened: Callable[..., Transport], failing_names: Callable[[int], list[str]]
+) -> None:
+    asked = failing_names(socket.EAI_NONAME)
+    transport = opened(proxy="")
+    for path in ("/whl/cu126/torch/", "/whl/cu128/torch/"):
+        with pytest.raises(UnavailableError) as caught:
+            transport.request(f"https://index.example{path}", source=SOURCE)
+        assert caught.value.message == "index `main` cannot be reached: its host name cannot be resolved"
+        assert caught.value.causes == (f"https://index.example{path}",)
+        assert caught.value.hints == NETWORK
+    with pytest.raises(UnavailableError) as caught, transport.opened("https://index.example/a", source=SOURCE):
+        pass
+    assert asked == ["index.example"]
+
+
+def test_a_name_server_that_does_not_answer_may_the_next_time(
+    opened: Callable[..., Transport], failing_names: Callable[[int], list[str]]
+) -> None:
+    asked = failing_names(socket.EAI_AGAIN)
+    with pytest.raises(UnavailableError) as caught:
+        opened(retries=3, proxy="").request("https://index.example/a", source=SOURCE)
+    assert caught.value.message == "index `main` cannot be reached: its host name cannot be resolved"
+    assert len(asked) >= 4
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system may have a proxy")
+def test_nothing_is_loaded_for_a_host_name_that_nobody_has() -> None:
+    code = """
+import os, socket, sys
+from pathlib import Path
+from provisioner.errors import UnavailableError
+from provisioner.index.http.transport import Transport
+from provisioner.index.settings import IndexSettings
+
+def look_up(*_, **__):
+    raise socket.gaierror(socket.EAI_NONAME, "no address")
+
+socket.getaddrinfo = look_up
+try:
+    Transport(IndexSettings(indexes=(), cache_directory=Path())).request("https://index.example/a", source="it")
+except UnavailableError as error:
+    print(error.message)
+print({"requests", "urllib3", "ssl", "http.client"} & set(sys.modules))
+"""
+    result = subprocess.run([sys.executable, "-I", "-c", code], env={}, capture_output=True, text=True, check=True)
+    assert result.stdout == "it cannot be reached: its host name cannot be resolved\nset()\n"
+
+
 def test_certificates_are_left_unchecked_for_trusted_hosts_alone(settings: IndexSettings) -> None:
     made = session.new_session(replace(settings, trusted_hosts=("index.example", "files.example:8443")), connections=1)
     ordinary = made.get_adapter("https://pypi.org/simple/")
@@ -345,7 +418,7 @@ def test_a_server_without_a_connection_is_tried_once_a_run(settings: IndexSettin
     shared = Shared(ReadLimit())
     for python in ("3.12", "3.13"):
         environment = Environment(platform="linux/amd64", python=python, glibc=(2, 35), macos=None)
-        location = IndexLocation(name="pypi", url="http://index.invalid/simple")
+        location = IndexLocation(name="pypi", url="http://127.0.0.1/simple")
         settings = replace(settings, indexes=(location,))
         with PackageIndex(settings, environment, shared=shared) as client:
             with pytest.raises(UnavailableError) as caught:
@@ -353,6 +426,25 @@ def test_a_server_without_a_connection_is_tried_once_a_run(settings: IndexSettin
             assert caught.value.message == "index `pypi` cannot be reached: connection refused"
             assert caught.value.hints == NETWORK
     assert len(tried) == 1 + settings.retries
+
+
+def test_a_server_whose_packets_are_dropped_is_waited_for_once(
+    opened: Callable[..., Transport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A firewall that drops what it does not let through: 15 seconds, and not four times as many."""
+    tried: list[object] = []
+
+    def dropped(address: object, *_: object, **__: object) -> None:
+        tried.append(address)
+        raise TimeoutError
+
+    monkeypatch.setattr("urllib3.util.connection.create_connection", dropped)
+    transport = opened(retries=3, timeout=7, proxy="")
+    for _ in range(2):
+        with pytest.raises(UnavailableError) as caught:
+            transport.request("http://127.0.0.1:9/a", source=SOURCE)
+        assert caught.value.message == "index `main` cannot be reached: no answer within 7 s"
+    assert tried == [("127.0.0.1", 9)]
 
 
 def test_a_server_that_refused_a_request_alone_is_asked_for_others(opened: Callable[..., Transport]) -> None:

@@ -222,3 +222,24 @@ def test_what_a_distribution_of_the_index_may_meet_is_not_proved() -> None:
     with pytest.raises(UnavailableError) as caught:
         solve_joint(problem("app", "torch<2.4"), lambda _: shelf)
     assert caught.value.message == "index `pytorch-cu118` cannot be reached: no route"
+
+
+def test_an_index_whose_builds_no_host_can_run_is_not_asked() -> None:
+    """PyTorch's index of CUDA 13 on a machine whose driver ends with CUDA 12: a page, or a warning where it is cut off."""
+    python = {"python": "==3.11.*"}
+    builds = [
+        small.build(f"cu{name}", {**python, "cuda": f"=={cuda}"}, index=f"pytorch-cu{name}", local=f"cu{name}")
+        for name, cuda in (("132", "13.2"), ("130", "13.0"), ("126", "12.6"))
+    ]
+    toolkits = {"13.2": {"driver": ">=590"}, "13.0": {"driver": ">=580"}, "12.6": {"driver": ">=525"}}
+    drivers: dict[str, dict[str, str]] = {"595.1": {}, "585.1": {}, "545.29": {}}
+    matrix = small.matrix(
+        ("pytorch", "cuda", "python", "driver", "gpu"),
+        {"python": {"3.11": {}}, "cuda": toolkits, "driver": drivers, "gpu": {"7.0": {}}},
+        releases={"pytorch": [small.release(version, {}, builds=tuple(builds)) for version in ("2.4.0", "2.3.0")]},
+    )
+    host = {"gpus": [{"compute_capability": "7.0"}], "driver": {"version": "545.29"}}
+    shelf = Shelf({"tool": {"1": ["torch"]}}, {"torch@pytorch-cu126": {"2.4.0+cu126": []}})
+    stack = solve_joint(join(matrix, small.request({}, host, packages=["tool"])), lambda _: shelf)
+    assert {package.name: package.version for package in stack.packages} == {"tool": "1", "torch": "2.4.0+cu126"}
+    assert {one for one in shelf.asked if "@" in one} == {"torch@pytorch-cu126"}
