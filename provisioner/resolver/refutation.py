@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.edit import SetTwin
+from provisioner.grounds.patch import patch_of
 from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, HostFact, Relation, Row, SpecLine
 from provisioner.index.model import Environment
 from provisioner.resolver.attempts import (
@@ -436,7 +437,9 @@ def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | No
     for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
         beside = [*first[:number], *first[number + 1 :]]
         further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found, [fix, *beside], read)]
-        conflicts.append(replace(one.conflict, fixes=(some[0], *further)))
+        # They were found where requests are dropped, and are applied where none is.
+        whole = (replace(fix, patch=patch_of(found.problem.request, fix.edits)) for fix in (some[0], *further))
+        conflicts.append(replace(one.conflict, fixes=tuple(whole)))
     return conflicts
 
 
