@@ -129,7 +129,9 @@ def check_patch(world: World, hint: Fix) -> None:
     after = changed(world, read(world, hint))
     spec = hint.patch.get("spec", {})
     for key, lines in {"packages": after.packages, "constraints": after.constraints}.items():
-        assert [Requirement(line).name for line in spec.get(key, map(str, lines))] == [one.name for one in lines], fix_words(hint)
+        assert [Requirement(line).name for line in spec.get(key, map(str, lines))] == [one.name for one in lines], fix_words(
+            hint
+        )
 
 
 def check_several(world: World, conflicts: tuple[Conflict, ...]) -> None:
