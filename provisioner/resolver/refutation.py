@@ -17,6 +17,7 @@ from packaging.utils import canonicalize_name
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.edit import SetTwin
+from provisioner.grounds.patch import patch_of
 from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, HostFact, Relation, Row, SpecLine
 from provisioner.index.model import Environment
 from provisioner.resolver.attempts import (
@@ -427,16 +428,41 @@ def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | No
     if found.is_beyond_help:
         return [found.untried(), *(other.conflict for other in others)]
     every = [found, *others]
-    fixes = _fixes_of_each(every, read)
-    first = [some[0] for some in fixes if some]
-    if len(first) < len(every) or not _work(found, first, read):
+    fixes = _fixes_together(every, read)
+    if not fixes:
         return [found.explained(), *(other.conflict for other in others)]
+    first = [some[0] for some in fixes]
     conflicts = []
     for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
         beside = [*first[:number], *first[number + 1 :]]
         further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found, [fix, *beside], read)]
-        conflicts.append(replace(one.conflict, fixes=(some[0], *further)))
+        # They were found where requests are dropped, and are applied where none is.
+        whole = (replace(fix, patch=patch_of(found.problem.request, fix.edits)) for fix in (some[0], *further))
+        conflicts.append(replace(one.conflict, fixes=tuple(whole)))
     return conflicts
+
+
+def _fixes_together(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
+    """Return the fixes of each refutation, of which the first of all work together; [] when there are no such fixes.
+
+    Those that each needs alone come first. If they do not go with each other, as where one needs a newer Python than the other
+    asks for, each is looked for after those before it, in one order and, if that gives up a request, in the other.
+    """
+
+    def work(fixes: Sequence[tuple[Fix, ...]]) -> bool:
+        return all(fixes) and _work(every[0], [some[0] for some in fixes], read)
+
+    alone = _fixes_of_each(every, read)
+    if not all(alone):
+        return []
+    if work(alone):
+        return alone
+    problem = every[0].problem
+    in_turn = _fixes_in_turn(problem, every, read)
+    if work(in_turn) and not any(some[0].gives_up for some in in_turn):
+        return in_turn
+    other_way = _fixes_in_turn(problem, every[::-1], read)[::-1]
+    return next(filter(work, (other_way, in_turn)), [])
 
 
 def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
@@ -455,6 +481,24 @@ def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[
         with steps.share(1 / 2):
             found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read, steps)
     return found
+
+
+def _fixes_in_turn(problem: Problem, every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
+    """Return the fixes of each refutation of a problem after the first of those before it, without the requests of the later.
+
+    None of them changes what a first fix before it has changed. Once one has none, those after it have none either.
+    """
+    found: list[tuple[Fix, ...]] = []
+    for number, one in enumerate(every):
+        requests = [request for later in every[number + 1 :] for request in later.requests]
+        before = [some[0] for some in found]
+        changed = {edit.component for fix in before for edit in fix.edits}
+        with one.steps.share(1 / (len(every) - number + 1)):
+            fixes = _fixes(_without(_with_fixes(problem, before), requests), read, one.steps)
+        found.append(tuple(fix for fix in fixes if changed.isdisjoint(edit.component for edit in fix.edits)))
+        if not found[-1]:
+            break
+    return [*found, *[()] * (len(every) - len(found))]
 
 
 def _fixes(problem: Problem, read: SourceFor | None, steps: StepBudget) -> tuple[Fix, ...]:

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import assume, event, example, given
 from hypothesis import strategies as st
 from msgspec.structs import replace
+from packaging.requirements import Requirement
 
 from provisioner.grounds.conflict import AT_ONCE
 from provisioner.resolver.joint import NoStackError, solve_joint
@@ -123,6 +124,16 @@ BOTH_REFUTED = World(
 """What refutes d says nothing of b, which cannot be had either as long as it is constrained."""
 
 
+def check_patch(world: World, hint: Fix) -> None:
+    """The patch of a hint leaves every line of the spec that the hint does not name, also those of other conflicts."""
+    after = changed(world, read(world, hint))
+    spec = hint.patch.get("spec", {})
+    for key, lines in {"packages": after.packages, "constraints": after.constraints}.items():
+        assert [Requirement(line).name for line in spec.get(key, map(str, lines))] == [one.name for one in lines], fix_words(
+            hint
+        )
+
+
 def check_several(world: World, conflicts: tuple[Conflict, ...]) -> None:
     """Each hint on one of several conflicts works together with the first hints on the others, and where a way is, is one."""
     event(f"{len(conflicts)} conflicts")
@@ -131,6 +142,7 @@ def check_several(world: World, conflicts: tuple[Conflict, ...]) -> None:
     first = [conflict.fixes[:1] for conflict in conflicts]
     for number, conflict in enumerate(conflicts):
         for hint in conflict.fixes:
+            check_patch(world, hint)
             every = [*first[:number], (hint,), *first[number + 1 :]]
             steps = tuple(step for hints in every for one in hints for step in read(world, one))
             told = [fix_words(one) for hints in every for one in hints]
@@ -150,6 +162,7 @@ def test_hints_work_by_hand_and_where_there_is_a_way_there_is_a_hint(world: Worl
     (conflict,) = conflicts
     told = [read(world, hint) for hint in conflict.fixes]
     for steps, hint in zip(told, conflict.fixes, strict=True):
+        check_patch(world, hint)
         assert next(changed(world, steps).solutions(), None) is not None, fix_words(hint)
         assert not any(set(other) < set(steps) for other in told), fix_words(hint)
     shortest = next(ways(world), None)
