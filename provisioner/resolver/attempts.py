@@ -36,7 +36,7 @@ from provisioner.resolver.requirement import (
 from provisioner.resolver.rules.images import realises_toolkit
 from provisioner.resolver.search.bundled import align_bundled, misaligned
 from provisioner.resolver.search.complete import CompleteSearch, every_key
-from provisioner.resolver.search.components import ComponentSearch
+from provisioner.resolver.search.components import ComponentSearch, Refuted, SharedComponents
 from provisioner.resolver.search.instance import STEPS_OF_INSTANCE, AllowedOf, Pair, ProblemInstance, ReadBudget
 from provisioner.resolver.search.least_change import with_least_change
 from provisioner.resolver.search.provider import LOG
@@ -89,7 +89,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     `problem` is the whole problem with that Python required; `system` is the most preferred answer for the components of
     `problem` alone, which gives the environment its glibc and the index of the framework's build. `rank` is the place of the
     framework's release in it, 0 for the newest, and `named` has the places of the other components that the spec names.
-    `allowed` is what tests allow of the components, found once for all attempts. `prereleases` are the distributions of which
+    `allowed` is what tests allow of the components, found once for all attempts, and `shared` the search of these, which all
+    share; None for an attempt of its own. `prereleases` are the distributions of which
     metadata was found to need pre-releases, by any attempt: the next one has them from the start and need not start again.
     """
 
@@ -99,6 +100,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     rank: int = 0
     named: tuple[int, ...] = ()
     allowed: AllowedOf = field(default_factory=dict)
+    shared: SharedComponents | None = None
     prereleases: set[str] = field(default_factory=set)
 
 
@@ -134,22 +136,25 @@ def attempts_of(problem: Problem) -> list[Attempt]:
     A locked Python comes first if it is the first candidate. The others are ordered by `rank` and `named`, equal ones as
     Python's candidates.
     """
-    found, allowed, prereleases = [], AllowedOf(), set[str]()
-    search = CompleteSearch(ProblemInstance(system_half(problem), allowed=allowed))
-    try:
-        for candidate in problem.domains[PYTHON]:
-            if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
-                continue
-            system = search.best(given=[candidate])
-            if system is not None:
-                narrowed = with_python(problem, candidate)
-                narrow = Attempt(
-                    python=candidate.label, problem=narrowed, system=system, allowed=allowed, prereleases=prereleases
-                )
-                found.append(narrow)
-    finally:
-        search.close()
-
+    allowed, prereleases = AllowedOf(), set[str]()
+    instance = ProblemInstance(system_half(problem), allowed=allowed)
+    shared = SharedComponents(instance, CompleteSearch(instance), Refuted())
+    found = []
+    for candidate in problem.domains[PYTHON]:
+        if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
+            continue
+        system = shared.search.best(given=[candidate])
+        if system is not None:
+            narrowed = with_python(problem, candidate)
+            narrow = Attempt(
+                python=candidate.label,
+                problem=narrowed,
+                system=system,
+                allowed=allowed,
+                shared=shared,
+                prereleases=prereleases,
+            )
+            found.append(narrow)
     locked = _locked(problem)
     ranked = [
         replace(one, rank=_framework_rank(problem, one.system), named=_named_places(problem, one.system)) for one in found
@@ -459,7 +464,7 @@ class _Prospect:
         self.attempt, self._number, self._indexes, self._is_first = attempt, number, indexes, is_first
         self.discoveries = Discoveries()
         self.instance = instance_of(attempt, indexes._replace(reads_ahead=reads_ahead), self.discoveries)
-        self._components = ComponentSearch(self.instance)
+        self._components = components_of(attempt, self.instance)
         self._is_possible = True
         self._rank = attempt.rank
         self._places = [_first_place(self.instance, key) for key in self.instance.named]
@@ -602,11 +607,16 @@ def other_attempts(problem: Problem, attempts: list[Attempt]) -> Iterator[tuple[
     The attempt shares the environment of the first attempt, apart from the Python.
     """
     known = {attempt.python for attempt in attempts}
-    system, allowed = attempts[0].system, attempts[0].allowed
+    first = attempts[0]
     for candidate in problem.domains[PYTHON]:
         if candidate.label not in known:
             narrowed = with_python(problem, candidate)
-            yield candidate, Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed)
+            yield (
+                candidate,
+                Attempt(
+                    python=candidate.label, problem=narrowed, system=first.system, allowed=first.allowed, shared=first.shared
+                ),
+            )
 
 
 def with_python(problem: Problem, candidate: Candidate) -> Problem:
@@ -789,6 +799,11 @@ def instance_of(
     return ProblemInstance(attempt.problem, finder, indexes.budget, pairs=pairs, allowed=attempt.allowed)
 
 
+def components_of(attempt: Attempt, instance: ProblemInstance) -> ComponentSearch:
+    """Return the search of the components of an instance of an attempt."""
+    return ComponentSearch(instance, attempt.shared, attempt.system)
+
+
 def _decided(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
     """Return the answer of one attempt, or its failure.
 
@@ -807,7 +822,7 @@ def _decided(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
         discoveries.has_grown = False
         before = lacking[1] if lacking is not None else None
         instance = instance_of(attempt, indexes, discoveries, environment=environment, answer=before, pairs=pairs)
-        found = pins_or_proof(instance)
+        found = pins_or_proof(instance, components_of(attempt, instance))
         if isinstance(found, CompleteSearch) and not discoveries.has_grown:
             _discover(instance)
         if discoveries.has_grown:
