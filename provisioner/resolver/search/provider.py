@@ -81,7 +81,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     ) -> None:
         self._instance = instance
         self._components = components if components is not None else ComponentSearch(instance)
-        self._are_components_consulted = False
+        self._has_conflict = False
         self._decides_conflicts_first = decides_conflicts_first
         self._order = instance.problem.order
         self._named = instance.named
@@ -237,9 +237,9 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     def consult_components(self) -> bool:
         """Return whether there is a choice of components at all; called at a conflict.
 
-        From the first call on, a candidate that no choice of components goes with is refused.
+        From the first call on, a version of a distribution that no choice of components goes with is refused.
         """
-        self._are_components_consulted = True
+        self._has_conflict = True
         return self._components.is_possible
 
     def is_dead(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
@@ -306,11 +306,14 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return self._have_common[question]
 
     def _is_refused(self, candidate: Candidate) -> bool:
-        """Return whether no choice of components goes with a candidate; False before the first conflict.
+        """Return whether no choice of components goes with a candidate.
 
-        Where a version of the same distribution is dead by a clash, the candidate is asked for the same, too.
+        The matrix tells it of a component's candidate. Of a version of a distribution it is asked after the first conflict, for
+        its metadata is read for it. Where a version of the same distribution is dead by a clash, the candidate is asked for the
+        same, too.
         """
-        if not self._are_components_consulted:
+        is_of_matrix = not candidate.key.is_package and self._instance.finder is not None
+        if not (is_of_matrix or self._has_conflict):
             return False
         if not self._components.admits(candidate):
             return True
