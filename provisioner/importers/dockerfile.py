@@ -114,7 +114,7 @@ class _Dockerfile:
 
     def _named(self, name: str, *, before: int) -> int | None:
         """Return the number of the stage with a name or number, among those before another; None if there is none."""
-        if name.isdigit() and int(name) < before:
+        if name in map(str, range(before)):
             return int(name)
         numbers = (number for number in range(before - 1, -1, -1) if name and self._stages[number].name == name.lower())
         return next(numbers, None)

@@ -55,7 +55,7 @@ def cached_matrix(directory: Path | None = None) -> Matrix:
 
     Raises the errors of `load_matrix`. A cache file that is damaged, of another format or not writable is ignored.
     """
-    directory = directory if directory is not None else default_directory()
+    directory = directory or default_directory()
     digest = content_digest(directory)
     found = _read(directory / SHIPPED, digest)
     if found is not None:

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from provisioner.accelerators import RUNTIMES
 from provisioner.components import FRAMEWORKS
-from provisioner.resolver.attempts import Failure, environment_of, in_image_with_libraries, instance_of
+from provisioner.resolver.attempts import Failure, components_of, environment_of, in_image_with_libraries, instance_of
 from provisioner.resolver.outcome.libraries import is_lacking, lacks_toolkit, may_be_elsewhere
 from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.refuting import discover, is_about_libraries, lacks_libraries, refuted
@@ -98,7 +98,7 @@ def _decided(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
         discoveries.has_grown = False
         before = lacking[1] if lacking is not None else None
         instance = instance_of(attempt, indexes, discoveries, environment=environment, answer=before, pairs=pairs)
-        found = pins_or_proof(instance)
+        found = pins_or_proof(instance, components_of(attempt, instance))
         if isinstance(found, CompleteSearch) and not discoveries.has_grown:
             discover(instance)
         if discoveries.has_grown:

@@ -19,6 +19,7 @@ from provisioner.index.model import Environment, PackageSource
 from provisioner.resolver.requirement import PYTORCH, Candidate, ImageCandidate, Key, Labelled, Requirement, build_of
 from provisioner.resolver.rules.images import realises_toolkit
 from provisioner.resolver.search.complete import CompleteSearch
+from provisioner.resolver.search.components import ComponentSearch, Refuted, SharedComponents
 from provisioner.resolver.search.instance import STEPS_OF_INSTANCE, AllowedOf, Pair, ProblemInstance, ReadBudget
 from provisioner.resolver.search.resolve import decide
 from provisioner.versions import Version
@@ -60,8 +61,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     `problem` is the whole problem with that Python required; `system` is the most preferred answer for the components of
     `problem` alone, which gives the environment its glibc and the index of the framework's build. `rank` is the place of the
     framework's release in it, 0 for the newest, and `named` has the places of the other components that the spec names.
-    `allowed` is what tests allow of the components, found once for all attempts. `prereleases` are the distributions of which
-    metadata was found to need pre-releases, by any attempt: the next one has them from the start and need not start again.
+    `allowed` is what tests allow of the components, found once for all attempts, and `shared` the search of these, which all
+    share; None for an attempt of its own. `prereleases` are the distributions of which metadata was found to need pre-releases, by any attempt: the next one has them from the start and need not start again.
     """
 
     python: str
@@ -70,6 +71,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     rank: int = 0
     named: tuple[int, ...] = ()
     allowed: AllowedOf = field(default_factory=dict)
+    shared: SharedComponents | None = None
     prereleases: set[str] = field(default_factory=set)
 
 
@@ -105,22 +107,25 @@ def attempts_of(problem: Problem) -> list[Attempt]:
     A locked Python comes first if it is the first candidate. The others are ordered by `rank` and `named`, equal ones as
     Python's candidates.
     """
-    found, allowed, prereleases = [], AllowedOf(), set[str]()
-    search = CompleteSearch(ProblemInstance(system_half(problem), allowed=allowed))
-    try:
-        for candidate in problem.domains[PYTHON]:
-            if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
-                continue
-            system = search.best(given=[candidate])
-            if system is not None:
-                narrowed = with_python(problem, candidate)
-                narrow = Attempt(
-                    python=candidate.label, problem=narrowed, system=system, allowed=allowed, prereleases=prereleases
-                )
-                found.append(narrow)
-    finally:
-        search.close()
-
+    allowed, prereleases = AllowedOf(), set[str]()
+    instance = ProblemInstance(system_half(problem), allowed=allowed)
+    shared = SharedComponents(instance, CompleteSearch(instance), Refuted())
+    found = []
+    for candidate in problem.domains[PYTHON]:
+        if not all(one.allows(candidate) for one in problem.roots if one.key == PYTHON):
+            continue
+        system = shared.search.best(given=[candidate])
+        if system is not None:
+            narrowed = with_python(problem, candidate)
+            narrow = Attempt(
+                python=candidate.label,
+                problem=narrowed,
+                system=system,
+                allowed=allowed,
+                shared=shared,
+                prereleases=prereleases,
+            )
+            found.append(narrow)
     locked = locked_python(problem)
     ranked = [replace(one, rank=framework_rank(problem, one.system), named=named_places(problem, one.system)) for one in found]
     return sorted(ranked, key=lambda attempt: (attempt.python != locked, attempt.rank, attempt.named))
@@ -166,11 +171,16 @@ def other_attempts(problem: Problem, attempts: list[Attempt]) -> Iterator[tuple[
     The attempt shares the environment of the first attempt, apart from the Python.
     """
     known = {attempt.python for attempt in attempts}
-    system, allowed = attempts[0].system, attempts[0].allowed
+    first = attempts[0]
     for candidate in problem.domains[PYTHON]:
         if candidate.label not in known:
             narrowed = with_python(problem, candidate)
-            yield candidate, Attempt(python=candidate.label, problem=narrowed, system=system, allowed=allowed)
+            yield (
+                candidate,
+                Attempt(
+                    python=candidate.label, problem=narrowed, system=first.system, allowed=first.allowed, shared=first.shared
+                ),
+            )
 
 
 def with_python(problem: Problem, candidate: Candidate) -> Problem:
@@ -220,6 +230,11 @@ def instance_of(
     )
     finder.read_ahead(indexes.reads_ahead)
     return ProblemInstance(attempt.problem, finder, indexes.budget, pairs=pairs, allowed=attempt.allowed)
+
+
+def components_of(attempt: Attempt, instance: ProblemInstance) -> ComponentSearch:
+    """Return the search of the components of an instance of an attempt."""
+    return ComponentSearch(instance, attempt.shared, attempt.system)
 
 
 def environment_of(attempt: Attempt) -> Environment:

@@ -6,10 +6,9 @@ from itertools import count, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from provisioner.errors import UnavailableError
-from provisioner.resolver.attempts import in_image_with_libraries, instance_of
+from provisioner.resolver.attempts import components_of, in_image_with_libraries, instance_of
 from provisioner.resolver.python.discovered import Discoveries
 from provisioner.resolver.requirement import PYTORCH, TORCH
-from provisioner.resolver.search.components import ComponentSearch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -59,7 +58,7 @@ class Prospect:
         self.attempt, self._number, self._indexes, self._is_first = attempt, number, indexes, is_first
         self.discoveries = Discoveries()
         self.instance = instance_of(attempt, indexes._replace(reads_ahead=reads_ahead), self.discoveries)
-        self._components = ComponentSearch(self.instance)
+        self._components = components_of(attempt, self.instance)
         self._is_possible = True
         self._rank = attempt.rank
         self._places = [first_place(self.instance, key) for key in self.instance.named]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 from itertools import count, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from provisioner.components import NEVER_ALONE
 from provisioner.errors import UnavailableError
@@ -57,6 +57,13 @@ def every_key(key: Key) -> bool:
     return True
 
 
+class Blame(NamedTuple):
+    """What a proof uses of what was asked for: the positions of those of `among`, and whether what the condition requires."""
+
+    among: list[int]
+    is_of_condition: bool
+
+
 class CompleteSearch:
     """A search of one problem instance in one SAT solver, which reuses clauses that it learnt in earlier calls.
 
@@ -86,6 +93,8 @@ class CompleteSearch:
         """The variables of each set of allowed candidates, which the instance returns again for the same test."""
         self._present: dict[Key, int] = {}
         self._kept_present: tuple[Key, ...] = ()
+        self._required_under: dict[int, dict[Key, None]] = {}
+        """The keys of which something is required under each condition."""
         self._asked: frozenset[Key] = frozenset()
         """The keys that the latest search is about, whose candidates are read before those of others."""
         self._unread: list[Candidate] = []
@@ -165,21 +174,37 @@ class CompleteSearch:
         pins = self._search(lambda: self._all_but(without), lambda: without, chosen, is_reading=False)
         return None if pins is not None else self._core(without)
 
-    def admits(self, requirements: Collection[Requirement]) -> bool:
-        """Return whether `requirements` can hold together with all groups, as far as is known without reading an index."""
-        self._want(None)
-        self._kept_present, self._asked = tuple({one.key: None for one in requirements}), frozenset()
-        chosen = [self._meeting(one) for one in requirements]
-        return self._search(lambda: self._all_but(()), lambda: (), chosen, is_reading=False) is not None
+    def condition(self) -> int:
+        """Return a new literal: what is required under it (`require_under`) holds in the searches that are told so."""
+        condition = self._fresh()
+        self._required_under[condition] = {}
+        return condition
 
-    def _meeting(self, requirement: Requirement) -> int:
-        """Return a literal that, when assumed, makes the solver choose a candidate that meets a requirement."""
-        self._domain(requirement.key)
-        allowed = self._instance.allowed(requirement)
-        literal = self._fresh()
-        chosen = (self._variable(one) for one in self._instance.candidates(requirement.key) if one in allowed)
-        self._solver.add_clause([-literal, *chosen])
-        return literal
+    def require_under(self, condition: int, parent: Candidate | None, key: Key, allowed: Collection[Candidate]) -> None:
+        """Require, under a condition, that one of `allowed` is chosen for a key; with a `parent` only where that is chosen."""
+        self._domain(key)
+        self._required_under[condition][key] = None
+        clause = [-condition] if parent is None else [-condition, -self._variable(parent)]
+        self._solver.add_clause([*clause, *sorted(map(self._variable, allowed))])
+
+    def find_under(self, condition: int, among: Sequence[Sequence[Candidate]]) -> dict[Key, Candidate] | Blame:
+        """Return any assignment that satisfies all groups and what is required under a condition, or why there is none.
+
+        The assignment has one of each of `among`. Raises `UnavailableError` as `find` does.
+        """
+        self._want(None)
+        self._asked = frozenset()
+        keys = [one.key for some in among for one in some[:1]]
+        for key in keys:
+            self._domain(key)
+        self._kept_present = (*self._required_under[condition], *keys)
+        chosen = [self._any_of([self._variable(one) for one in some]) for some in among]
+        found = self._search(lambda: self._all_but(()), lambda: (), [*chosen, condition])
+        if found is not None:
+            return found
+        used = self._solver.get_core() or []
+        positions = [position for position, literal in enumerate(chosen) if literal in used]
+        return Blame(among=positions, is_of_condition=condition in used)
 
     def _chosen(
         self, given: Collection[Candidate], present: Collection[Key], among: Collection[Sequence[Candidate]]

@@ -75,8 +75,16 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     version, or by dead ones only, or only by versions whose requirements contradict its own.
     """
 
-    def __init__(self, instance: ProblemInstance, *, decides_conflicts_first: bool = False) -> None:
+    def __init__(
+        self,
+        instance: ProblemInstance,
+        components: ComponentSearch | None = None,
+        *,
+        decides_conflicts_first: bool = False,
+    ) -> None:
         self._instance = instance
+        self._components = components if components is not None else ComponentSearch(instance)
+        self._has_conflict = False
         self._decides_conflicts_first = decides_conflicts_first
         self._order = instance.problem.order
         self._named = instance.named
@@ -87,7 +95,6 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         self._clashed_over: dict[Key, set[Key]] = {}
         """The distributions whose every version clashes with a dead version, by the distribution of that version."""
         self._have_common: dict[tuple[int, int], bool] = {}
-        self._components: ComponentSearch | None = None
         self._count: dict[Requirement, int] = {}
         self._viable: dict[Requirement, Candidate] = {}
         """A candidate that meets a requirement, for each requirement that can be met."""
@@ -248,10 +255,9 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     def consult_components(self) -> bool:
         """Return whether there is a choice of components at all; called at a conflict.
 
-        From the first call on, a candidate that no choice of components goes with is refused.
+        From the first call on, a version of a distribution that no choice of components goes with is refused.
         """
-        if self._components is None:
-            self._components = ComponentSearch(self._instance)
+        self._has_conflict = True
         return self._components.is_possible
 
     def is_dead(self, candidate: Candidate | None, requirements: Iterable[Requirement] = ()) -> bool:
@@ -318,11 +324,14 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         return self._have_common[question]
 
     def _is_refused(self, candidate: Candidate) -> bool:
-        """Return whether no choice of components goes with a candidate; False before the first conflict.
+        """Return whether no choice of components goes with a candidate.
 
-        Where a version of the same distribution is dead by a clash, the candidate is asked for the same, too.
+        The matrix tells it of a component's candidate. Of a version of a distribution it is asked after the first conflict, for
+        its metadata is read for it. Where a version of the same distribution is dead by a clash, the candidate is asked for the
+        same, too.
         """
-        if self._components is None:
+        is_of_matrix = not candidate.key.is_package and self._instance.finder is not None
+        if not (is_of_matrix or self._has_conflict):
             return False
         if not self._components.admits(candidate):
             return True
@@ -533,7 +542,11 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
 
 
 def search(
-    instance: ProblemInstance, reporter: SearchReporter | None = None, *, decides_conflicts_first: bool = False
+    instance: ProblemInstance,
+    reporter: SearchReporter | None = None,
+    components: ComponentSearch | None = None,
+    *,
+    decides_conflicts_first: bool = False,
 ) -> dict[Key, Candidate] | None:
     """Return the assignment that resolvelib finds, not yet verified; None when it finds none or gives up.
 
@@ -541,7 +554,8 @@ def search(
     versions may be less preferred. `reporter` records the backtracking and the rounds.
     """
     rounds = PACKAGE_ROUNDS if instance.finder else SYSTEM_ROUNDS + len(instance.roots)
-    provider, reporter = Provider(instance, decides_conflicts_first=decides_conflicts_first), reporter or SearchReporter()
+    provider = Provider(instance, components, decides_conflicts_first=decides_conflicts_first)
+    reporter = reporter or SearchReporter()
     reporter.steps = instance.budget.steps
     kept: list[State[Requirement, Candidate, Key]] = []
     while reporter.rounds < ROUNDS_OF_ALL_STARTS:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from provisioner.resolver.requirement import Candidate, Key, Requirement
+    from provisioner.resolver.search.components import ComponentSearch
     from provisioner.resolver.search.instance import ProblemInstance
 
 
@@ -36,8 +37,12 @@ def decide(instance: ProblemInstance) -> dict[Key, Candidate] | None:
     return found
 
 
-def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteSearch:
+def pins_or_proof(
+    instance: ProblemInstance, components: ComponentSearch | None = None
+) -> dict[Key, Candidate] | CompleteSearch:
     """Return the most preferred valid assignment, or the search that proved that none exists, which the caller must close.
+
+    `components` is the search of the instance's components, if there is one already.
 
     resolvelib 1.2.1 was measured to miss solutions and to return invalid ones on problems with cycles (its issue 206). So every
     assignment that it returns is verified, and if it finds none, the complete search decides.
@@ -52,7 +57,7 @@ def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteS
     """
     reporter = SearchReporter(stops_on_conflict=instance.finder is None)
     # Without any file the problem has no answer; resolvelib would decide other distributions before it finds that out.
-    pins = None if _lacks_a_file(instance) else search(instance, reporter)
+    pins = None if _lacks_a_file(instance) else search(instance, reporter, components)
     is_valid = pins is not None and not violations(instance, pins)
     _tell(instance, reporter, is_found=pins is not None, is_valid=is_valid)
     if pins is not None and is_valid and not reporter.has_backtracked:
@@ -65,7 +70,7 @@ def pins_or_proof(instance: ProblemInstance) -> dict[Key, Candidate] | CompleteS
     except UnavailableError:
         complete.close()
         if pins is None or not is_valid:
-            pins = _with_conflicts_first(instance)
+            pins = _with_conflicts_first(instance, components)
         if pins is None:
             raise
         return pins
@@ -94,7 +99,7 @@ def _tell(instance: ProblemInstance, reporter: SearchReporter, *, is_found: bool
     LOG.log(_level(instance), "%s: %s in %d rounds%s", of, end, reporter.rounds, back)
 
 
-def _with_conflicts_first(instance: ProblemInstance) -> dict[Key, Candidate] | None:
+def _with_conflicts_first(instance: ProblemInstance, components: ComponentSearch | None) -> dict[Key, Candidate] | None:
     """Return a valid answer from a second run of resolvelib, which decides the keys with the most conflicts first.
 
     None when that run finds no valid answer either, and for a system stack, for which there is no second run.
@@ -102,7 +107,8 @@ def _with_conflicts_first(instance: ProblemInstance) -> dict[Key, Candidate] | N
     if instance.finder is None:
         return None
     # The last resort: nothing decides the problem after it, so only its rounds are limited.
-    pins = search(instance, SearchReporter(most_conflicts=PACKAGE_ROUNDS), decides_conflicts_first=True)
+    reporter = SearchReporter(most_conflicts=PACKAGE_ROUNDS)
+    pins = search(instance, reporter, components, decides_conflicts_first=True)
     return take_newer_versions(instance, pins) if pins is not None and not violations(instance, pins) else None
 
 

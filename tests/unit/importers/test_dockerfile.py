@@ -163,3 +163,17 @@ def test_the_tables_name_what_the_matrix_has(matrix: Matrix) -> None:
     libraries = {library.soname for library in matrix.system_libraries}
     assert {library for row in names.systems for library in row.libraries} <= libraries
     assert {name for row in tag_file().rows for name in row.requires} <= set(matrix.components)
+
+
+@pytest.mark.parametrize("number", ["1", "7", "\u00b2"])
+def test_a_number_that_no_earlier_stage_has_is_the_name_of_an_image(read: Reader, number: str) -> None:
+    """A stage is known by its number to those after it, as by its name; anything else is looked up as an image."""
+    text = f"FROM python:3.12-slim\nFROM python:3.13-slim\nCOPY --from={number} /a /b\nRUN pip install einops\n"
+    assert packages(read(text)) == ["einops"]
+    text = f"FROM python:3.12-slim\nRUN pip install einops\nFROM {number}\nRUN pip install demo\n"
+    assert packages(read(text)) == ["demo"]
+
+
+def test_a_stage_known_by_its_number_is_what_is_built_on(read: Reader) -> None:
+    found = read("FROM python:3.12-slim\nRUN pip install einops\nFROM 0\nRUN pip install demo\n")
+    assert packages(found) == ["einops", "demo"]

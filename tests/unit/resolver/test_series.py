@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from provisioner.errors import UnavailableError
+from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.resolver.joint import choose
 from provisioner.resolver.problem import join
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, Key, build_of
@@ -17,7 +20,9 @@ from tests.file_shelf import LINUX, FileShelf, wheel
 from tests.unit.resolver.test_finder import Shelf, instance
 
 if TYPE_CHECKING:
-    from provisioner.index.model import Environment, PackageSource
+    from packaging.requirements import Requirement as Pep508
+
+    from provisioner.index.model import Environment, PackageRelease, PackageSource
 
 
 def test_of_each_series_nothing_but_the_newest_release_is_read() -> None:
@@ -45,6 +50,38 @@ def test_of_each_series_nothing_but_the_newest_release_is_read() -> None:
     (told,) = newer_series(problem, chosen, newer, source_for=source_for)
     assert told.releases == ("2.0", "1.2.2", "1.1.1")
     assert read == {"demo 1.0.0", "demo 1.1.1", "demo 1.2.2", "demo 2.0"}
+
+
+@pytest.mark.parametrize(
+    ("spec", "core"),
+    [
+        ("demo<2", {"1": "py3-none-any", "2": "cp39-cp39-manylinux_2_28_x86_64"}),
+        ("demo<2", {"1": "py3-none-any"}),
+        ("demo", {"1": "py3-none-any", "2": "py3-none-any"}),
+    ],
+    ids=("of-another-python", "no-such-version", "unusable-metadata"),
+)
+def test_a_newer_series_is_out_because_what_it_needs_has_no_file_that_can_be_used(spec: str, core: dict[str, str]) -> None:
+    class Damaged(FileShelf):
+        def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Pep508, ...]:
+            if str(release.version) == "2" and release.name == "core":
+                raise UnusableMetadataError("its metadata is damaged")
+            return super().requirements(release, extras)
+
+    matrix = small.matrix(("python",), {"python": {LINUX.python: {}}}, virtual=())
+    problem = join(matrix, small.request({"python": LINUX.python}, accelerator="cpu", packages=(spec,), runs="host"))
+    files = {"demo": [wheel("demo", "1"), wheel("demo", "2")], "core": [wheel("core", *one) for one in core.items()]}
+
+    def source_for(environment: Environment) -> PackageSource:
+        return Damaged(files, {"demo 1": (), "demo 2": ("core>=2",), "core 1": ()}, environment, ())
+
+    chosen = choose(problem, source_for)
+    newer = [one for one in chosen[0].candidates(Key("demo", PACKAGE)) if one.label != "1"]
+    (told,) = newer_series(problem, chosen, newer, source_for=source_for)
+    assert newer_series_words(told, "demo", "1") == (
+        f"not demo 2: demo 2 needs core>=2, and nothing that can be used with python {LINUX.python} meets that"
+        "  (metadata of demo 2)"
+    )
 
 
 def test_builds_of_an_index_out_of_reach_are_told_and_count_for_nothing_else() -> None:
