@@ -462,7 +462,9 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
         # The state of every round is kept for going back. A dict keeps the order of the pins, too, in a third of the memory that
         # resolvelib's OrderedDict takes: 12 MiB less for 400 distributions.
         base = self._states[-1]
-        state = base._replace(mapping=dict(base.mapping), criteria=dict(base.criteria), backtrack_causes=[*base.backtrack_causes])
+        state = base._replace(
+            mapping=dict(base.mapping), criteria=dict(base.criteria), backtrack_causes=[*base.backtrack_causes]
+        )
         self._states.append(state)
 
     def _is_current_pin_satisfying(self, name: Key, criterion: Criterion[Requirement, Candidate]) -> bool:
