@@ -344,7 +344,11 @@ class PackageIndex:
         first = self._alike.setdefault(page, releases)
         if first is releases or len(first) != len(releases):
             return releases
-        return tuple(other if other == one else one for other, one in zip(first, releases, strict=True))
+        # The text of a file is a view of the whole entry, of which these few would keep all.
+        return tuple(
+            other if other == one else replace(one, file_text=one.file_text.copy())
+            for other, one in zip(first, releases, strict=True)
+        )
 
     def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> ProjectPage | None:
         """Return the project page of the first index on the route that has one; None when no index does.

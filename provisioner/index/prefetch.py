@@ -190,7 +190,7 @@ class Prefetcher:
         specifier = self._specifiers.get(tried.name)
         expected = older if specifier is None else specifier.filter(older, prereleases=True, key=attrgetter("version"))
         for release in islice(expected, min(2 * count, BATCH)):
-            if _is_wheel(release):
+            if release.is_wheel:
                 self._in_background(self._read_requirements, release)
 
     def _read_requirements(self, release: PackageRelease) -> None:
@@ -228,7 +228,7 @@ class Prefetcher:
         """
         release = next((one for one in self._releases(name) if one.is_usable and self._is_expected(one)), None)
         # A source distribution would be read whole, or even built, on a guess.
-        if release is None or self._is_closed or not _is_wheel(release):
+        if release is None or self._is_closed or not release.is_wheel:
             return []
         return self._expect_of(release)
 
@@ -236,7 +236,3 @@ class Prefetcher:
         """Return whether all requirements recorded so far allow the version of a release."""
         specifier = self._specifiers.get(release.name)
         return specifier is None or specifier.contains(release.version, prereleases=True)
-
-
-def _is_wheel(release: PackageRelease) -> bool:
-    return release.file is not None and release.file.filename.endswith(".whl")

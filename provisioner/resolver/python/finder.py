@@ -322,11 +322,11 @@ class PackageFinder:
         if isinstance(candidate, ProviderCandidate):
             return (candidate.needs,)
         assert isinstance(candidate, FileCandidate), "a distribution has files, or a holder that has"
-        release = candidate.release
-        if release.file is None:
+        release, file = candidate.release, candidate.release.file
+        if file is None:
             return (self._blocked(candidate),)
         if release.version.is_prerelease and "prerelease" in self._problem.request.spec.policy.forbid:
-            return (self._problem.needs.policy.lift(candidate, "prerelease", IsPrerelease(), source=Index(release.file.index)),)
+            return (self._problem.needs.policy.lift(candidate, "prerelease", IsPrerelease(), source=Index(file.index)),)
         try:
             return self._declared(candidate)
         except UnusableMetadataError as error:
@@ -376,7 +376,7 @@ class PackageFinder:
         if specifiers is None or self.extras_without(candidate.release, extra) is None:
             return None
         plain = (one for one in self.candidates(Key(candidate.key.project, PACKAGE)) if isinstance(one, FileCandidate))
-        published = (one for one in plain if (one.release.file or one.release.blocked_by) and not one.is_withheld)
+        published = (one for one in plain if (one.release.has_file or one.release.blocked_by) and not one.is_withheld)
         newest = max(
             (one for one in published if all(each.contains(one.pep440, prereleases=True) for each in specifiers)),
             key=lambda one: one.pep440,
@@ -399,7 +399,7 @@ class PackageFinder:
 
         Raises `UnavailableError` if it has no file for this environment and its other files cannot be reached.
         """
-        if release.file is not None:
+        if release.has_file:
             return self.extras_without(release, extra) is None
         try:
             return extra in self._source.extras(release)
@@ -415,7 +415,7 @@ class PackageFinder:
         exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label})), ground)
         assert isinstance(candidate.holder, WheelCandidate), "an extra of the framework is held by its wheel"
         release = self.framework_release(candidate.holder.build)
-        if release is None or release.file is None:
+        if release is None or not release.has_file:
             return (exactly,)  # the requirements of the build state the reason
         needed = self._required_by_extras(release, candidate.key.extras)
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
@@ -454,7 +454,7 @@ class PackageFinder:
         Without a wheel for this Python, the build requires another Python.
         """
         release = self.framework_release(candidate)
-        if release is None or release.file is None:
+        if release is None or not release.has_file:
             build = candidate.build
             assert build is not None, "every release of PyTorch has builds"
             problem = release.why_not if release else self.variant_indexes.why_not(build.index)

@@ -459,8 +459,8 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
                 self._adapter.note_clash(info.parent, info.requirement)
 
     def _push_new_state(self) -> None:
-        # The state of every round is kept for going back. A dict keeps the order of the pins, too, in a third of the memory that
-        # resolvelib's OrderedDict takes: 12 MiB less for 400 distributions.
+        # The state of every round is kept for going back. A dict keeps the order of the pins, too, and takes a third of the
+        # memory of resolvelib's OrderedDict: 7 MiB less for 400 distributions.
         base = self._states[-1]
         state = base._replace(
             mapping=dict(base.mapping), criteria=dict(base.criteria), backtrack_causes=[*base.backtrack_causes]
