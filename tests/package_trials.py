@@ -220,7 +220,7 @@ def _release(name: NormalizedName, version: str, entry: Entry, index: str) -> Pa
     reasons = {"usable": "", "yanked": "yanked: broken", "python": "no wheel for this Python", "lost": "no file at all"}
     why, blocked = reasons[entry.state], "python" if entry.state == "python" else ""
     kept = file if entry.state in {"usable", "yanked"} else None
-    return PackageRelease(name=name, version_text=str(PackageVersion(version)), file=kept, why_not=why, blocked_by=blocked)
+    return PackageRelease.of(name=name, version_text=str(PackageVersion(version)), file=kept, why_not=why, blocked_by=blocked)
 
 
 def instance_of(trial: Trial) -> ProblemInstance:

@@ -82,15 +82,16 @@ class Cache:
         row = self._execute("SELECT content, used FROM entry WHERE key = ?", (key,))
         if row is None:
             return None
-        content, used = row
-        if not (isinstance(content, bytes) and content[:4] == _checksum(content[4:])):
+        stored, used = row
+        content = memoryview(stored)[4:] if isinstance(stored, bytes) else None  # a view: an entry may be a megabyte long
+        if content is None or stored[:4] != _checksum(content):
             return None
         if not (isinstance(used, int) and 0 <= today() - used < USE_DAYS):
             self._execute("UPDATE entry SET used = ? WHERE key = ?", (today(), key))
         with self._decoding:  # two threads that decode with one decoder for the first time end the process (msgspec)
             decoder = self._decoders.get(kind) or self._decoders.setdefault(kind, Decoder(kind))
             try:
-                found: Value = decoder.decode(content[4:])
+                found: Value = decoder.decode(content)
             except (MsgspecError, UnicodeDecodeError):
                 return None
         return found
@@ -210,7 +211,7 @@ def _read_only(path: Path) -> sqlite3.Connection | None:
     return connection
 
 
-def _checksum(content: bytes) -> bytes:
+def _checksum(content: bytes | memoryview) -> bytes:
     """Return the CRC-32 of an entry's content as 4 bytes, which detects damage by a crash or a bad disk."""
     return zlib.crc32(content).to_bytes(4, "big")
 

@@ -107,6 +107,11 @@ class PackageIndex:
         self._direct: OnceMap[PackageRelease] = OnceMap()
         self._requires: OnceMap[tuple[str, ...]] = OnceMap()
         self._requirements: OnceMap[tuple[Requirement, ...]] = OnceMap()
+        self._applying: dict[tuple[str, ...], dict[str, Requirement | None]] = {}
+        """For the extras of an installation, each Requires-Dist text: parsed, or None when it does not apply.
+
+        The versions of a project repeat most texts.
+        """
         # One page at a time is parsed: more threads would not be faster, and a parsed page has several times its size.
         self._parsing = threading.Lock()
         self._pages_found: dict[tuple[NormalizedName, str], ProjectPage] = {}
@@ -339,7 +344,11 @@ class PackageIndex:
         first = self._alike.setdefault(page, releases)
         if first is releases or len(first) != len(releases):
             return releases
-        return tuple(other if other == one else one for other, one in zip(first, releases, strict=True))
+        # The text of a file is a view of the whole entry, of which these few would keep all.
+        return tuple(
+            other if other == one else replace(one, file_text=one.file_text.copy())
+            for other, one in zip(first, releases, strict=True)
+        )
 
     def _first_page(self, name: NormalizedName, route: Route, *, has_local: bool) -> ProjectPage | None:
         """Return the project page of the first index on the route that has one; None when no index does.
@@ -394,16 +403,17 @@ class PackageIndex:
 
     def _parsed(self, requires: tuple[str, ...], extras: tuple[str, ...]) -> tuple[Requirement, ...]:
         """Return the requirements that apply with at least one of `extras`; those for other extras are not even parsed."""
-        found = []
+        known = self._applying.setdefault(extras, {})
         for text in requires:
-            head, _, marker = text.partition(";")
-            if "@" in head:  # a URL may have semicolons of its own
-                applies = self._markers.hold(parse_requirement(text).marker, extras)
-            else:
-                applies = self._markers.hold_text(marker.strip(), extras)
-            if applies:
-                found.append(parse_requirement(text))
-        return tuple(found)
+            if text not in known:
+                known[text] = parse_requirement(text) if self._applies(text, extras) else None
+        return tuple([one for text in requires if (one := known[text]) is not None])
+
+    def _applies(self, text: str, extras: tuple[str, ...]) -> bool:
+        head, _, marker = text.partition(";")
+        if "@" in head:  # a URL may have semicolons of its own
+            return self._markers.hold(parse_requirement(text).marker, extras)
+        return self._markers.hold_text(marker.strip(), extras)
 
     def _with_others(self, error: NotCachedError) -> UnavailableError:
         """Return an error that lists everything known to be missing in the cache, not only the subject of `error`."""

@@ -80,7 +80,7 @@ class DirectReader:
         # The archive of a tag (`…/archive/v1.0.tar.gz`) is called after the tag; its metadata has the version.
         ending = ".zip" if file.filename.endswith(".zip") else ".tar.gz"
         found = self._selected(name, replace(file, filename=f"{name.replace('-', '_')}-{metadata.version}{ending}"))
-        return replace(found, file=file if found.file is not None else None)
+        return found.with_file(file) if found.has_file else found
 
     def _selected(self, name: NormalizedName, file: IndexFile) -> PackageRelease:
         # Whoever names a file means that file: neither its age nor its kind is held against it.

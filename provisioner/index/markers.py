@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from packaging.markers import Marker
+from packaging.utils import canonicalize_name
 
 from provisioner.index.model import Environment
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Mapping
 
 
 PATCHED = ("python_full_version", "implementation_version")
 """Marker variables whose value includes the patch release of Python."""
+
+_FOR_AN_EXTRA = re.compile(r"""(?P<others>.*\sand\s)?\s*extra\s*==\s*(["'])(?P<extra>[\w.-]+)\2\s*""", re.ASCII)
+"""A marker that ends in the comparison of `extra` with one name."""
 
 NEWEST_PATCH = 99
 """The number used for the newest patch release of a Python series (`3.12.99`), the one that images usually contain."""
@@ -67,16 +72,24 @@ class Markers:
         self._newest = {**variables, **newest}
         self._known: dict[tuple[str, str], bool] = {}
 
-    def hold(self, marker: Marker | None, extras: Iterable[str] = ("",)) -> bool:
-        """Return whether a requirement with this marker applies with at least one of `extras`.
+    def hold(self, marker: Marker | None, extras: Collection[str] = ("",)) -> bool:
+        """Return whether a requirement with this marker applies with at least one of `extras`, which are normalized names.
 
         The extra "" stands for an installation without extras. A requirement without a marker (None) always applies.
         """
         return marker is None or self.hold_text(str(marker), extras)
 
-    def hold_text(self, marker: str, extras: Iterable[str] = ("",)) -> bool:
-        """Evaluate the text of a marker ("" for no marker) as `hold` does; raises packaging's `InvalidMarker`."""
-        return not marker or any(self._holds(marker, extra) for extra in extras)
+    def hold_text(self, marker: str, extras: Collection[str] = ("",)) -> bool:
+        """Evaluate the text of a marker ("" for no marker) as `hold` does; raises packaging's `InvalidMarker`.
+
+        Most markers are of extras that nobody asks for: those are not even parsed.
+        """
+        if not marker:
+            return True
+        only = _only_extra(marker)
+        if only:
+            return only in extras and self._holds(marker, only)
+        return any(self._holds(marker, extra) for extra in extras)
 
     def _holds(self, marker: str, extra: str) -> bool:
         known = self._known.get((marker, extra))
@@ -90,6 +103,15 @@ class Markers:
 
 
 _parsed = lru_cache(maxsize=16384)(Marker)
+
+
+@lru_cache(maxsize=16384)
+def _only_extra(marker: str) -> str:
+    """Return the one extra, normalized, without which a marker is false; "" when that cannot be told at a glance."""
+    found = _FOR_AN_EXTRA.fullmatch(marker)
+    if found is None or re.search(r"\bor\b", found["others"] or ""):  # of alternatives, one may do without the extra
+        return ""
+    return canonicalize_name(found["extra"])
 
 
 def holds_for(marker: Marker, platform: str, pythons: Collection[str]) -> bool | None:

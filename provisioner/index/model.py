@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Required, Self, TypedDict, Unpack, runtime_checkable
 
-from msgspec import Struct
+from msgspec import Raw, Struct
+from msgspec.json import Decoder, Encoder
+from msgspec.structs import replace
 from packaging.utils import NormalizedName  # noqa: TC002 - msgspec reads the annotation at run time
 from packaging.version import Version
 
@@ -71,18 +73,37 @@ class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     the environment that rules the release out: `python`, `glibc`, `platform`, or "" when the file itself does (yanked, a source
     distribution). `allowance` is the value of `policy.allow` that would make a file acceptable, "" when no value would.
 
-    `version_text` is the version in its normal form, `str(version)`. The text is kept, and not the version, because a project
-    may have a thousand releases, of which a solve compares a few.
+    `version_text` is the version in its normal form, `str(version)`, and `file_text` the file as JSON. The texts are kept, and
+    not what they say, because a project may have a thousand releases, of which a solve compares a few and takes the file of
+    one. `has_file` and `is_wheel` tell what is asked of all.
     """
 
     name: NormalizedName
     version_text: str
-    file: IndexFile | None
+    has_file: bool
+    is_wheel: bool
+    file_text: Raw
     why_not: str = ""
     blocked_by: str = ""
     requires_python: str = ""
     is_explicit_only: bool = False
     allowance: str = ""
+
+    @classmethod
+    def of(cls, file: IndexFile | None, **fields: Unpack[_Fields]) -> Self:
+        """Return a release with this file; `fields` are the other ones."""
+        is_wheel = file is not None and file.filename.endswith(".whl")
+        return cls(has_file=file is not None, is_wheel=is_wheel, file_text=Raw(_ENCODER.encode(file)), **fields)
+
+    def with_file(self, file: IndexFile) -> PackageRelease:
+        """Return this release with another file."""
+        text = Raw(_ENCODER.encode(file))
+        return replace(self, has_file=True, is_wheel=file.filename.endswith(".whl"), file_text=text)
+
+    @property
+    def file(self) -> IndexFile | None:
+        """The file that an installer would pick; None when no file fits."""
+        return _FILE.decode(self.file_text) if self.has_file else None
 
     @property
     def version(self) -> Version:
@@ -92,10 +113,24 @@ class PackageRelease(Struct, frozen=True, kw_only=True, array_like=True, gc=Fals
     @property
     def is_usable(self) -> bool:
         """Whether an installer selects this release without a requirement that pins it or names a pre-release."""
-        return self.file is not None and not self.why_not
+        return self.has_file and not self.why_not
+
+
+class _Fields(TypedDict, total=False):
+    """The fields of a release beside its file."""
+
+    name: Required[NormalizedName]
+    version_text: Required[str]
+    why_not: str
+    blocked_by: str
+    requires_python: str
+    is_explicit_only: bool
+    allowance: str
 
 
 _version = lru_cache(maxsize=65536)(Version)
+_ENCODER = Encoder()
+_FILE = Decoder(IndexFile)
 
 
 class PackageSource(Protocol):

@@ -11,6 +11,7 @@ import threading
 from collections import deque
 from contextlib import suppress
 from itertools import islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, TypeVar
 
 from packaging.utils import canonicalize_name
@@ -63,6 +64,8 @@ class Prefetcher:
         self._lock = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
         self._specifiers: dict[NormalizedName, SpecifierSet] = {}
+        self._bounds: dict[NormalizedName, set[str]] = {}
+        """The bounds of each project that are in its specifier: versions that were tried one after another say the same."""
         self._extras: dict[NormalizedName, set[str]] = {}
         self._started: dict[NormalizedName, bool] = {}
         self._postponed: dict[NormalizedName, bool] = {}
@@ -82,8 +85,12 @@ class Prefetcher:
             for requirement in requirements:
                 if requirement.url is None:
                     name = canonicalize_name(requirement.name)
-                    known = self._specifiers.get(name)
-                    self._specifiers[name] = requirement.specifier if known is None else known & requirement.specifier
+                    bounds, known = str(requirement.specifier), self._specifiers.get(name)
+                    if known is None:
+                        self._specifiers[name], self._bounds[name] = requirement.specifier, {bounds}
+                    elif bounds not in self._bounds[name]:
+                        self._specifiers[name] = known & requirement.specifier
+                        self._bounds[name].add(bounds)
                     self._extras.setdefault(name, {""}).update(requirement.extras)
                     found.append(name)
         return [name for name in dict.fromkeys(found) if name not in COMPONENT_OF_DISTRIBUTION]
@@ -95,7 +102,7 @@ class Prefetcher:
         only recorded until some network request has been sent.
         """
         for name in names:
-            if any(name in known and known[name] >= follows for known in (self._started, self._postponed)):
+            if self._started.get(name, not follows) >= follows or self._postponed.get(name, not follows) >= follows:
                 continue
             if self._is_active or not self._is_at_hand(name):
                 self._submit(name, follows=follows)
@@ -179,9 +186,11 @@ class Prefetcher:
 
     def _read_older(self, tried: PackageRelease, count: int) -> None:
         """Prefetch the requirements of versions older than `tried`, `count` being the number of versions tried so far."""
-        older = (one for one in self._releases(tried.name) if one.version < tried.version and one.is_usable)
-        for release in islice(filter(self._is_expected, older), min(2 * count, BATCH)):
-            if _is_wheel(release):
+        older = (one for one in self._releases(tried.name) if one.is_usable and one.version < tried.version)
+        specifier = self._specifiers.get(tried.name)
+        expected = older if specifier is None else specifier.filter(older, prereleases=True, key=attrgetter("version"))
+        for release in islice(expected, min(2 * count, BATCH)):
+            if release.is_wheel:
                 self._in_background(self._read_requirements, release)
 
     def _read_requirements(self, release: PackageRelease) -> None:
@@ -219,7 +228,7 @@ class Prefetcher:
         """
         release = next((one for one in self._releases(name) if one.is_usable and self._is_expected(one)), None)
         # A source distribution would be read whole, or even built, on a guess.
-        if release is None or self._is_closed or not _is_wheel(release):
+        if release is None or self._is_closed or not release.is_wheel:
             return []
         return self._expect_of(release)
 
@@ -227,7 +236,3 @@ class Prefetcher:
         """Return whether all requirements recorded so far allow the version of a release."""
         specifier = self._specifiers.get(release.name)
         return specifier is None or specifier.contains(release.version, prereleases=True)
-
-
-def _is_wheel(release: PackageRelease) -> bool:
-    return release.file is not None and release.file.filename.endswith(".whl")

@@ -7,7 +7,6 @@ user's own YAML, is written to the user's cache directory when it is first read.
 from __future__ import annotations
 
 from contextlib import suppress
-from functools import lru_cache
 from typing import TYPE_CHECKING
 from zlib import crc32
 
@@ -33,16 +32,30 @@ def pack(matrix: Matrix) -> bytes:
     return _head(matrix.digest, body) + body
 
 
-@lru_cache(maxsize=2)  # programs that solve several times, and the tests, read the same file again
+_DECODED: dict[bytes, Matrix] = {}
+"""The matrices that were read last, at most `_MOST`, by the first line of their files, which has their hash.
+
+Programs that solve several times, and the tests, read the same file again.
+"""
+
+_MOST = 2
+
+
 def unpack(content: bytes, digest: str) -> Matrix | None:
     """Return the matrix in a cache file; None when it is damaged, of another format, or its YAML's hash is not `digest`."""
     _, end, body = content.partition(b"\n")
-    if not end or content[: -len(body)] != _head(digest, body):
+    head = content[: -len(body)]
+    if not end or head != _head(digest, body):
         return None
-    try:
-        return msgpack.decode(body, type=Matrix)
-    except ValidationError:  # encoded with other struct definitions
-        return None
+    if head not in _DECODED:
+        try:
+            found = msgpack.decode(body, type=Matrix)
+        except ValidationError:  # encoded with other struct definitions
+            return None
+        while len(_DECODED) >= _MOST:
+            del _DECODED[next(iter(_DECODED))]
+        _DECODED[head] = found
+    return _DECODED[head]
 
 
 def _head(digest: str, body: bytes) -> bytes:

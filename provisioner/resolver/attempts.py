@@ -62,7 +62,8 @@ class Attempt(Struct, frozen=True, kw_only=True):
     `problem` alone, which gives the environment its glibc and the index of the framework's build. `rank` is the place of the
     framework's release in it, 0 for the newest, and `named` has the places of the other components that the spec names.
     `allowed` is what tests allow of the components, found once for all attempts, and `shared` the search of these, which all
-    share; None for an attempt of its own. `prereleases` are the distributions of which metadata was found to need pre-releases, by any attempt: the next one has them from the start and need not start again.
+    share; None for an attempt of its own. `prereleases` are the distributions of which metadata was found to need pre-releases,
+    by any attempt: the next one has them from the start and need not start again.
     """
 
     python: str

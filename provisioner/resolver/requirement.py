@@ -391,15 +391,15 @@ class FileCandidate(Candidate, frozen=True, eq=False, gc=False):
 
     @property
     def is_withheld(self) -> bool:
-        return self.release.file is not None and bool(self.release.why_not)
+        return self.release.has_file and bool(self.release.why_not)
 
     @property
     def has_no_file(self) -> bool:
-        return self.release.file is None
+        return not self.release.has_file
 
     @property
     def is_source(self) -> bool:
-        return self.release.file is not None and not self.release.file.filename.endswith(".whl")
+        return self.release.has_file and not self.release.is_wheel
 
     @property
     def is_for_another_python(self) -> bool:

@@ -89,7 +89,7 @@ class Source:
         file = IndexFile(
             filename=f"{name}-{version}-py3-none-any.whl", url=address(name, version), index=index, sha256="0" * 64
         )
-        return PackageRelease(name=name, version_text=version, file=file)
+        return PackageRelease.of(name=name, version_text=version, file=file)
 
 
 @st.composite

@@ -48,7 +48,7 @@ class Shelf:
 
     def releases(self, name: NormalizedName, *, index: str = "") -> tuple[PackageRelease, ...]:
         return tuple(
-            PackageRelease(
+            PackageRelease.of(
                 name=name,
                 version_text=text,
                 file=IndexFile(filename=f"{name}-{text}-py3-none-any.whl", url=f"https://files.example/{name}", index=index),

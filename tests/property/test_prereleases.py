@@ -88,7 +88,7 @@ class Source:
             filename=f"{name}-{version}-py3-none-any.whl", url=f"https://files.test/{name}-{version}", index="pypi"
         )
         why_not = EXPLICIT_ONLY if is_explicit_only else ""
-        return PackageRelease(
+        return PackageRelease.of(
             name=name, version_text=str(Version(version)), file=file, why_not=why_not, is_explicit_only=is_explicit_only
         )
 

@@ -110,7 +110,7 @@ class Shelf:
                 index=index,
                 upload_time=f"{wheel.year}-06-15T12:00:00Z" if wheel.year else None,
             )
-            found.append(PackageRelease(name=name, version_text=str(PackageVersion(str(number))), file=file))
+            found.append(PackageRelease.of(name=name, version_text=str(PackageVersion(str(number))), file=file))
         return tuple(reversed(found))
 
     def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:

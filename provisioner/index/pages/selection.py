@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from packaging.utils import NormalizedName
     from packaging.version import Version
 
-SELECTION_RULES = 2
+SELECTION_RULES = 3
 """The number of the rules by which releases get their file, or the reason for none.
 
 It is raised when these rules change: what another version of the program selected from a page is kept under another key.
@@ -133,7 +133,7 @@ class Selection(Struct, frozen=True, kw_only=True):
         if in_time:
             file = finish(in_time[0].file if len(in_time) == 1 else _best(in_time, ranks))
             why_not = "" if file.yanked is None else f"yanked: {file.yanked}" if file.yanked else "yanked"
-            return PackageRelease(
+            return PackageRelease.of(
                 name=name, version_text=str(version), file=file, why_not=why_not, requires_python=requires_python
             )
         if any(moment(one.file.upload_time) is not None for one in installable):
@@ -144,7 +144,7 @@ class Selection(Struct, frozen=True, kw_only=True):
             found = Incompatibility(f"needs python {requires_python}", "python")
         else:
             found = self._tag_incompatibility(files)
-        return PackageRelease(
+        return PackageRelease.of(
             name=name,
             version_text=str(version),
             file=None,

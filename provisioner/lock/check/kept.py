@@ -48,7 +48,7 @@ def chosen(packages: Iterable[LockedPackage]) -> dict[Key, Candidate]:
         version = str(PackageVersion(package.version))
         source = None if package.wheels else package.sdist or package.archive
         file = IndexFile(filename=source.filename, url=source.url, index="") if source is not None else None
-        release = PackageRelease(name=canonicalize_name(package.name), version_text=version, file=file)
+        release = PackageRelease.of(name=canonicalize_name(package.name), version_text=version, file=file)
         found[key] = FileCandidate(key, NO_VERSION, package.version, release)
     return found
 

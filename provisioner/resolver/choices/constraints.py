@@ -167,7 +167,7 @@ def _is_about(test: Test, candidate: Candidate) -> bool:
         return isinstance(test, Matching)
     if not isinstance(test, Hashed):
         return True
-    return isinstance(candidate, FileCandidate) and candidate.release.file is not None
+    return isinstance(candidate, FileCandidate) and candidate.release.has_file
 
 
 Grounded = tuple[Pep508, "Ground"]

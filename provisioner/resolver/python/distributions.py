@@ -243,7 +243,7 @@ class DistributionFacts:
         if not labels and (accelerator := self._other_accelerator(wanted)):
             predicate = CompiledAgainst(wanted, accelerator=accelerator, wanted=self._problem.request.accelerator)
         local = release.version.local
-        if release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL} and local:
+        if local and release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL}:
             # The local version of a file by URL or path names its build, as in PyTorch's own wheels.
             labels = self._builds(lambda build: build.local == local)
             predicate = CompiledForLocal(local)
@@ -336,8 +336,7 @@ def _is_compiled(known: Distribution, release: PackageRelease) -> bool:
 
     A source distribution is not: it is compiled against the installed build.
     """
-    is_wheel = release.file is not None and release.file.filename.endswith(".whl")
-    if known.compiled_against != PYTORCH.name or not is_wheel:
+    if known.compiled_against != PYTORCH.name or not release.is_wheel:
         return False
     return _specifier(known.versions).contains(release.version, prereleases=True)
 

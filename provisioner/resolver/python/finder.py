@@ -33,7 +33,7 @@ from provisioner.index.metadata.core_metadata import UnusableMetadataError
 from provisioner.names import DISTRIBUTION_OF_COMPONENT
 from provisioner.resolver.choices.frameworks import install_requirement
 from provisioner.resolver.problem import package_key
-from provisioner.resolver.python.discovered import DirectUrls, Discoveries, PrereleaseVersions
+from provisioner.resolver.python.discovered import DirectUrls, Discoveries, PrereleaseVersions, names_prerelease
 from provisioner.resolver.python.distributions import DistributionFacts
 from provisioner.resolver.python.libraries import Libraries, LibraryRequirements, ProviderCandidate
 from provisioner.resolver.requirement import (
@@ -177,6 +177,13 @@ class PackageFinder:
         self._direct_urls = DirectUrls(source, applicable, discoveries)
         self._prereleases = PrereleaseVersions(source, discoveries)
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
+        self._asked: dict[int, _Asked] = {}
+        """What requirements of metadata ask for, by the identity of each: many versions have the same, as one object.
+
+        To spell or to hash one takes longer than all the rest of its translation.
+        """
+        self._read_already: set[NormalizedName] = set()
+        """The projects that are read ahead."""
         self.order: dict[Key, int] = {}
         """The rank of each distribution that the spec names, in the spec's order, except for those to upgrade."""
         self._named = {canonicalize_name(one.name) for one, _ in applicable}
@@ -233,7 +240,9 @@ class PackageFinder:
 
     def _read_ahead(self, names: Iterable[NormalizedName]) -> None:
         if self._reads_ahead == "everything":
-            self._source.prefetch(names)
+            new = dict.fromkeys(name for name in names if name not in self._read_already)
+            self._read_already.update(new)
+            self._source.prefetch(new)
 
     def candidates(self, key: Key) -> tuple[Candidate, ...]:
         """Return every candidate of a distribution or mutex, in order of preference, cached.
@@ -313,11 +322,11 @@ class PackageFinder:
         if isinstance(candidate, ProviderCandidate):
             return (candidate.needs,)
         assert isinstance(candidate, FileCandidate), "a distribution has files, or a holder that has"
-        release = candidate.release
-        if release.file is None:
+        release, file = candidate.release, candidate.release.file
+        if file is None:
             return (self._blocked(candidate),)
         if release.version.is_prerelease and "prerelease" in self._problem.request.spec.policy.forbid:
-            return (self._problem.needs.policy.lift(candidate, "prerelease", IsPrerelease(), source=Index(release.file.index)),)
+            return (self._problem.needs.policy.lift(candidate, "prerelease", IsPrerelease(), source=Index(file.index)),)
         try:
             return self._declared(candidate)
         except UnusableMetadataError as error:
@@ -367,7 +376,7 @@ class PackageFinder:
         if specifiers is None or self.extras_without(candidate.release, extra) is None:
             return None
         plain = (one for one in self.candidates(Key(candidate.key.project, PACKAGE)) if isinstance(one, FileCandidate))
-        published = (one for one in plain if (one.release.file or one.release.blocked_by) and not one.is_withheld)
+        published = (one for one in plain if (one.release.has_file or one.release.blocked_by) and not one.is_withheld)
         newest = max(
             (one for one in published if all(each.contains(one.pep440, prereleases=True) for each in specifiers)),
             key=lambda one: one.pep440,
@@ -390,7 +399,7 @@ class PackageFinder:
 
         Raises `UnavailableError` if it has no file for this environment and its other files cannot be reached.
         """
-        if release.file is not None:
+        if release.has_file:
             return self.extras_without(release, extra) is None
         try:
             return extra in self._source.extras(release)
@@ -406,7 +415,7 @@ class PackageFinder:
         exactly = Requirement(PYTORCH, Labelled(frozenset({candidate.label})), ground)
         assert isinstance(candidate.holder, WheelCandidate), "an extra of the framework is held by its wheel"
         release = self.framework_release(candidate.holder.build)
-        if release is None or release.file is None:
+        if release is None or not release.has_file:
             return (exactly,)  # the requirements of the build state the reason
         needed = self._required_by_extras(release, candidate.key.extras)
         return (exactly, *self._translated(candidate.key, candidate.label, needed))
@@ -445,7 +454,7 @@ class PackageFinder:
         Without a wheel for this Python, the build requires another Python.
         """
         release = self.framework_release(candidate)
-        if release is None or release.file is None:
+        if release is None or not release.has_file:
             build = candidate.build
             assert build is not None, "every release of PyTorch has builds"
             problem = release.why_not if release else self.variant_indexes.why_not(build.index)
@@ -556,15 +565,13 @@ class PackageFinder:
         return found
 
     def _translate(self, subject: Key, of: _Origin, needed: Pep508) -> Requirement:
-        key = package_key(needed)
-        name = key.project
+        asked = self._asked.get(id(needed))
+        if asked is None:
+            asked = self._asked[id(needed)] = _Asked(needed)
+        key, name = asked.key, asked.name
         component = self._problem.component_of(name)
         ground = Entails(
-            name=of.name,
-            subject=of.subject,
-            predicate=Requires(needed.name, _bounds(str(needed.specifier))),
-            relation=Relation(of.name, name),
-            cited=of.cited,
+            name=of.name, subject=of.subject, predicate=asked.predicate, relation=_relation(of.name, name), cited=of.cited
         )
         is_component = component and not needed.extras and (component == PYTORCH.name or subject.name != name)
         key = Key(component) if is_component else key
@@ -577,10 +584,11 @@ class PackageFinder:
             holder = next(one for one in self.candidates(subject) if one.label == of.label)
             return self._direct_urls.required(key, needed, holder=holder, ground=ground)
         if key.is_package and not self._direct_urls.is_given(name):
-            self._prereleases.discover(name, needed.specifier, lambda: self.candidates(Key(name, PACKAGE)))
-            if self._prereleases.is_final_only(name, needed.specifier):
-                ground = replace(ground, predicate=replace(ground.predicate, is_final_only=True))
-        return Requirement(key, Matching(needed.specifier), ground)
+            if asked.names_prerelease:
+                self._prereleases.discover(name, needed.specifier, lambda: self.candidates(Key(name, PACKAGE)))
+            elif self._prereleases.is_final_only(name, needed.specifier):
+                ground = replace(ground, predicate=replace(asked.predicate, is_final_only=True))
+        return Requirement(key, asked.test, ground)
 
     def _blocked(self, candidate: FileCandidate) -> Requirement:
         """Return the requirement of a version without a usable file, which needs another Python, glibc or platform.
@@ -639,9 +647,20 @@ class _Origin:
         self.subject, self.cited = Subject(name, label), Metadata(name, label)
 
 
-@lru_cache(maxsize=65536)
-def _bounds(specifier: str) -> tuple[Specifier, ...]:
-    return (Specifier(specifier),)
+class _Asked:
+    """What a requirement of metadata asks for: a distribution, and which versions of it, as a predicate and as a test."""
+
+    def __init__(self, needed: Pep508) -> None:
+        self.needed = needed
+        """The requirement itself, so that no other one gets its identity."""
+        self.key = package_key(needed)
+        self.name = self.key.project
+        self.predicate = Requires(needed.name, (Specifier(str(needed.specifier)),))
+        self.test = Matching(needed.specifier)
+        self.names_prerelease = names_prerelease(needed.specifier)
+
+
+_relation = lru_cache(maxsize=65536)(Relation)
 
 
 def _unpublished(candidate: Candidate) -> Requirement:

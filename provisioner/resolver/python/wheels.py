@@ -220,10 +220,10 @@ def uses_gpus(matrix: Matrix, candidate: Candidate, *, platform: str, accelerato
     or its local version names a build, which may be for GPUs.
     """
     rows = _by_distribution(matrix).get(candidate.key.project, [])
-    if not rows or not isinstance(candidate, FileCandidate) or candidate.pep440.local or candidate.release.file is None:
+    if not rows or not isinstance(candidate, FileCandidate) or candidate.pep440.local or candidate.has_no_file:
         return None
     found = [row for row in rows if _is_for(row, platform) and _stands_for(row, candidate)]
-    if not found or not candidate.release.file.filename.endswith(".whl"):
+    if not found or not candidate.release.is_wheel:
         return None
     row, sonames = found[0], (*found[0].links, *found[0].opens, *found[0].provides)
     if accelerator == ROCM:

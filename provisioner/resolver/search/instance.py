@@ -276,7 +276,7 @@ class ProblemInstance:
             release = self.finder.framework_release(candidate.build)
         except UnavailableError:
             return False
-        return release is None or release.file is None
+        return release is None or not release.has_file
 
     def known_requirements(self, candidate: Candidate) -> tuple[Requirement, ...]:
         """Return the requirements of a candidate that are known before its metadata is read, cached.

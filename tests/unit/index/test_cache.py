@@ -48,9 +48,9 @@ VERSIONS = ("2.0", "1.0", "2!1.0", "1.0a1", "1.0.post1", "1.0.dev3", "1.0+cu126.
 RELEASES = SelectedReleases(
     page="a" * 64,
     releases=(
-        PackageRelease(name=DEMO, version_text="2.0", file=None, why_not="why", blocked_by="python", requires_python=">=9"),
-        PackageRelease(name=DEMO, version_text="1.0", file=WHEEL, why_not="yanked"),
-        *(PackageRelease(name=DEMO, version_text=text, file=None) for text in VERSIONS),
+        PackageRelease.of(name=DEMO, version_text="2.0", file=None, why_not="why", blocked_by="python", requires_python=">=9"),
+        PackageRelease.of(name=DEMO, version_text="1.0", file=WHEEL, why_not="yanked"),
+        *(PackageRelease.of(name=DEMO, version_text=text, file=None) for text in VERSIONS),
     ),
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from packaging.markers import Marker
 
@@ -32,3 +34,25 @@ def test_a_marker_holds_when_it_does_for_one_of_the_extras(text: str, extras: tu
 def test_no_marker_always_holds() -> None:
     assert Markers(VARIABLES).hold(None)
     assert Markers(VARIABLES).hold_text("")
+
+
+COMPARISONS = (
+    "extra == 'dev'",
+    'extra=="Dev"',
+    "'dev' == extra",
+    "extra != 'dev'",
+    "(extra == 'dev' or os_name == 'posix')",
+    "python_version<'3.9'",
+    "sys_platform == 'linux'",
+    "platform_version == \"x and extra == 'dev'\"",
+)
+
+
+def test_a_marker_holds_where_packaging_says_so() -> None:
+    markers = Markers(VARIABLES)
+    joints = (" and ", " or ")
+    for first, joint, second, other, third in product(COMPARISONS, joints, COMPARISONS, joints, COMPARISONS):
+        for text in (f"{first}{joint}{second}", f"{first}{joint}{second}{other}{third}"):
+            for extra in ("", "dev"):
+                says = Marker(text).evaluate({**VARIABLES, "extra": extra})
+                assert markers.hold_text(text, (extra,)) is says, text

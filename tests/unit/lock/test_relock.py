@@ -42,7 +42,7 @@ def lock_with(six: str, *, requires: tuple[str, ...] = ("six>=1.5",), uploaded: 
 
 def release(name: str, version: str, *, uploaded: str | None = None, why_not: str = "") -> PackageRelease:
     file = replace(SIX, filename=f"{name}-{version}-py3-none-any.whl", upload_time=uploaded)
-    return PackageRelease(name=canonicalize_name(name), version_text=str(Version(version)), file=file, why_not=why_not)
+    return PackageRelease.of(name=canonicalize_name(name), version_text=str(Version(version)), file=file, why_not=why_not)
 
 
 def causes(found: tuple[Cause, ...]) -> tuple[tuple[str, str, str], ...]:

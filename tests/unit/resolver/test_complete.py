@@ -40,7 +40,7 @@ class Shelf:
         del index
         numbers = sorted(self._table.get(name, {}), reverse=True)
         return tuple(
-            PackageRelease(
+            PackageRelease.of(
                 name=name,
                 version_text=str(number),
                 file=IndexFile(filename=f"{name}-{number}-py3-none-any.whl", url=f"https://files.test/{name}", index="pypi"),

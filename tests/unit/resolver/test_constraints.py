@@ -21,7 +21,7 @@ from tests import small
 from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
-    from provisioner.index.model import IndexFile, PackageRelease
+    from provisioner.index.model import PackageRelease
     from provisioner.resolver.stack import Stack
 
 TABLE: dict[str, dict[str, list[str] | str]] = {
@@ -156,10 +156,11 @@ class Hashing(Shelf):
     """Files whose digest is their version's digit, sixty-four times."""
 
     def releases(self, name: Any, *, index: str = "") -> tuple[PackageRelease, ...]:  # noqa: ANN401
-        def hashed(file: IndexFile | None, version: str) -> IndexFile | None:
-            return None if file is None else replace(file, sha256=version[0] * 64)
+        def hashed(one: PackageRelease) -> PackageRelease:
+            file = one.file
+            return one if file is None else one.with_file(replace(file, sha256=str(one.version)[0] * 64))
 
-        return tuple(replace(one, file=hashed(one.file, str(one.version))) for one in super().releases(name, index=index))
+        return tuple(map(hashed, super().releases(name, index=index)))
 
 
 def hashed(digits: str) -> dict[str, str] | list[str]:

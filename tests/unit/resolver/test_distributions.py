@@ -36,7 +36,7 @@ def problem() -> Problem:
 def asked(version: str, filename: str, *, index: str = "pypi", variant: str = "") -> list[Requirement]:
     """What a file of a version is asked for."""
     file = IndexFile(filename=filename.format(version), url="https://files.test/codec", index=index, sha256="0" * 64)
-    release = PackageRelease(name=canonicalize_name("codec"), version_text=version, file=file)
+    release = PackageRelease.of(name=canonicalize_name("codec"), version_text=version, file=file)
     candidate = FileCandidate(Key("codec", PACKAGE), Version.named(version), version, release)
     return list(DistributionFacts(problem(), variant).of(candidate))
 

@@ -60,7 +60,7 @@ class Shelf:
             file = IndexFile(filename=filename, url=f"https://files.test/{filename}", index=index or "pypi", sha256="0" * 64)
             blocked = isinstance(content, str)
             found.append(
-                PackageRelease(
+                PackageRelease.of(
                     name=name,
                     version_text=version,
                     file=None if blocked else file,

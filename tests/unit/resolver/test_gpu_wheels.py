@@ -78,7 +78,7 @@ class Index:
         tag = "py3-none-any" if name == "plain" else "py3-none-manylinux_2_28_x86_64"
         filename = f"{name}-{version}-{tag}.whl"
         file = IndexFile(filename=filename, url=f"https://files.test/{filename}", index="pypi", sha256="0" * 64)
-        return PackageRelease(name=name, version_text=version, file=file)
+        return PackageRelease.of(name=name, version_text=version, file=file)
 
     def requirements(self, release: PackageRelease, extras: tuple[str, ...] = ("",)) -> tuple[Requirement, ...]:
         del extras

@@ -52,7 +52,7 @@ def instance(requires: dict[str, str]) -> ProblemInstance:
 
 
 def distribution(version: str) -> Candidate:
-    release = PackageRelease(name=canonicalize_name("tool"), version_text=version, file=None)
+    release = PackageRelease.of(name=canonicalize_name("tool"), version_text=version, file=None)
     return FileCandidate(Key("tool", PACKAGE), Version.named(""), version, release)
 
 

@@ -23,7 +23,7 @@ OPENMMLAB = "https://download.openmmlab.com/mmcv/dist/"
 def release(url: str) -> PackageRelease:
     filename = url.rpartition("/")[2]
     name, version, _, _ = parse_wheel_filename(filename)
-    return PackageRelease(
+    return PackageRelease.of(
         name=canonicalize_name(name), version_text=str(version), file=IndexFile(filename=filename, url=url, index=DIRECT_URL)
     )
 

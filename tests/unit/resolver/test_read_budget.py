@@ -97,7 +97,7 @@ def test_what_was_read_before_does_not_count_and_each_way_has_its_share() -> Non
 def test_a_fix_reads_no_source_distribution_that_the_answer_did_not() -> None:
     def source(version: str) -> FileCandidate:
         file = listed(f"tool-{version}.tar.gz")
-        release = PackageRelease(name=canonicalize_name("tool"), version_text=version, file=file)
+        release = PackageRelease.of(name=canonicalize_name("tool"), version_text=version, file=file)
         return FileCandidate(Key("tool", PACKAGE), NO_VERSION, version, release)
 
     budget, read_before, other = ReadBudget(), source("2.0"), source("1.0")

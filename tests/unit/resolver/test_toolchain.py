@@ -163,6 +163,6 @@ def test_compilers_that_the_spec_asks_for_are_shipped() -> None:
 
 
 def test_compilers_are_shipped_to_what_compiles_when_it_runs() -> None:
-    release = PackageRelease(name=canonicalize_name("jitter"), version_text="1.0", file=None)
+    release = PackageRelease.of(name=canonicalize_name("jitter"), version_text="1.0", file=None)
     key = Key("jitter", PACKAGE)
     assert shipped(RUNTIME, beside={key: FileCandidate(key, Version.parse("1.0"), "1.0", release)}) == ""
