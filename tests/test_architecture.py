@@ -95,6 +95,7 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
             "outcome",
             "attempts",
             "explain",
+            "changed",
             "series",
             "unobtainable",
             "published",
