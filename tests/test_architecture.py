@@ -99,6 +99,7 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
             "prospects",
             "pythons",
             "explain",
+            "changed",
             "series",
             "unobtainable",
             "published",

@@ -377,6 +377,17 @@ def _is_superset(one: Working, others: Iterable[Working]) -> bool:
     return any(other.identities < one.identities for other in others)
 
 
+class _Elsewhere(NamedTuple):
+    """The version of a requested distribution in an answer that was solved with any Python, and the outcome of that answer.
+
+    The answer may be the most preferred one for a range: it meets a request for that version alone, too, and is the most
+    preferred one of those that do.
+    """
+
+    chosen: Candidate
+    outcome: Outcome
+
+
 class _Search:
     """A search for the cheapest sets of requests and facts to change so that the problem has an answer."""
 
@@ -564,6 +575,7 @@ class _Search:
     def _with_nearest_values(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
         is_solved_whole = self._solve_again is not None and all(one.is_bound for one in some)
         is_known = True
+        chosen: Sequence[Candidate | None] | None
         try:
             # Without a bound another Python may work, and `solve_again` tries all of them.
             chosen = [None] * len(some) if is_solved_whole else self._chosen(some, passed)
@@ -571,19 +583,20 @@ class _Search:
             # Too much would have to be read for this Python; another one may need far less.
             chosen, is_known = None, False
             self._instance.budget.allot(MOST_READS_OF_ONE)
+        elsewhere = None
         if not self._is_further:  # each of these solves the whole problem again, with every Python
             elsewhere = self._nearest_elsewhere(some, chosen, passed, is_known=is_known)
             if elsewhere is None and chosen in (None, [None]):
                 elsewhere = self._chosen_elsewhere(some, passed)
-            chosen = elsewhere or chosen
+        if elsewhere is not None:
+            chosen = [elsewhere.chosen]
         if chosen is None:
             return None
         edits, costs = self._edits(some, chosen)
-        given = self._given(some, chosen, edits)
+        given = elsewhere.outcome if elsewhere is not None else self._given(some, chosen, edits)
         if given is None and (further := self._nearest_with_packages(some, chosen)) is not None:
-            chosen = further
+            chosen, given = [further.chosen], further.outcome
             edits, costs = self._edits(some, chosen)
-            given = self._given(some, chosen, edits)
         found = None
         if given is not None:
             edits, costs = self._edits(some, chosen, has_ends=True)
@@ -736,7 +749,7 @@ class _Search:
         passed: frozenset[Candidate],
         *,
         is_known: bool,
-    ) -> list[Candidate | None] | None:
+    ) -> _Elsewhere | None:
         """Return a version of a requested distribution that is nearer than the chosen one and needs another Python.
 
         The spec permits several Pythons, and the nearest versions may have files for another one than that of this environment;
@@ -762,13 +775,12 @@ class _Search:
 
         for other in islice(filter(may, others), MOST_ELSEWHERE):
             edits, _ = self._edits(some, [other])
-            if _outcome_of(self._solve_again, self._instance.problem.request, edits) is not None:
-                return [other]
+            given = _outcome_of(self._solve_again, self._instance.problem.request, edits)
+            if given is not None:
+                return _Elsewhere(other, given)
         return None
 
-    def _nearest_with_packages(
-        self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None]
-    ) -> list[Candidate | None] | None:
+    def _nearest_with_packages(self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None]) -> _Elsewhere | None:
         """Return a version of a requested distribution, beyond the chosen one, with which the packages have an answer.
 
         Where the components alone were solved, they chose the nearest version without knowing what it needs. Of the versions
@@ -801,7 +813,7 @@ class _Search:
         versions = [other.pep440 for other in others]
         return versions in (sorted(versions), sorted(versions, reverse=True))
 
-    def _halved(self, one: Relaxable, others: Sequence[Candidate], *, is_only: bool = False) -> list[Candidate | None] | None:
+    def _halved(self, one: Relaxable, others: Sequence[Candidate], *, is_only: bool = False) -> _Elsewhere | None:
         """Return the nearest of versions that only rise, or only fall, with which there is an answer with any Python.
 
         It is found by halving, with `MOST_HALVED` answers at most, so that it may be one of the nearest; None if there is none.
@@ -813,7 +825,8 @@ class _Search:
         assert isinstance(ground, RequiresDistribution)
         most_steps = MOST_STEPS_WITH_PACKAGES if is_only else MOST_STEPS_OF_HALVED
         place = {other.label: number for number, other in enumerate(others)}
-        first, last, found = 0, len(others) - 1, None
+        first, last = 0, len(others) - 1
+        found: _Elsewhere | None = None
         for _ in range(MOST_HALVED):
             middle = last if found is None else (first + last) // 2
             low, high = sorted((others[0].pep440, others[middle].pep440))
@@ -825,10 +838,13 @@ class _Search:
             number = place.get(given.gives.get(one.key.name, "")) if given is not None and is_of_today else None
             if number is None and found is None:
                 return None
-            first, last, found = (middle + 1, last, found) if number is None else (first, number, others[number])
+            if number is None or given is None:
+                first = middle + 1
+            else:
+                last, found = number, _Elsewhere(others[number], given)
             if first >= last:
                 break
-        return [found]
+        return found
 
     def _has_ended(self, python: str) -> bool:
         """Return whether a Python is past its end of life."""
@@ -836,7 +852,7 @@ class _Search:
         listed = problem.domains.get(Key("python"), ())
         return any(one.label == python and problem.needs.policy.support_status.ended(one) is not None for one in listed)
 
-    def _chosen_elsewhere(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> list[Candidate | None] | None:
+    def _chosen_elsewhere(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> _Elsewhere | None:
         """Return the version of a requested distribution that the most preferred answer without a range for it has.
 
         The spec permits several Pythons, and only some of the versions have files for the one of this environment. None where
@@ -847,9 +863,11 @@ class _Search:
         if self._solve_again is None or not self._is_open(some) or not isinstance(ground, RequiresDistribution):
             return None
         found = _outcome_of(self._solve_again, permitting(instance.problem.request, ground.distribution), ())
-        version = found.gives.get(one.key.name) if found is not None else None
+        if found is None:
+            return None
+        version = found.gives.get(one.key.name)
         chosen = next((other for other in instance.candidates(one.key) if other.label == version), None)
-        return None if chosen is None or chosen in passed else [chosen]
+        return None if chosen is None or chosen in passed else _Elsewhere(chosen, found)
 
     def _is_open(self, some: tuple[Relaxable, ...]) -> bool:
         """Return whether `some` is one range for a distribution that another Python which the spec permits may meet."""
