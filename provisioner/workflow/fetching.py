@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,18 +12,23 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.document import FileError, file_sha256, write_text
 from provisioner.errors import ProvisionError, UnavailableError, UsageError
 from provisioner.index.activity import readable_size
 from provisioner.index.download import Downloads, KnownFile
+from provisioner.index.metadata.core_metadata import sdist_project
+from provisioner.index.metadata.source_distribution import build_requirements
 from provisioner.index.settings import settings_from_pip
 from provisioner.lock.format.file import read_lock
+from provisioner.render.chosen_files import is_source
+from provisioner.render.folder_requirements import folder_requirements
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from provisioner.lock.format.model import Lock, LockedFile
+    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
     from provisioner.resolver.stack import BaseImage, RuntimeImage
 
 CONNECTIONS = 8
@@ -101,10 +107,51 @@ def wanted_files(locks: Sequence[tuple[Path, Lock]]) -> tuple[WantedFile, ...]:
 
 def _files_of(lock: Lock, folder: Path) -> Iterator[WantedFile]:
     yield from (_wanted(file, folder) for file in lock.files)
+    yield from (_wanted(named, folder) for package in lock.packages if (named := _as_installers_name_it(package)) is not None)
     for stack in lock.stacks:
         python = stack.image.managed_python if stack.image is not None else None
         if python is not None:
             yield WantedFile(known=KnownFile(filename=python.filename, url=python.url, sha256=python.sha256))
+
+
+def _as_installers_name_it(package: LockedPackage) -> LockedFile | None:
+    """Return the archive of a package under the name that installers look for in a folder; None where it has that name.
+
+    The archive of a commit is named after the commit.
+    """
+    archive = package.archive
+    if archive is None or archive.filename.endswith(".whl") or sdist_project(archive.filename) == package.name:
+        return None
+    ending = ".zip" if archive.filename.endswith(".zip") else ".tar.gz"
+    return replace(archive, filename=f"{package.name.replace('-', '_')}-{package.version}{ending}")
+
+
+def write_requirements(locks: Sequence[tuple[Path, Lock]], folder: Path) -> tuple[str, ...]:
+    """Write the requirements of each lock into the folder of its files, for installers without an index; returns their names.
+
+    Locks of one name in several folders are told apart by these.
+    """
+    count = Counter(lock.name for _, lock in locks)
+    written = []
+    for path, lock in locks:
+        parents = [part for part in path.parent.parts if part not in {"/", ".."}] if count[lock.name] > 1 else []
+        name = f"{'-'.join([*parents, lock.name])}.requirements.txt"
+        write_text(folder / name, folder_requirements(lock, path.name))
+        written.append(name)
+    return tuple(written)
+
+
+def built_there(locks: Sequence[tuple[Path, Lock]], folder: Path) -> dict[str, tuple[str, ...]]:
+    """Return what the builds of source distributions in the folder require, by `NAME VERSION`; no lock has it."""
+    sources = {
+        f"{package.name} {package.version}": file.filename
+        for _, lock in locks
+        for package in lock.packages
+        if is_source(package, lock.platforms)
+        for file in package.files
+        if not file.filename.endswith(".whl")
+    }
+    return {name: build_requirements(folder / filename) for name, filename in sorted(sources.items())}
 
 
 def _wanted(file: LockedFile, folder: Path) -> WantedFile:
