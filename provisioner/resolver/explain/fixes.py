@@ -80,6 +80,11 @@ class Outcome(NamedTuple):
         return not any(one.is_of_choice for one in self.doubts)
 
     @property
+    def told(self) -> Mapping[str, str]:
+        """The versions to tell: without the frameworks that are left out, which Python the answer has says nothing."""
+        return self.gives if self.is_whole else {name: version for name, version in self.gives.items() if name != "python"}
+
+    @property
     def is_settled(self) -> bool:
         """Whether the chosen versions are measured, and none is left out for want of its index."""
         return self.is_whole and self.is_measured
@@ -225,7 +230,7 @@ def fixes(
     distinct = {one.identities: one for one in reversed(found)}
     return tuple(
         replace(
-            fix_of(one.edits, one.outcome.gives, instance.problem.request),
+            fix_of(one.edits, one.outcome.told, instance.problem.request),
             is_unverified=bool(one.outcome.doubts) or not one.outcome.is_whole,
             is_least=one.is_least,
         )

@@ -216,17 +216,22 @@ def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
     with suppress(UnavailableError):
         unmet = [one for one in instance.requirements(newest) if one.key in pins and not instance.accepts(one, pins[one.key])]
         unmet.sort(key=lambda one: one.key == _PYTHON)
-        by = next((one for one in unmet if newest.has_no_file or not _moves_along(instance, pins, one, chosen)), None)
+        by = next((one for one in unmet if newest.has_no_file or not _moves_along(instance, pins, one, user=key)), None)
         if by is not None and (_is_allowed(instance, by) or (newest.has_no_file and by.key != _PYTHON)):
             yield _held(chosen, newest, by=by.ground)
 
 
-def _moves_along(instance: ProblemInstance, pins: Mapping[Key, Candidate], need: Requirement, user: Candidate) -> bool:
-    """Return whether something newer than was chosen meets a requirement, and nothing beside `user` is against it."""
-    needs = (one for pin in pins.values() if pin is not user for one in instance.requirements(pin))
+def _moves_along(instance: ProblemInstance, pins: Mapping[Key, Candidate], need: Requirement, *, user: Key) -> bool:
+    """Return whether another choice meets a requirement of `user`, and no other package is against it.
+
+    What the spec names, Python and frameworks move to a newer version only.
+    """
+    packages = (pin for pin in pins.values() if pin.key.is_package and pin.key != user)
+    needs = (one for pin in packages for one in instance.requirements(pin))
     on_it = [need, *(one for one in (*instance.roots, *needs) if one.key == need.key)]
-    newer = [one for one in instance.candidates(need.key) if one.age > pins[need.key].age]
-    return any(all(instance.accepts(one, other) for one in on_it) for other in newer)
+    is_free = need.key.is_package and need.key not in instance.named
+    others = (one for one in instance.candidates(need.key) if is_free or one.age > pins[need.key].age)
+    return any(all(instance.accepts(one, other) for one in on_it) for other in others)
 
 
 def _is_allowed(instance: ProblemInstance, need: Requirement) -> bool:
@@ -341,21 +346,29 @@ def _clashes(
 def _other_choices(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], builds: Sequence[ReleaseCandidate]
 ) -> list[tuple[Ground, Ground | None]]:
-    """Return what the wheels of builds require and chosen distributions are not.
+    """Return what the wheels of builds require, and what the newest version of another package requires otherwise.
 
-    The second ground is the requirement of a package on what a wheel requires otherwise. [] when one of the wheels goes with
-    everything that was chosen.
+    [] when one of the wheels goes with everything that was chosen, or with what may be chosen instead.
     """
-    unmet = []
+    found = []
     for wheel in (wheel for build in builds for wheel in _wheels(instance, build)):
-        needs = instance.requirements(wheel)
-        unmet.append(next((one for one in needs if one.key in pins and not instance.accepts(one, pins[one.key])), None))
-    first = next(iter(unmet), None)
-    if first is None or None in unmet:
-        return []
-    allowed = instance.allowed(first)
-    others = (one for pin in pins.values() if pin.key.is_package for one in instance.requirements(pin) if one.key == first.key)
-    return [(first.ground, next((one.ground for one in others if not allowed & instance.allowed(one)), None))]
+        needs = (one for one in instance.requirements(wheel) if one.key in pins and not instance.accepts(one, pins[one.key]))
+        clashes = ((need, other) for need in needs if (other := _of_a_newest(instance, pins, need)) is not None)
+        clash = next(clashes, None)
+        if clash is None:
+            return []
+        found.append(clash)
+    return [(need.ground, other.ground) for need, other in found[:1]]
+
+
+def _of_a_newest(instance: ProblemInstance, pins: Mapping[Key, Candidate], need: Requirement) -> Requirement | None:
+    """Return what a package that was chosen in its newest version requires of the same key, if nothing meets both."""
+    for pin in pins.values():
+        if pin.key.is_package and pin.key != TORCH and all(other.age <= pin.age for other in instance.candidates(pin.key)):
+            for one in instance.requirements(pin):
+                if one.key == need.key and not instance.allowed(one) & instance.allowed(need):
+                    return one
+    return None
 
 
 def _runtimes(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: ReleaseCandidate) -> Iterator[Candidate]:
