@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,7 +26,7 @@ from provisioner.render.chosen_files import is_source
 from provisioner.render.folder_requirements import folder_requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
     from provisioner.resolver.stack import BaseImage, RuntimeImage
@@ -51,6 +51,13 @@ class Fetched(Struct, frozen=True, kw_only=True):
     fetched: tuple[str, ...]
     kept: tuple[str, ...]
     size: int
+
+
+class _Recorded(NamedTuple):
+    """The hashes that an earlier run recorded, by the names of files, and when, in nanoseconds since 1970."""
+
+    sums: Mapping[str, str]
+    time: int
 
 
 class FetchProgress:
@@ -187,8 +194,8 @@ def fetch(files: Sequence[WantedFile], folder: Path, progress: FetchProgress) ->
     be read, once all others are there, and the error of a file with other content.
     """
     _require_folder(folder)
-    sums = _recorded(folder)
-    kept = {file.known.filename for file in files if _is_kept(file.known, folder, sums)}
+    recorded = _recorded(folder)
+    kept = {file.known.filename for file in files if _is_kept(file.known, folder, recorded)}
     missing = [file for file in files if file.known.filename not in kept]
     there = [file.known for file in files if file.known.filename in kept]
     downloads = Downloads(settings_from_pip(os.environ), folder)
@@ -210,7 +217,7 @@ def fetch(files: Sequence[WantedFile], folder: Path, progress: FetchProgress) ->
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         downloads.close()
-        _record(folder, sums, there, {file.known.filename for file in missing})
+        _record(folder, recorded.sums, there, {file.known.filename for file in missing})
     _raise(failures, len(files))
     size = sum((folder / file.known.filename).stat().st_size for file in files)
     return Fetched(fetched=tuple(sorted(file.known.filename for file in missing)), kept=tuple(sorted(kept)), size=size)
@@ -237,28 +244,35 @@ def _require_folder(folder: Path) -> None:
         raise FileError(f"the folder `{folder}` cannot be made: {error.strerror}") from None
 
 
-def _is_kept(file: KnownFile, folder: Path, sums: dict[str, str]) -> bool:
-    """Return whether the folder has a file already; one that no earlier run recorded is read to find out."""
+def _is_kept(file: KnownFile, folder: Path, recorded: _Recorded) -> bool:
+    """Return whether the folder has a file already; one that no earlier run recorded, or changed since, is read to find out."""
     path = folder / file.filename
     if not path.is_file() or (file.size is not None and path.stat().st_size != file.size):
         return False
-    return sums.get(file.filename) == file.sha256 or file_sha256(path) == file.sha256
+    is_recorded = recorded.sums.get(file.filename) == file.sha256 and path.stat().st_mtime_ns <= recorded.time
+    return is_recorded or file_sha256(path) == file.sha256
 
 
-def _recorded(folder: Path) -> dict[str, str]:
-    """Return the hashes that an earlier run recorded, by the names of files."""
+def _recorded(folder: Path) -> _Recorded:
+    """Return what an earlier run recorded."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+        time = (folder / SUMS).stat().st_mtime_ns
     except (OSError, UnicodeDecodeError):
-        return {}
-    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+        return _Recorded({}, 0)
+    return _Recorded({name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}, time)
 
 
-def _record(folder: Path, sums: dict[str, str], files: Sequence[KnownFile], missing: Collection[str]) -> None:
+def _record(folder: Path, sums: Mapping[str, str], files: Sequence[KnownFile], missing: Collection[str]) -> None:
     """Record the hashes of files beside those that earlier runs recorded, apart from files that were `missing` at the start."""
     found = {name: sha256 for name, sha256 in sums.items() if name not in missing and (folder / name).is_file()}
     found |= {file.filename: file.sha256 for file in files}
-    write_text(folder / SUMS, "".join(f"{found[name]}  {name}\n" for name in sorted(found)))
+    try:
+        write_text(folder / SUMS, "".join(f"{found[name]}  {name}\n" for name in sorted(found)))
+    except FileError as error:
+        raise FileError(
+            error.message, hints=("run it again with more room or in another folder: what is there stays",)
+        ) from None
 
 
 def _raise(failures: dict[str, ProvisionError], total: int) -> None:

@@ -139,6 +139,18 @@ def test_a_damaged_file_that_nobody_recorded_is_read_again(project: Project) -> 
     assert (project.folder / "house" / FILES[1]).read_bytes() == project.index.files[f"/files/{FILES[1]}"].content
 
 
+def test_a_file_that_changed_since_it_was_recorded_is_read_again(project: Project) -> None:
+    locked(project)
+    assert project.run("fetch", LOCK, "--to", "house").code == 0
+    path = project.folder / "house" / FILES[1]
+    content = bytearray(path.read_bytes())
+    content[10] ^= 2
+    path.write_bytes(content)
+    outcome = project.run("fetch", LOCK, "--to", "house", "--format", "json")
+    assert (outcome.code, outcome.json["fetched"]) == (0, [FILES[1]])
+    assert path.read_bytes() == project.index.files[f"/files/{FILES[1]}"].content
+
+
 def test_a_damaged_file_that_cannot_be_read_again_is_not_recorded(project: Project) -> None:
     locked(project)
     content = project.index.files[f"/files/{FILES[1]}"].content
