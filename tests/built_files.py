@@ -73,13 +73,16 @@ def build_wheel(
     return filename, _zip(members)
 
 
-def build_sdist(name: str, version: str, *, metadata: str, is_dynamic: bool = False) -> tuple[str, bytes]:
-    """Return the filename and content of a source distribution with a PKG-INFO and a pyproject.toml."""
+def build_sdist(name: str, version: str, *, metadata: str, is_dynamic: bool = False, build: str = "") -> tuple[str, bytes]:
+    """Return the filename and content of a source distribution with a PKG-INFO and a pyproject.toml, which needs `build`."""
     distribution = re.sub(r"[-_.]+", "_", name).lower()
     stem = f"{distribution}-{version}"
     head, _, body = metadata.partition("\n\n")
     dynamic = "\nDynamic: Requires-Dist" if is_dynamic else ""
-    members = {"PKG-INFO": f"{head}{dynamic}\n\n{body}".encode(), "pyproject.toml": b"[build-system]\nrequires = []\n"}
+    members = {
+        "PKG-INFO": f"{head}{dynamic}\n\n{body}".encode(),
+        "pyproject.toml": f"[build-system]\nrequires = {[build] if build else []}\n".encode(),
+    }
     raw = io.BytesIO()
     with tarfile.open(fileobj=raw, mode="w") as archive:
         for path, content in members.items():

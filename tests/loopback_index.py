@@ -50,6 +50,7 @@ class FileFields(TypedDict, total=False):
     build: str
     padding: int
     dynamic: bool
+    needs: str
     index: str
     provenance: bool
 
@@ -143,11 +144,13 @@ class LoopbackIndex:
         return self._add(name, filename, content, metadata.encode(), fields)
 
     def add_sdist(self, name: str, version: str, **fields: Unpack[FileFields]) -> str:
-        """Build a source distribution and list it; `dynamic` leaves its dependencies to build time."""
+        """Build a source distribution and list it; `dynamic` leaves its dependencies to a build, which `needs` something."""
         metadata = metadata_text(
             name, version, fields.get("requires", ()), fields.get("requires_python"), fields.get("extras", ())
         )
-        filename, content = build_sdist(name, version, metadata=metadata, is_dynamic=fields.get("dynamic", False))
+        filename, content = build_sdist(
+            name, version, metadata=metadata, is_dynamic=fields.get("dynamic", False), build=fields.get("needs", "")
+        )
         return self._add(name, filename, content, None, fields)
 
     def add_project(self, name: str, *, index: str = "simple") -> None:

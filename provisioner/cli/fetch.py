@@ -35,40 +35,39 @@ def fetch(
     Each is held to its hash. What is there stays, half a file goes on where it ended, and a file gets its name when it is
     complete.
     """
-    from provisioner.cli.display import Line, Paint, data, json_data, step, tell
+    from shlex import quote
+
+    from provisioner.cli.display import Line, Paint, data, json_data, step, tell, warn
     from provisioner.index.activity import readable_size
     from provisioner.workflow.checking import locks_in
-    from provisioner.workflow.fetching import FetchProgress, fetch, read_locks, wanted_files
+    from provisioner.workflow.fetching import FetchProgress, built_there, fetch, read_locks, wanted_files, write_requirements
 
     found = read_locks(locks_in(locks))
     progress = FetchProgress()
     with step("Fetching", progress.__str__):
         result = fetch(wanted_files(found), to, progress)
+    requirements = write_requirements(found, to)
+    builds = built_there(found, to)
     saved = _images(found, to, engine) if image else []
     names = sorted((*result.fetched, *result.kept))
     if format is OutputFormat.JSON:
         answer = {"status": "fetched", "folder": str(to), "files": names, "fetched": list(result.fetched), "size": result.size}
+        answer |= {"requirements": list(requirements), "builds": {name: list(needed) for name, needed in builds.items()}}
         json_data({**answer, **({"images": saved} if image else {})})
         return 0
     there = f"; {len(result.kept)} of them were there" if result.kept else ""
     data(f"{to}: {len(names)} {'file' if len(names) == 1 else 'files'}, {readable_size(result.size)}{there}")
     for name in saved:
         data(f"{to / name}")
-    tell([Line(_next_command(*found[0], to), "next:", Paint.NEXT)])
+    if builds:
+        needed = " ".join(quote(one) for one in sorted({one for several in builds.values() for one in several}))
+        warn(
+            f"{', '.join(builds)}: built from source where it is installed, and what the build requires is in no lock; "
+            f"into the folder with it: pip wheel --wheel-dir {quote(str(to))} {needed}"
+        )
+    install = f"pip install --no-index --no-deps --find-links {quote(str(to))} --requirement {quote(str(to / requirements[0]))}"
+    tell([Line(install, "next:", Paint.NEXT)])
     return 0
-
-
-def _next_command(path: Path, lock: Lock, folder: Path) -> str:
-    """Return the shell command that installs a lock from the folder of its files, after rendering what pip reads if need be."""
-    from shlex import quote
-
-    from provisioner.render.header import rendered_from
-
-    file, render = path.parent / "requirements.txt", ""
-    if rendered_from(file) != path.name:
-        file = path.parent / f"{lock.name}.requirements.txt" if file.exists() else file
-        render = f"provision render {quote(str(path))} --to requirements --out {quote(str(file))} && "
-    return f"{render}pip install --no-index --find-links {quote(str(folder))} --requirement {quote(str(file))}"
 
 
 def _images(locks: Sequence[tuple[Path, Lock]], folder: Path, engine: str) -> list[str]:

@@ -24,6 +24,15 @@ def lines_by_file(package: LockedPackage, platforms: tuple[str, ...]) -> Iterato
         yield f"{requirement}{condition(fitting, platforms)} \\\n    --hash=sha256:{file.sha256}"
 
 
+def lines_by_version(package: LockedPackage, platforms: tuple[str, ...]) -> Iterator[str]:
+    """Yield the requirement that names the version of a package and the hashes of its files, for any index or folder."""
+    chosen = chosen_files(package)
+    fitting = tuple(platform for platform in platforms if any(platform in found for found in chosen.values()))
+    hashes = sorted({file.sha256 for file in chosen})
+    requirement = f"{package.name}=={package.version}{condition(fitting, platforms)}"
+    yield " \\\n    ".join([requirement, *(f"--hash=sha256:{sha256}" for sha256 in hashes)])
+
+
 def condition(fitting: tuple[str, ...], platforms: tuple[str, ...]) -> str:
     """Return the marker that selects the `fitting` ones of `platforms`, as a requirement ends with it; "" for all of them."""
     marker = package_marker(fitting, platforms)

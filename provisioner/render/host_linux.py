@@ -283,7 +283,7 @@ _CUDA = "cuda"
 
 _KEEP_DRIVER = """\
 # NVIDIA's repository has drivers, too: one that the distribution installed must not be replaced by half of another.
-if has PACKAGE; then
+if IS_THERE; then
     write /etc/apt/preferences.d/provision-driver \\
         'Package: nvidia-* libnvidia-*' 'Pin: origin developer.download.nvidia.com' 'Pin-Priority: -1'
 fi
@@ -504,7 +504,9 @@ check_{self._index}() (
             if name not in registered:
                 yield from _repository(by_name[name], has_apt=has_apt)
                 if has_apt and name == _CUDA and driver is not None and _CUDA not in driver.repositories:
-                    yield from (line.replace("PACKAGE", quoted(driver.packages[0])) for line in _KEEP_DRIVER.splitlines())
+                    # Of a driver that the matrix does not tell how to install, no package is known.
+                    is_there = f"has {quoted(driver.packages[0])}" if driver.packages else "[ -e /proc/driver/nvidia/version ]"
+                    yield from (line.replace("IS_THERE", is_there) for line in _KEEP_DRIVER.splitlines())
 
     def _checks(self) -> Iterator[str]:
         """Yield the lines that compare the host with the lock after all steps; a dry run passes them over."""

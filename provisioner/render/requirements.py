@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from provisioner.render.chosen_files import HOW_TO_INSTALL, chosen_files, condition, lines_by_file
+from provisioner.render.chosen_files import HOW_TO_INSTALL, lines_by_file, lines_by_version
 from provisioner.render.header import header
 
 if TYPE_CHECKING:
@@ -59,11 +59,5 @@ def _is_named_by_file(package: LockedPackage, main: str) -> bool:
 
 
 def _lines(package: LockedPackage, lock: Lock, main: str) -> Iterator[str]:
-    if _is_named_by_file(package, main):
-        yield from lines_by_file(package, lock.platforms)
-        return
-    chosen = chosen_files(package)
-    fitting = tuple(platform for platform in lock.platforms if any(platform in found for found in chosen.values()))
-    hashes = sorted({file.sha256 for file in chosen})
-    requirement = f"{package.name}=={package.version}{condition(fitting, lock.platforms)}"
-    yield " \\\n    ".join([requirement, *(f"--hash=sha256:{sha256}" for sha256 in hashes)])
+    lines = lines_by_file if _is_named_by_file(package, main) else lines_by_version
+    yield from lines(package, lock.platforms)

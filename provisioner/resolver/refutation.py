@@ -17,7 +17,7 @@ from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.edit import SetTwin
 from provisioner.grounds.patch import patch_of
-from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, HostFact, Relation, Row
+from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, HostFact, Relation, RequiresComponent, Row
 from provisioner.index.model import Environment
 from provisioner.resolver.attempts import (
     PYTHON,
@@ -141,6 +141,12 @@ class Refutation:
         clauses = (clause for member in self.conflict.members for clause in member.clauses)
         requests = (clause for clause in clauses if isinstance(clause, Ground) and clause.is_request)
         return tuple(dict.fromkeys(one for one in requests if request_left_out(one) is not None))
+
+    @property
+    def dropped(self) -> tuple[Ground, ...]:
+        """The requests without which the conflict is none: that on Python stays beside others, for it is for all packages."""
+        others = tuple(one for one in self.requests if not (isinstance(one, RequiresComponent) and one.name == PYTHON.name))
+        return others or self.requests
 
 
 class _OfComponents(Refutation):
@@ -389,7 +395,7 @@ def _independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
     """
     refutations = [found, *found.beside]
     while not found.problem.extra and not found.is_beyond_help and len(refutations) < MOST_CONFLICTS:
-        rest = _without(found.problem, [ground for one in refutations for ground in one.requests])
+        rest = _without(found.problem, [ground for one in refutations for ground in one.dropped])
         if not refutations[-1].requests or not (rest.request.spec.requires or rest.request.spec.packages):
             break
         with suppress(ProvisionError):
@@ -472,7 +478,7 @@ def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[
     problem, steps = every[0].problem, every[0].steps
     found: list[tuple[Fix, ...]] = []
     for number, one in enumerate(every):
-        requests = [request for other in every if other is not one for request in other.requests]
+        requests = [request for other in every if other is not one for request in other.dropped]
         with steps.share(1 / (len(every) - number + 1)):
             found.append(one.fixes(_never) if one is every[-1] else _fixes(_without(problem, requests), read, steps))
     if found.count(()) == 1:

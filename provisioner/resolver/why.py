@@ -30,7 +30,7 @@ from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
 from provisioner.resolver.explain.fixes import fix_of, gives, rejoined
 from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.refutation import Refutation, decided
-from provisioner.resolver.requirement import PACKAGE, PYTORCH, TORCH, FileCandidate, Key, Labelled, Requirement
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, TORCH, FileCandidate, Key, Labelled, Requirement
 from provisioner.resolver.search.bundled import bundling_distribution
 from provisioner.resolver.series import every_newer_series, newer_series, question_about, release
 
@@ -456,9 +456,10 @@ def _first_difference(
 ) -> Key | None:
     """Return the first key, in the order of decision, with different candidates in two answers, ignoring `key` itself.
 
-    None when the answers agree on all other keys.
+    None when the answers agree on all other keys. Which distribution writes a shared file follows from those that are chosen.
     """
-    different = [one for one in {**pins, **others} if one != key and _label(pins, one) != _label(others, one)]
+    keys = (one for one in {**pins, **others} if one != key and one.component != SHARED_FILE)
+    different = [one for one in keys if _label(pins, one) != _label(others, one)]
     return min(different, key=instance.decision_rank, default=None)
 
 

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from provisioner.document import FileError, file_sha256, write_text
 from provisioner.errors import ProvisionError, UnavailableError, UsageError
 from provisioner.index.activity import readable_size
 from provisioner.index.download import Downloads, KnownFile
+from provisioner.index.metadata.core_metadata import sdist_project
+from provisioner.index.metadata.source_distribution import build_requirements
 from provisioner.index.settings import settings_from_pip
 from provisioner.lock.format.file import read_lock
+from provisioner.render.chosen_files import is_source
+from provisioner.render.folder_requirements import folder_requirements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from provisioner.lock.format.model import Lock, LockedFile
+    from provisioner.lock.format.model import Lock, LockedFile, LockedPackage
     from provisioner.resolver.stack import BaseImage, RuntimeImage
 
 CONNECTIONS = 8
@@ -45,6 +51,13 @@ class Fetched(Struct, frozen=True, kw_only=True):
     fetched: tuple[str, ...]
     kept: tuple[str, ...]
     size: int
+
+
+class _Recorded(NamedTuple):
+    """The hashes that an earlier run recorded, by the names of files, and when, in nanoseconds since 1970."""
+
+    sums: Mapping[str, str]
+    time: int
 
 
 class FetchProgress:
@@ -101,10 +114,51 @@ def wanted_files(locks: Sequence[tuple[Path, Lock]]) -> tuple[WantedFile, ...]:
 
 def _files_of(lock: Lock, folder: Path) -> Iterator[WantedFile]:
     yield from (_wanted(file, folder) for file in lock.files)
+    yield from (_wanted(named, folder) for package in lock.packages if (named := _as_installers_name_it(package)) is not None)
     for stack in lock.stacks:
         python = stack.image.managed_python if stack.image is not None else None
         if python is not None:
             yield WantedFile(known=KnownFile(filename=python.filename, url=python.url, sha256=python.sha256))
+
+
+def _as_installers_name_it(package: LockedPackage) -> LockedFile | None:
+    """Return the archive of a package under the name that installers look for in a folder; None where it has that name.
+
+    The archive of a commit is named after the commit.
+    """
+    archive = package.archive
+    if archive is None or archive.filename.endswith(".whl") or sdist_project(archive.filename) == package.name:
+        return None
+    ending = ".zip" if archive.filename.endswith(".zip") else ".tar.gz"
+    return replace(archive, filename=f"{package.name.replace('-', '_')}-{package.version}{ending}")
+
+
+def write_requirements(locks: Sequence[tuple[Path, Lock]], folder: Path) -> tuple[str, ...]:
+    """Write the requirements of each lock into the folder of its files, for installers without an index; returns their names.
+
+    Locks of one name in several folders are told apart by these.
+    """
+    count = Counter(lock.name for _, lock in locks)
+    written = []
+    for path, lock in locks:
+        parents = [part for part in path.parent.parts if part not in {"/", ".."}] if count[lock.name] > 1 else []
+        name = f"{'-'.join([*parents, lock.name])}.requirements.txt"
+        write_text(folder / name, folder_requirements(lock, path.name))
+        written.append(name)
+    return tuple(written)
+
+
+def built_there(locks: Sequence[tuple[Path, Lock]], folder: Path) -> dict[str, tuple[str, ...]]:
+    """Return what the builds of source distributions in the folder require, by `NAME VERSION`; no lock has it."""
+    sources = {
+        f"{package.name} {package.version}": file.filename
+        for _, lock in locks
+        for package in lock.packages
+        if is_source(package, lock.platforms)
+        for file in package.files
+        if not file.filename.endswith(".whl")
+    }
+    return {name: build_requirements(folder / filename) for name, filename in sorted(sources.items())}
 
 
 def _wanted(file: LockedFile, folder: Path) -> WantedFile:
@@ -140,8 +194,8 @@ def fetch(files: Sequence[WantedFile], folder: Path, progress: FetchProgress) ->
     be read, once all others are there, and the error of a file with other content.
     """
     _require_folder(folder)
-    sums = _recorded(folder)
-    kept = {file.known.filename for file in files if _is_kept(file.known, folder, sums)}
+    recorded = _recorded(folder)
+    kept = {file.known.filename for file in files if _is_kept(file.known, folder, recorded)}
     missing = [file for file in files if file.known.filename not in kept]
     there = [file.known for file in files if file.known.filename in kept]
     downloads = Downloads(settings_from_pip(os.environ), folder)
@@ -163,7 +217,7 @@ def fetch(files: Sequence[WantedFile], folder: Path, progress: FetchProgress) ->
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         downloads.close()
-        _record(folder, sums, there, {file.known.filename for file in missing})
+        _record(folder, recorded.sums, there, {file.known.filename for file in missing})
     _raise(failures, len(files))
     size = sum((folder / file.known.filename).stat().st_size for file in files)
     return Fetched(fetched=tuple(sorted(file.known.filename for file in missing)), kept=tuple(sorted(kept)), size=size)
@@ -190,28 +244,35 @@ def _require_folder(folder: Path) -> None:
         raise FileError(f"the folder `{folder}` cannot be made: {error.strerror}") from None
 
 
-def _is_kept(file: KnownFile, folder: Path, sums: dict[str, str]) -> bool:
-    """Return whether the folder has a file already; one that no earlier run recorded is read to find out."""
+def _is_kept(file: KnownFile, folder: Path, recorded: _Recorded) -> bool:
+    """Return whether the folder has a file already; one that no earlier run recorded, or changed since, is read to find out."""
     path = folder / file.filename
     if not path.is_file() or (file.size is not None and path.stat().st_size != file.size):
         return False
-    return sums.get(file.filename) == file.sha256 or file_sha256(path) == file.sha256
+    is_recorded = recorded.sums.get(file.filename) == file.sha256 and path.stat().st_mtime_ns <= recorded.time
+    return is_recorded or file_sha256(path) == file.sha256
 
 
-def _recorded(folder: Path) -> dict[str, str]:
-    """Return the hashes that an earlier run recorded, by the names of files."""
+def _recorded(folder: Path) -> _Recorded:
+    """Return what an earlier run recorded."""
     try:
         lines = (folder / SUMS).read_text(encoding="utf-8").splitlines()
+        time = (folder / SUMS).stat().st_mtime_ns
     except (OSError, UnicodeDecodeError):
-        return {}
-    return {name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}
+        return _Recorded({}, 0)
+    return _Recorded({name: sha256 for sha256, _, name in (line.partition("  ") for line in lines)}, time)
 
 
-def _record(folder: Path, sums: dict[str, str], files: Sequence[KnownFile], missing: Collection[str]) -> None:
+def _record(folder: Path, sums: Mapping[str, str], files: Sequence[KnownFile], missing: Collection[str]) -> None:
     """Record the hashes of files beside those that earlier runs recorded, apart from files that were `missing` at the start."""
     found = {name: sha256 for name, sha256 in sums.items() if name not in missing and (folder / name).is_file()}
     found |= {file.filename: file.sha256 for file in files}
-    write_text(folder / SUMS, "".join(f"{found[name]}  {name}\n" for name in sorted(found)))
+    try:
+        write_text(folder / SUMS, "".join(f"{found[name]}  {name}\n" for name in sorted(found)))
+    except FileError as error:
+        raise FileError(
+            error.message, hints=("run it again with more room or in another folder: what is there stays",)
+        ) from None
 
 
 def _raise(failures: dict[str, ProvisionError], total: int) -> None:

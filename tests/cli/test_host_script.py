@@ -345,3 +345,11 @@ def test_the_stack_alone_does_not_overwrite_a_lock_with_packages(project: Projec
     assert outcome.code == 2
     assert "pylock.trainer.toml has packages, which a lock of the stack alone would lose" in outcome.err
     assert (project.folder / "pylock.trainer.toml").read_text() == before
+
+
+def test_a_driver_that_nobody_knows_how_to_install_is_kept_from_nvidias_repository_where_it_runs(project: Project) -> None:
+    """The branch has no packages in the matrix, and the toolkit comes from a repository that has drivers, too."""
+    host = 'os: {id: ubuntu, version: "22.04"}, kernel: 6.5.0-1017-aws, driver: {version: 550.163.01, module: open}'
+    setup(project, f"{host}, {H100}", 'python: "3.12"', more="build: {kind: extension}\n")
+    script = project.read("host.sh")
+    assert "    if [ -e /proc/driver/nvidia/version ]; then\n        write /etc/apt/preferences.d/provision-driver" in script

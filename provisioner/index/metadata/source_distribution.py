@@ -8,6 +8,7 @@ files, `StaticMetadata::read` in `crates/uv-distribution/src/source/mod.rs`, but
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from msgspec.structs import replace
@@ -29,6 +30,7 @@ from provisioner.index.metadata.download import LARGEST_SEARCHED
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from io import RawIOBase
+    from pathlib import Path
 
     from provisioner.index.model import IndexFile
 
@@ -51,14 +53,34 @@ def source_metadata(stream: IO[bytes] | RawIOBase, filename: str) -> CoreMetadat
     `stream` needs to be seekable for a zip file only. It is read up to the file that tells. Raises `UnusableMetadataError` when
     the archive is damaged.
     """
+    with _damage_told(filename):
+        return _first_static(_texts(stream, filename))
+
+
+def build_requirements(path: Path) -> tuple[str, ...]:
+    """Return what the build of a source distribution requires: `[build-system]` of its pyproject.toml, or PEP 517's default.
+
+    Raises `UnusableMetadataError` when the archive is damaged.
+    """
+    with path.open("rb") as stream, _damage_told(path.name):
+        texts = _texts(stream, path.name, beyond=LARGEST_UNPACKED)
+        project = next((content for name, content in texts if name == "pyproject.toml"), b"")
+    try:
+        requires = toml_document.loads(project.decode())["build-system"]["requires"]
+        return tuple(str(Requirement(text)) for text in requires)
+    except (ValueError, KeyError, TypeError, RecursionError):  # no such table
+        return ("setuptools>=40.8.0", "wheel")
+
+
+@contextmanager
+def _damage_told(filename: str) -> Iterator[None]:
     import lzma
     import tarfile
     import zipfile
     import zlib
 
     try:
-        texts = _zip_texts(stream) if filename.endswith(".zip") else _tar_texts(stream)
-        return _first_static(texts)
+        yield
     except (tarfile.TarError, zipfile.BadZipFile, OSError, EOFError, zlib.error, lzma.LZMAError, RuntimeError) as error:
         raise unusable(filename, f"not a source distribution: {error}", verb="is ") from None
 
@@ -168,11 +190,15 @@ def _with_extra(text: str, extra: str) -> str:
     return str(requirement)
 
 
-def _tar_texts(stream: IO[bytes] | RawIOBase) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of the PKG-INFO and pyproject.toml of an archive, reading it once from the start.
+def _texts(stream: IO[bytes] | RawIOBase, filename: str, *, beyond: int = BEYOND) -> Iterator[tuple[str, bytes]]:
+    """Yield the name and content of the PKG-INFO and pyproject.toml of a source distribution.
 
-    The file behind the PKG-INFO is looked for in `BEYOND` bytes only: an archive may have gigabytes, and no pyproject.toml.
+    In a tar archive what is behind the PKG-INFO is looked for in `beyond` bytes: it may have gigabytes, and no pyproject.toml.
     """
+    return _zip_texts(stream) if filename.endswith(".zip") else _tar_texts(stream, beyond)
+
+
+def _tar_texts(stream: IO[bytes] | RawIOBase, beyond: int) -> Iterator[tuple[str, bytes]]:
     import tarfile
 
     limit = LARGEST_UNPACKED
@@ -187,7 +213,7 @@ def _tar_texts(stream: IO[bytes] | RawIOBase) -> Iterator[tuple[str, bytes]]:
                 content = archive.extractfile(member)
                 yield name, content.read(LARGEST_METADATA) if content is not None else b""
             if name == "PKG-INFO":
-                limit = min(limit, member.offset_data + member.size + BEYOND)
+                limit = min(limit, member.offset_data + member.size + beyond)
 
 
 def _zip_texts(stream: IO[bytes] | RawIOBase) -> Iterator[tuple[str, bytes]]:

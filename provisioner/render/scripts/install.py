@@ -299,7 +299,7 @@ def main(command, *arguments):
         groups = " ".join(words).split("--")[1:]
         lay_out(lock, digest, {name: members for name, *members in map(str.split, groups)})
     elif command == "build":
-        pip("wheel", arguments, "--wheel-dir", BUILT)
+        pip("wheel", arguments, "--find-links", WHEELHOUSE, "--wheel-dir", BUILT)
     elif command == "layer":
         install(Path(__file__).parent, *arguments)
     elif command == "environment":

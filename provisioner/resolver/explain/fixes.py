@@ -79,6 +79,16 @@ class Outcome(NamedTuple):
         """Whether no doubt is about the chosen versions themselves, such as that nobody measured their GPU code."""
         return not any(one.is_of_choice for one in self.doubts)
 
+    @property
+    def told(self) -> Mapping[str, str]:
+        """The versions to tell: without the frameworks that are left out, which Python the answer has says nothing."""
+        return self.gives if self.is_whole else {name: version for name, version in self.gives.items() if name != "python"}
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the chosen versions are measured, and none is left out for want of its index."""
+        return self.is_whole and self.is_measured
+
 
 OLDEST_PYTHON = Version.parse("3.7")
 """The oldest Python of a fix: the programs that rendered files bring along run on it, and on nothing older."""
@@ -107,9 +117,8 @@ MOST_STEPS_WITH_PACKAGES = 40_000
 Measured: over 20,000 for TensorFlow with a pin of Keras, on eight Pythons.
 """
 
-MOST_UNMEASURED = 4
-"""The number of values with an unmeasured outcome that are skipped for a measured one; if there is none, the nearest is
-taken."""
+MOST_UNSETTLED = 4
+"""The number of values with an unsettled outcome that are skipped for a settled one; if there is none, the nearest is taken."""
 
 MOST_ROUNDS = 3_000
 """The number of rounds of resolvelib that are spent on combinations; a fix of a large conflict takes some hundreds.
@@ -227,7 +236,7 @@ def fixes(
     distinct = {one.identities: one for one in reversed(found)}
     return tuple(
         replace(
-            fix_of(one.edits, one.outcome.gives, instance.problem.request),
+            fix_of(one.edits, one.outcome.told, instance.problem.request),
             is_unverified=bool(one.outcome.doubts) or not one.outcome.is_whole,
             is_least=one.is_least,
         )
@@ -549,18 +558,18 @@ class _Search:
     def _working(self, some: tuple[Relaxable, ...]) -> Working | None:
         """Return the edits that change every request and fact of a set; None when none work or an index cannot be reached.
 
-        If the outcome of the nearest value is not measured, up to `MOST_UNMEASURED` others are tried; the nearest measured one
-        is taken.
+        If the outcome of the nearest value is not settled, up to `MOST_UNSETTLED` others are tried; the nearest settled one is
+        taken.
         """
         found = first = self._nearest_working(some, frozenset())
         passed: frozenset[Candidate] = frozenset()
         is_one_request = len(some) == 1 and not some[0].is_fact and not some[0].is_bound
-        while found is not None and not found.outcome.is_measured and is_one_request and len(passed) < MOST_UNMEASURED:
+        while found is not None and not found.outcome.is_settled and is_one_request and len(passed) < MOST_UNSETTLED:
             if not found.chosen - passed:
                 break  # no value is taken, so there is no other one to try
             passed |= found.chosen
             found = self._nearest_working(some, passed)
-        return found if found is not None and found.outcome.is_measured else first
+        return found if found is not None and found.outcome.is_settled else first
 
     def _nearest_working(self, some: tuple[Relaxable, ...], passed: frozenset[Candidate]) -> Working | None:
         """Return the edits that change a set's requests and facts to the nearest values that give an answer, except `passed`.

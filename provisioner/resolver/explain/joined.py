@@ -91,6 +91,9 @@ class JointConflict:
             if found is None:  # versions of the same distributions may be for other Pythons alone
                 found = refuted(attempt, (*groups, *files), indexes, like=like, includes=self._includes)
             found = found or refuted_unread(attempt, asked if excluding else (), indexes, includes=self._includes)
+            if excluding and found is not None and any(_is_request([found], group) for group in {*found.groups} - {*groups}):
+                found.search.close()
+                found = None  # by itself the conflict would not hold with that Python
             if found is None:
                 if not set(excluding) & set(self._of_pythons):
                     self._of_pythons = (*self._of_pythons, *excluding[:1])

@@ -13,7 +13,7 @@ from provisioner.components import FRAMEWORKS
 from provisioner.errors import UnavailableError
 from provisioner.grounds.choice import HeldBack
 from provisioner.grounds.predicate import NoWheel
-from provisioner.grounds.requirement import Entails
+from provisioner.grounds.requirement import Entails, FixesPython
 from provisioner.grounds.source import Metadata
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, TORCH, FileCandidate, Key, ReleaseCandidate
 
@@ -44,6 +44,10 @@ def held_back(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> Itera
         if isinstance(chosen, ReleaseCandidate):
             yield from _of(instance, pins, chosen, {held.component for held in packages})
     yield from packages
+    told = {held.component for held in packages}
+    for key in named:
+        if key.name not in told:
+            yield from _by_choices(instance, pins, key)
 
 
 def _of_package(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
@@ -108,19 +112,23 @@ def _chosen_and_newest(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key
 ) -> tuple[FileCandidate | None, FileCandidate | None]:
     """Return the chosen version of a package of the spec and the newest that the spec allows; None twice if they are one."""
-    roots = [root for root in instance.roots if root.key == key]
-    admitted = (
-        one
-        for one in instance.candidates(key)
-        if isinstance(one, FileCandidate)
-        and one.release.is_usable
-        and not instance.bounds.excludes(one)
-        and all(instance.accepts(root, one) for root in roots)
-    )
+    admitted = (one for one in _admitted(instance, key) if one.release.is_usable)
     newest, chosen = max(admitted, key=lambda one: one.pep440, default=None), pins.get(key)
     if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
         return None, None
     return chosen, newest
+
+
+def _admitted(instance: ProblemInstance, key: Key) -> Iterator[FileCandidate]:
+    """Yield the versions of a package of the spec that the spec allows, whether they have a file or not."""
+    roots = [root for root in instance.roots if root.key == key]
+    for one in instance.candidates(key):
+        if (
+            isinstance(one, FileCandidate)
+            and not instance.bounds.excludes(one)
+            and all(instance.accepts(root, one) for root in roots)
+        ):
+            yield one
 
 
 def _refused_in_every_version(
@@ -195,6 +203,43 @@ def _by_indexes(
         yield _held(chosen, newest, by=wanted[0].ground, because=because)
 
 
+def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
+    """Yield a package of the spec if its newest version has no file that can be used, or requires another choice than was made.
+
+    What the spec or the hosts exclude is no such choice.
+    """
+    chosen = pins.get(key)
+    admitted = [one for one in _admitted(instance, key) if not one.is_withheld and not one.pep440.is_prerelease]
+    newest = max(admitted, key=lambda one: one.pep440, default=None)
+    if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
+        return
+    with suppress(UnavailableError):
+        unmet = [one for one in instance.requirements(newest) if one.key in pins and not instance.accepts(one, pins[one.key])]
+        unmet.sort(key=lambda one: one.key == _PYTHON)
+        by = next((one for one in unmet if newest.has_no_file or not _moves_along(instance, pins, one, user=key)), None)
+        if by is not None and (_is_allowed(instance, by) or (newest.has_no_file and by.key != _PYTHON)):
+            yield _held(chosen, newest, by=by.ground)
+
+
+def _moves_along(instance: ProblemInstance, pins: Mapping[Key, Candidate], need: Requirement, *, user: Key) -> bool:
+    """Return whether another choice meets a requirement of `user`, and no other package is against it.
+
+    What the spec names, Python and frameworks move to a newer version only.
+    """
+    packages = (pin for pin in pins.values() if pin.key.is_package and pin.key != user)
+    needs = (one for pin in packages for one in instance.requirements(pin))
+    on_it = [need, *(one for one in (*instance.roots, *needs) if one.key == need.key)]
+    is_free = need.key.is_package and need.key not in instance.named
+    others = (one for one in instance.candidates(need.key) if is_free or one.age > pins[need.key].age)
+    return any(all(instance.accepts(one, other) for one in on_it) for other in others)
+
+
+def _is_allowed(instance: ProblemInstance, need: Requirement) -> bool:
+    """Return whether something that the spec and the hosts allow meets a requirement, with any of the spec's Pythons."""
+    roots = [root for root in instance.roots if root.key == need.key and not isinstance(root.ground, FixesPython)]
+    return any(all(instance.accepts(one, other) for one in (need, *roots)) for other in instance.candidates(need.key))
+
+
 def _is_out_of_reach(instance: ProblemInstance, one: Candidate) -> bool:
     index = one.build.index if isinstance(one, ReleaseCandidate) and one.build is not None else ""
     return instance.finder is not None and instance.finder.variant_indexes.is_out_of_reach(index)
@@ -256,6 +301,11 @@ def _of(
     newest = max(by_release)
     refusing = [one for one in by_packages if not any(one.allows(candidate) for candidate in by_release[newest])]
     reasons = [(one.ground, None) for one in refusing] or _clashes(instance, pins, by_release[newest])
+    if not reasons:
+        with suppress(UnavailableError):
+            in_reach = ((version, _builds(instance, pins, by_release[version])) for version in sorted(by_release, reverse=True))
+            newest, builds = next(((version, builds) for version, builds in in_reach if builds), (newest, []))
+            reasons = _other_choices(instance, pins, builds)
     if reasons:
         by, because = reasons[0]
         yield HeldBack(
@@ -266,6 +316,13 @@ def _of(
             more=len(reasons) - 1,
             because=because,
         )
+
+
+def _builds(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], builds: Sequence[ReleaseCandidate]
+) -> list[ReleaseCandidate]:
+    """Return those of some builds of a framework that have a wheel within reach."""
+    return [one for one in builds if _not_found(instance, one) is None and _has_wheel(instance, pins, one)]
 
 
 def _clashes(
@@ -284,6 +341,34 @@ def _clashes(
                 return []
             found.append(clash)
     return [(one.ground, _need_of_owner(instance, pins, one.key)) for one in found[:1]]
+
+
+def _other_choices(
+    instance: ProblemInstance, pins: Mapping[Key, Candidate], builds: Sequence[ReleaseCandidate]
+) -> list[tuple[Ground, Ground | None]]:
+    """Return what the wheels of builds require, and what the newest version of another package requires otherwise.
+
+    [] when one of the wheels goes with everything that was chosen, or with what may be chosen instead.
+    """
+    found = []
+    for wheel in (wheel for build in builds for wheel in _wheels(instance, build)):
+        needs = (one for one in instance.requirements(wheel) if one.key in pins and not instance.accepts(one, pins[one.key]))
+        clashes = ((need, other) for need in needs if (other := _of_a_newest(instance, pins, need)) is not None)
+        clash = next(clashes, None)
+        if clash is None:
+            return []
+        found.append(clash)
+    return [(need.ground, other.ground) for need, other in found[:1]]
+
+
+def _of_a_newest(instance: ProblemInstance, pins: Mapping[Key, Candidate], need: Requirement) -> Requirement | None:
+    """Return what a package that was chosen in its newest version requires of the same key, if nothing meets both."""
+    for pin in pins.values():
+        if pin.key.is_package and pin.key != TORCH and all(other.age <= pin.age for other in instance.candidates(pin.key)):
+            for one in instance.requirements(pin):
+                if one.key == need.key and not instance.allowed(one) & instance.allowed(need):
+                    return one
+    return None
 
 
 def _runtimes(instance: ProblemInstance, pins: Mapping[Key, Candidate], build: ReleaseCandidate) -> Iterator[Candidate]:

@@ -129,3 +129,30 @@ def test_a_package_that_nobody_named_or_that_the_spec_bounds_is_not_told() -> No
     assert found(Shelf(FILES), ["free"]) == []
     assert found(Shelf(FILES), ["config<2"]) == []
     assert found(Shelf({**FILES, "parser": {"5": [], "4": []}}), ["config"]) == []
+
+
+def test_a_package_of_the_spec_is_held_back_by_what_was_chosen_before_it() -> None:
+    wheels: dict[str, dict[str, list[str] | str]] = {
+        "first": {"2": ["shared>=2"]},
+        "second": {"2": ["shared<2"], "1": []},
+        "shared": {"2": [], "1": []},
+    }
+    (one,) = found(Shelf(wheels), ["first", "second"])
+    assert held_back_words(one) == "second 1 rather than 2: second 2 needs shared<2"
+    assert found(Shelf(wheels), ["first", "second", "shared>=2"]) == [], "the spec excludes what it needs"
+
+
+def test_a_package_of_the_spec_whose_newest_version_has_no_file_is_told() -> None:
+    (one,) = found(Shelf({"parser": {"5": "only a source distribution", "4": []}}), ["parser"])
+    assert held_back_words(one) == "parser 4 rather than 5: parser 5: only a source distribution"
+
+
+def test_a_framework_is_held_back_by_what_its_own_wheel_needs() -> None:
+    wheels: dict[str, dict[str, list[str] | str]] = {
+        "data": {"2": ["link>=2"]},
+        "link": {"2": [], "1": []},
+        "torch": {"2.4.0": ["link==1"], "2.1.0": []},
+    }
+    (one,) = found(Shelf(wheels), ["data", "torch"])
+    words = "pytorch 2.1.0 rather than 2.4.0: pytorch 2.4.0+cu124 needs link==1; data 2 needs link>=2"
+    assert held_back_words(one) == words

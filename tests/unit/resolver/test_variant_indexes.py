@@ -12,6 +12,7 @@ from provisioner.errors import UnavailableError
 from provisioner.resolver.joint import NoStackError, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import VariantIndexes
+from provisioner.versions import Version
 from provisioner.words.choice import caution_words, held_back_words
 from provisioner.words.conflict import fix_words, refusal_hints
 from tests import small
@@ -162,6 +163,21 @@ def test_a_fix_is_told_for_what_can_be_solved_and_the_framework_is_not_given_up_
     assert "not solved: what needs index `pytorch-cu118` or another like it, which are out of reach" in refusal_hints(
         [conflict]
     )
+
+
+def test_a_fix_within_reach_is_taken_before_a_nearer_one_out_of_reach() -> None:
+    """The release between the two has builds on the index out of reach alone."""
+    matrix = matrix_with_facts()
+    far = small.build("cu118", {"python": ["3.11"]}, index="pytorch-cu118", local="cu118", sass=("sm_75",))
+    newest, oldest = matrix.components["pytorch"].releases
+    releases = (newest, replace(oldest, version=Version.parse("2.3.0"), builds=(far,)), oldest)
+    components = {**matrix.components, "pytorch": replace(matrix.components["pytorch"], releases=releases)}
+    host = {"gpus": [{"compute_capability": "7.5"}], "container_toolkit": "1.17.4"}
+    asked = join(replace(matrix, components=components), small.request({}, host, packages=("torch==2.4.0",)))
+    with pytest.raises(NoStackError) as caught:
+        solve_joint(asked, lambda _: Cut({"torch": {"2.4.0": [], "2.3.0": [], "2.1.0": []}}))
+    (conflict,) = caught.value.conflicts
+    assert fix_words(conflict.fixes[0]) == "torch 2.1.0+cu121 instead of `torch==2.4.0` would do"
 
 
 def test_no_python_that_the_framework_has_no_build_for_keeps_a_proof_from_being_one() -> None:
