@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import socket
 import subprocess
 import sys
@@ -258,9 +259,8 @@ def failing_names(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], list[str]]
             asked.append(host)
             raise socket.gaierror(error, "no address")
 
-        for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
-            monkeypatch.delenv(name, raising=False)
-            monkeypatch.delenv(name.upper(), raising=False)
+        for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+            monkeypatch.delenv(name)
         monkeypatch.setattr(socket, "getaddrinfo", look_up)
         return asked
 
