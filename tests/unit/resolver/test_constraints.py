@@ -21,7 +21,7 @@ from tests import small
 from tests.unit.resolver.test_finder import Shelf, matrix_with_facts
 
 if TYPE_CHECKING:
-    from provisioner.index.model import IndexFile, PackageRelease
+    from provisioner.index.model import PackageRelease
     from provisioner.resolver.stack import Stack
 
 TABLE: dict[str, dict[str, list[str] | str]] = {
