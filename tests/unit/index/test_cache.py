@@ -7,6 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
@@ -109,3 +110,15 @@ def test_a_release_from_the_cache_has_its_version(cache: Cache) -> None:
     loaded = cache.load("key", SelectedReleases)
     assert loaded is not None
     assert [one.version for one in loaded.releases[2:]] == [Version(text) for text in VERSIONS]
+
+
+def test_a_release_from_the_cache_has_its_file(cache: Cache) -> None:
+    cache.store("key", RELEASES)
+    loaded = cache.load("key", SelectedReleases)
+    assert loaded is not None
+    without, yanked, *_ = loaded.releases
+    assert (without.file, without.has_file, without.is_wheel) == (None, False, False)
+    assert (yanked.file, yanked.has_file, yanked.is_wheel) == (WHEEL, True, True)
+    source = replace(WHEEL, filename="demo-1.0.tar.gz")
+    assert (yanked.with_file(source).file, yanked.with_file(source).is_wheel) == (source, False)
+    assert yanked.with_file(source).why_not == "yanked"
