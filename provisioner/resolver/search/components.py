@@ -139,7 +139,7 @@ class ComponentSearch:
                 self._choices.insert(0, choice)
                 return True
             for parent, one in unmet:
-                self._search.require_under(self._condition, parent, one.key, self._instance.allowed(one))
+                self._search.require_under(self._condition, parent, key=one.key, allowed=self._instance.allowed(one))
 
     @cached_property
     def _refuted(self) -> tuple[Refuted, ...]:
