@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     """A key, and the candidates of which one has to be chosen."""
 
 
+MAIN_INDEX = "pypi"
+"""The name that builds of PyTorch have for the index of all other distributions."""
+
+
 class Refuted:
     """Needs that no choice of components meets together."""
 
@@ -129,7 +133,7 @@ class ComponentSearch:
         among = [[one for one in self._instance.candidates(key) if one in allowed] for key, allowed in needs]
         while True:
             self._instance.budget.steps.take(STEPS_OF_CALL)
-            choice = self._search.find_under(self._condition, among)
+            choice = self._find(among)
             if isinstance(choice, Blame):
                 proven = self._refuted[-1 if choice.is_of_condition else 0]
                 proven.add([needs[position] for position in choice.among])
@@ -140,6 +144,22 @@ class ComponentSearch:
                 return True
             for parent, one in unmet:
                 self._search.require_under(self._condition, parent, key=one.key, allowed=self._instance.allowed(one))
+
+    def _find(self, among: list[list[Candidate]]) -> dict[Key, Candidate] | Blame:
+        """Return a choice that has one of each of `among`, or why there is none.
+
+        If it can be, PyTorch's build is one of the main index: then no other index is asked whether it has the wheel.
+        """
+        found = self._search.find_under(self._condition, among)
+        if isinstance(found, Blame) or PYTORCH not in found or found[PYTORCH] in self._usual_builds:
+            return found
+        usual = self._search.find_under(self._condition, [*among, self._usual_builds])
+        return found if isinstance(usual, Blame) else usual
+
+    @cached_property
+    def _usual_builds(self) -> list[Candidate]:
+        """The builds of PyTorch that the main index has, if it has any."""
+        return [build for build, wheel in self._wheels.items() if _index(wheel) == MAIN_INDEX]
 
     @cached_property
     def _refuted(self) -> tuple[Refuted, ...]:
