@@ -180,7 +180,7 @@ class CompleteSearch:
         self._required_under[condition] = {}
         return condition
 
-    def require_under(self, condition: int, parent: Candidate | None, key: Key, allowed: Collection[Candidate]) -> None:
+    def require_under(self, condition: int, parent: Candidate | None, *, key: Key, allowed: Collection[Candidate]) -> None:
         """Require, under a condition, that one of `allowed` is chosen for a key; with a `parent` only where that is chosen."""
         self._domain(key)
         self._required_under[condition][key] = None

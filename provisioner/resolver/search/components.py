@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from provisioner.errors import UnavailableError
 from provisioner.resolver.requirement import PYTORCH, TORCH, WheelCandidate
 from provisioner.resolver.search.complete import Blame, CompleteSearch
+from provisioner.resolver.search.instance import STEPS_OF_CALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
     Need = tuple[Key, frozenset[Candidate]]
     """A key, and the candidates of which one has to be chosen."""
+
+
+MAIN_INDEX = "pypi"
+"""The name that builds of PyTorch have for the index of all other distributions."""
 
 
 class Refuted:
@@ -79,7 +84,9 @@ class ComponentSearch:
     def __init__(self, instance: ProblemInstance, shared: SharedComponents | None = None, known: Choice | None = None) -> None:
         self._instance = instance
         self._shared = shared if shared is not None and shared.serve(instance) else None
-        self._known = known
+        self._given = known
+        self._choices: list[Choice] = []
+        """The choices of components that are known to go with the instance, the latest first."""
         self._verdicts: dict[Candidate, bool] = {}
 
     @cached_property
@@ -119,13 +126,14 @@ class ComponentSearch:
 
     def _has_choice(self, needs: Sequence[Need]) -> bool:
         """Return whether some choice of components meets some needs."""
-        if any(all(choice.get(key) in allowed for key, allowed in needs) for choice in self._choices):
+        if self._meets_by_known_choice(needs):
             return True
         if any(some.include(needs) for some in self._refuted):
             return False
         among = [[one for one in self._instance.candidates(key) if one in allowed] for key, allowed in needs]
         while True:
-            choice = self._search.find_under(self._condition, among)
+            self._instance.budget.steps.take(STEPS_OF_CALL)
+            choice = self._find(among)
             if isinstance(choice, Blame):
                 proven = self._refuted[-1 if choice.is_of_condition else 0]
                 proven.add([needs[position] for position in choice.among])
@@ -135,7 +143,23 @@ class ComponentSearch:
                 self._choices.insert(0, choice)
                 return True
             for parent, one in unmet:
-                self._search.require_under(self._condition, parent, one.key, self._instance.allowed(one))
+                self._search.require_under(self._condition, parent, key=one.key, allowed=self._instance.allowed(one))
+
+    def _find(self, among: list[list[Candidate]]) -> dict[Key, Candidate] | Blame:
+        """Return a choice that has one of each of `among`, or why there is none.
+
+        If it can be, PyTorch's build is one of the main index: then no other index is asked whether it has the wheel.
+        """
+        found = self._search.find_under(self._condition, among)
+        if isinstance(found, Blame) or PYTORCH not in found or found[PYTORCH] in self._usual_builds:
+            return found
+        usual = self._search.find_under(self._condition, [*among, self._usual_builds])
+        return found if isinstance(usual, Blame) else usual
+
+    @cached_property
+    def _usual_builds(self) -> list[Candidate]:
+        """The builds of PyTorch that the main index has, if it has any."""
+        return [build for build, wheel in self._wheels.items() if _index(wheel) == MAIN_INDEX]
 
     @cached_property
     def _refuted(self) -> tuple[Refuted, ...]:
@@ -154,10 +178,22 @@ class ComponentSearch:
         """The literal of what the instance demands besides, in a search that other instances may use, too."""
         return self._search.condition()
 
-    @cached_property
-    def _choices(self) -> list[Choice]:
-        """The choices of components that are known to go with the instance."""
-        return [self._known] if self._known is not None and not any(self._unmet(self._known)) else []
+    def _meets_by_known_choice(self, needs: Sequence[Need]) -> bool:
+        """Return whether a choice meets some needs that is known to go with the instance, or that was given and does."""
+
+        def is_met(choice: Choice) -> bool:
+            return all(choice.get(key) in allowed for key, allowed in needs)
+
+        if any(map(is_met, self._choices)):
+            return True
+        given = self._given
+        if given is None or not is_met(given):
+            return False
+        self._given = None  # it is looked at where it would do, for an index may have to be asked for its wheel
+        if any(self._unmet(given)):
+            return False
+        self._choices.append(given)
+        return True
 
     def _unmet(self, choice: Choice) -> Iterator[tuple[Candidate | None, Requirement]]:
         """Yield the requirements on components that a choice does not meet, each with the candidate that has it.

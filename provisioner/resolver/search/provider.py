@@ -16,6 +16,7 @@ from resolvelib import AbstractProvider, BaseReporter
 from resolvelib.resolvers import Criterion, RequirementInformation, Resolution, ResolutionImpossible, ResolutionTooDeep
 from resolvelib.structs import build_iter_view
 
+from provisioner.components import FRAMEWORKS
 from provisioner.errors import UnavailableError
 from provisioner.resolver.requirement import TORCH, Candidate, Key, Matching, Requirement
 from provisioner.resolver.search.components import ComponentSearch
@@ -255,7 +256,7 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     def consult_components(self) -> bool:
         """Return whether there is a choice of components at all; called at a conflict.
 
-        From the first call on, a version of a distribution that no choice of components goes with is refused.
+        From the first call on, whatever no choice of components goes with is refused.
         """
         self._has_conflict = True
         return self._components.is_possible
@@ -326,12 +327,12 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
     def _is_refused(self, candidate: Candidate) -> bool:
         """Return whether no choice of components goes with a candidate.
 
-        The matrix tells it of a component's candidate. Of a version of a distribution it is asked after the first conflict, for
-        its metadata is read for it. Where a version of the same distribution is dead by a clash, the candidate is asked for the
-        same, too.
+        Before the first conflict this is asked of the builds of frameworks alone: their needs decide the other components, and
+        the matrix knows them, while the metadata of a distribution would have to be read. Where a version of the same
+        distribution is dead by a clash, the candidate is asked for the same, too.
         """
-        is_of_matrix = not candidate.key.is_package and self._instance.finder is not None
-        if not (is_of_matrix or self._has_conflict):
+        is_framework = candidate.key.name in FRAMEWORKS and not candidate.key.scope and self._instance.finder is not None
+        if not (is_framework or self._has_conflict):
             return False
         if not self._components.admits(candidate):
             return True

@@ -12,13 +12,13 @@ from resolvelib.resolvers import Resolution
 from provisioner.grounds.requirement import Supposes
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import PackageFinder
-from provisioner.resolver.requirement import PACKAGE, Key, Matching, Requirement
+from provisioner.resolver.requirement import PACKAGE, PYTORCH, Key, Matching, Requirement
 from provisioner.resolver.search import provider
 from provisioner.resolver.search.instance import ProblemInstance
 from provisioner.resolver.search.provider import SearchReporter, search
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, Metadata, wheel
-from tests.package_trials import instance_of, random_trial
+from tests.package_trials import Entry, Trial, Wanted, instance_of, random_trial
 
 TOOL = Key("tool", PACKAGE)
 SPELLINGS = ("2.0", "2.0.0", "2", "2.0RC1", "2.0rc1", "1!1.0", "2.0+local", "3", "nothing")
@@ -98,3 +98,22 @@ def test_what_cannot_stand_beside_any_version_of_its_requirement_goes_without_a_
         "base": "2",
     }
     assert reporter.rounds < 20
+
+
+def test_a_build_of_a_framework_for_another_driver_is_never_pinned() -> None:
+    """The matrix alone tells that none of its CUDA runs there, and nothing has to be taken back for it."""
+    trial = Trial(
+        packages={},
+        wheels={(1, "cu1"): Entry(), (2, "cu1"): Entry()},
+        builds={(1, "cu1"): (1,), (2, "cu1"): (2,)},
+        cuda={1: (1,), 2: (2,)},
+        drivers=2,
+        driver=1,
+        roots=(Wanted(name="torch"),),
+        pytorch=None,
+    )
+    reporter = SearchReporter()
+    pins = search(instance_of(trial), reporter)
+    assert pins is not None
+    assert pins[PYTORCH].label == "1+cu1"
+    assert not reporter.has_backtracked
