@@ -650,7 +650,7 @@ def _is_reason(failure: Failure, attempt: Attempt) -> bool:
     """Return whether another attempt may fail by the groups that `failure` used; not if another base image may help it."""
     if failure.attempt.problem.domains is not attempt.problem.domains:
         return False  # it was decided with another base image
-    return not any(map(_is_about_libraries, failure.core)) or attempt.problem.in_image_with_libraries() is None
+    return not any(map(is_about_libraries, failure.core)) or attempt.problem.in_image_with_libraries() is None
 
 
 def _decided_in_some_image(attempt: Attempt, indexes: Indexes) -> Chosen | Failure:
@@ -683,10 +683,11 @@ def _in_image_with_libraries(attempt: Attempt) -> Attempt | None:
 
 def _lacks_libraries(failure: Failure) -> bool:
     """Return whether the proof that there is no answer uses a requirement of a wheel on libraries."""
-    return any(map(_is_about_libraries, failure.core)) and any(map(_is_about_libraries, failure.groups))
+    return any(map(is_about_libraries, failure.core)) and any(map(is_about_libraries, failure.groups))
 
 
-def _is_about_libraries(group: Group) -> bool:
+def is_about_libraries(group: Group) -> bool:
+    """Return whether a group is the requirement of a wheel on CUDA libraries, which another base image may have."""
     from provisioner.resolver.python.libraries import LIBRARIES  # not for a stack without packages
 
     return isinstance(group, Relation) and group.object == LIBRARIES
