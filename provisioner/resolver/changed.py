@@ -117,9 +117,13 @@ class KnownFailures:
                 self.unreached = self.unreached or (unreached.name if unreached is not None else "")
 
     def exclude(self, failure: Failure, core: tuple[Group, ...], present: str) -> None:
-        """Add that no version of a distribution goes with `core`, as the search of a failure has proved."""
+        """Add that no version of a distribution goes with `core`, as the search of a failure has proved.
+
+        It is not added where an index out of reach, files or pre-releases that were no candidates might have such a version.
+        """
         finder = failure.instance.finder
-        is_unknown = finder is not None and finder.variant_indexes.unreached and _about_builds(failure, core)
+        assert finder is not None, "a distribution is from an index"
+        is_unknown = finder.discoveries.has_grown or (finder.variant_indexes.unreached and _about_builds(failure, core))
         if failure.lacking is None and not failure.pairs and not is_unknown:
             self._add(failure.attempt, core, (present,), None)
 
@@ -190,19 +194,19 @@ def choose_or_none(problem: Problem, indexes: Indexes | None, known: KnownFailur
     attempts = attempts_of(problem)
     known_failures = [known.failures(one) if known is not None else [] for one in attempts]
     untried = [one for one, failures in zip(attempts, known_failures, strict=True) if not failures]
-    proved = known.excluded(untried, indexes) if known is not None else []
+    excluded = known.excluded(untried, indexes) if known is not None else []
     try:
-        untried = [one for one in untried if all(one is not other.attempt for other in proved)]
+        untried = [one for one in untried if all(one is not other.attempt for other in excluded)]
         chosen = best_answer(problem, untried, indexes, failed=failed)
         if known is not None:
-            known.add([*proved, *failed])
+            known.add([*excluded, *failed])
         without = (failures[0] for failures in known_failures if failures and None not in failures)
-        unreached = next(without, None) or unreached_index(failed)
+        unreached = next(without, None) or unreached_index([*excluded, *failed])
         if chosen is None and unreached is not None:
             raise UndecidedError(unreached.name) from unreached.error
         return chosen
     finally:
-        close([*proved, *failed])
+        close([*excluded, *failed])
 
 
 class ChangedRequests:

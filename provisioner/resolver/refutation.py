@@ -452,12 +452,15 @@ def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | No
 def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
     """Return the fixes of each refutation where the requests of the others are dropped; () when that is unknown.
 
-    If a single one has none, because nothing would be left of the spec, the first fixes of the others are applied instead. The
-    last refutation was found without the requests of all others.
+    If a single one has none, because nothing would be left of the spec, the first fixes of the others are applied instead.
+    Where a second one has none, no fixes work together, and those of the rest are not looked for. The last refutation was
+    found without the requests of all others.
     """
     problem, steps = every[0].problem, every[0].steps
     found: list[tuple[Fix, ...]] = []
     for number, one in enumerate(every):
+        if found.count(()) > 1:
+            return found
         requests = [request for other in every if other is not one for request in other.requests]
         with steps.share(1 / (len(every) - number + 1)):
             found.append(one.fixes(_never) if one is every[-1] else _fixes(_without(problem, requests), read, one))

@@ -852,7 +852,7 @@ class _Search:
         if self._solve_again is None or not self._is_open(some) or not isinstance(ground, RequiresDistribution):
             return None
         core = self._search.refutation(without=_groups(some), present=(one.key,))
-        if core is not None and self._exclude is not None:
+        if core is not None and self._exclude is not None and not one.key.extras:
             self._exclude(core, one.key.project)
         found = _outcome_of(self._solve_again, permitting(instance.problem.request, ground.distribution), ())
         if found is None:

@@ -173,9 +173,9 @@ class PackageFinder:
         self.shared = SharedFiles(problem.matrix, problem.request)
         """The requirements that only one distribution writes a file which several contain."""
         applicable = [pair for pair in problem.packages if self.markers.hold(pair[0].marker)]
-        discoveries = discoveries if discoveries is not None else Discoveries()
-        self._direct_urls = DirectUrls(source, applicable, discoveries)
-        self._prereleases = PrereleaseVersions(source, discoveries)
+        self.discoveries = discoveries if discoveries is not None else Discoveries()
+        self._direct_urls = DirectUrls(source, applicable, self.discoveries)
+        self._prereleases = PrereleaseVersions(source, self.discoveries)
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self.order: dict[Key, int] = {}
         """The rank of each distribution that the spec names, in the spec's order, except for those to upgrade."""
