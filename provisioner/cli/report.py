@@ -151,7 +151,7 @@ def conflict_data(conflict: Conflict) -> dict[str, object]:
     members = [_member(member) for member in conflict.members]
     hints = [_fix(fix) for fix in conflict.fixes]
     conclusion = conclusion_words(conflict.conclusion) if conflict.conclusion is not None else ""
-    flags = ("is_rest_unsolved", "is_cut_short")
+    flags = ("is_rest_unsolved", "is_cut_short", "is_interrupted")
     published = [_published(one) for one in conflict.published]
     return {
         "members": members,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from provisioner.resolver.stack import Stack
     from provisioner.workflow.earlier import Upgrades
     from provisioner.workflow.inputs import Inputs
+    from provisioner.workflow.progress import Progress
     from provisioner.workflow.solving import Solution
 
 
@@ -245,6 +247,21 @@ def _system_solution(inputs: Inputs, run: Run, notices: dict[str, None]) -> Solu
     return solve_system_job(job)
 
 
+@contextmanager
+def telling_proof(progress: Progress) -> Iterator[None]:
+    """Raise `NoStackError` with what is proved where the search for fixes, in the `with` block, is interrupted."""
+    from msgspec.structs import replace
+
+    from provisioner.resolver.joint import NoStackError
+
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not progress.conflicts:
+            raise
+        raise NoStackError(*(replace(one, is_interrupted=True) for one in progress.conflicts)) from None
+
+
 def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: dict[str, None]) -> list[Answer]:
     """Solve every target, then write all files.
 
@@ -265,7 +282,7 @@ def _locked(targets: Sequence[Inputs], run: Run, answered: list[str], notices: d
         notices.update(dict.fromkeys(map(notice_words, require_place(job, is_dry_run=run.is_dry_run))))
         session = Session(inputs, job.settings, progress)
         try:
-            with session, step("Solving", progress.__str__):
+            with telling_proof(progress), session, step("Solving", progress.__str__):
                 solutions.append(solve_job(job, session))
         finally:
             notices.update(dict.fromkeys(map(notice_words, session.notices)))

@@ -240,7 +240,7 @@ class Conflict(Struct, frozen=True, kw_only=True):
     was anything else that the spec asks for solved. `published` are wheels of that distribution outside package indexes, and
     `served` is its newest version that a GPU does not refuse, if the GPUs refuse all that are asked for; else "".
     `is_cut_short`: there may be more fixes, for the search for them ended after a fixed amount of work; `unreached`: or with an
-    index of framework builds that is out of reach, "" where none is.
+    index of framework builds that is out of reach, "" where none is. `is_interrupted`: somebody ended the search for fixes.
     """
 
     members: tuple[Member, ...]
@@ -250,5 +250,6 @@ class Conflict(Struct, frozen=True, kw_only=True):
     is_rest_unsolved: bool = False
     served: str = ""
     is_cut_short: bool = False
+    is_interrupted: bool = False
     unreached: str = ""
     published: tuple[Published, ...] = ()

@@ -109,14 +109,14 @@ def choose(
     Python has an answer, `UnlistedReleaseError` when there might be one with releases that the matrix does not know, and
     `UnavailableError` when there might be one with an index that cannot be reached. `finds_all`: a `NoStackError` has all
     independent conflicts, not only the first. `when_refuted` is called with the conflicts known so far, without fixes, before
-    fixes and other conflicts are looked for.
+    fixes and other conflicts are looked for; not where releases that the matrix does not know might have an answer.
     """
     read = cache(source_for) if source_for is not None else None
     found = decided(problem, read)
     if not isinstance(found, Refutation):
         return found
     try:
-        if when_refuted is not None:
+        if when_refuted is not None and not found.unlisted:
             when_refuted([one.conflict for one in (found, *found.beside)])
         conflicts = every_conflict(found, read) if finds_all or found.unlisted else [found.explained()]
         if found.unlisted and len(conflicts) == 1:  # a conflict beside it is proved, whatever newer releases there are

@@ -86,10 +86,14 @@ class Refutation:
     of_gpus: Conflict | None = None
     """The conflict about what no version can be had of, if GPUs of the target refuse versions in any file; else None."""
 
-    def __init__(self, problem: Problem, unlisted: Mapping[str, Unlisted | Newest], steps: StepBudget) -> None:
+    def __init__(
+        self, problem: Problem, unlisted: Mapping[str, Unlisted | Newest], steps: StepBudget, known: KnownFailures
+    ) -> None:
         self.problem = problem
         self.unlisted = unlisted
         self.steps = steps
+        self.known = known
+        """What is known to fail: all that is looked for beside this refutation asks it, and adds to it."""
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -162,7 +166,7 @@ class _OfComponents(Refutation):
         unlisted: Mapping[str, Unlisted | Newest],
         read: SourceFor | None,
     ) -> None:
-        super().__init__(problem, unlisted, instance.budget.steps)
+        super().__init__(problem, unlisted, instance.budget.steps, KnownFailures())
         self._instance, self._search, self._groups, self._read = instance, search, groups, read
 
     @cached_property
@@ -178,7 +182,7 @@ class _OfComponents(Refutation):
         if self._read is None or not self.problem.packages:
             return found()
         indexes = Indexes(self._read, self._instance.budget)
-        whole = found(solve_again=ChangedRequests(self.problem, indexes, KnownFailures(())).outcome)
+        whole = found(solve_again=ChangedRequests(self.problem, indexes, self.known).outcome)
         if whole or unless():
             return whole
         # What the packages would say to them is not known, or they say no: then there is more to change.
@@ -194,7 +198,7 @@ class _OfComponents(Refutation):
 
         whole, left = [], []
         for index, one in enumerate(alone):
-            more = _fixes(_with_fixes(self.problem, [one]), self._read, self.steps)[:1] if index < MOST_FIXES_OF_ONE else ()
+            more = _fixes(_with_fixes(self.problem, [one]), self._read, self)[:1] if index < MOST_FIXES_OF_ONE else ()
             replaced = {edit.name for edit in one.edits if isinstance(edit, SetTwin)}
             if not more:
                 left.append(replace(one, is_unverified=True))
@@ -221,9 +225,9 @@ class _OfAttempts(Refutation):
         *,
         indexes: Indexes,
     ) -> None:
-        super().__init__(problem, unlisted, indexes.budget.steps)
-        self._joint, self._known, self._searches = joint, known, searches
-        self._solve_again = ChangedRequests(problem, indexes, known).outcome
+        super().__init__(problem, unlisted, indexes.budget.steps, known)
+        self._joint, self._searches = joint, searches
+        self._changed = ChangedRequests(problem, indexes, known)
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -231,11 +235,11 @@ class _OfAttempts(Refutation):
         return replace(conflict, is_beyond_help=self.is_beyond_help, published=self.published)
 
     def fixes(self, unless: Callable[[], bool]) -> tuple[Fix, ...]:
-        return self._joint.fixes(self._solve_again, unless)
+        return self._joint.fixes(self._changed.outcome, unless, exclude=self._changed.exclude)
 
     @property
     def unreached(self) -> str:
-        return self._known.unreached
+        return self.known.unreached
 
     def close(self) -> None:
         self._searches.close()
@@ -243,20 +247,24 @@ class _OfAttempts(Refutation):
             other.close()
 
 
-def decided(problem: Problem, read: SourceFor | None, steps: StepBudget | None = None) -> Chosen | Refutation:
+def decided(
+    problem: Problem, read: SourceFor | None, steps: StepBudget | None = None, *, known: KnownFailures | None = None
+) -> Chosen | Refutation:
     """Return a problem instance and its most preferred answer, or the refutation, which the caller must close.
 
-    Without `read`, which opens indexes, only the components are decided. `steps` are those that the searches take. Raises
-    `UnavailableError` when there might be an answer with an index that cannot be reached.
+    Without `read`, which opens indexes, only the components are decided. `steps` are those that the searches take, `known` what
+    is known to fail of problems that are like it. Raises `UnavailableError` when there might be an answer with an index that
+    cannot be reached.
     """
+    known = known if known is not None else KnownFailures()
     attempts = attempts_of(problem) if read is not None else []
     if read is None or not attempts:
         return _of_components(problem, read, steps or StepBudget())
     indexes = Indexes(read, ReadBudget(steps))
-    return _of_pages(problem, attempts, indexes) or _of_attempts(problem, attempts, indexes)
+    return _of_pages(problem, attempts, indexes, known=known) or _of_attempts(problem, attempts, indexes, known=known)
 
 
-def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -> Refutation | None:
+def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes, *, known: KnownFailures) -> Refutation | None:
     """Return the refutation by the pages of the named projects alone; None where more has to be read.
 
     What cannot be had at all comes first, then the rest in the order of the spec. None for a problem with requirements of a
@@ -284,7 +292,8 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
             requests = requests_of(failed[0])
             has_twin = any(for_other_cuda(problem.matrix, one.key.project) for one in requests)
             lost = is_beyond_help(failed, joint.groups) and not has_twin
-            whole = _OfAttempts(joint, KnownFailures(failed), problem, {}, searches.pop_all(), indexes=indexes)
+            known.add(failed)
+            whole = _OfAttempts(joint, known, problem, {}, searches.pop_all(), indexes=indexes)
             whole.is_beyond_help = lost
             whole.published = published_wheels(attempts, requests) if lost else ()
             whole.of_gpus = refused_by_gpus(failed[0], requests[0]) if lost else None
@@ -307,7 +316,7 @@ def _of_components(problem: Problem, read: SourceFor | None, steps: StepBudget) 
     return _OfComponents(instance, found, groups, problem=problem, unlisted=unlisted, read=read)
 
 
-def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) -> Chosen | Refutation:
+def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes, *, known: KnownFailures) -> Chosen | Refutation:
     whole: list[Failure] = []
     failed = whole
     with ExitStack() as searches:
@@ -331,7 +340,8 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
         unlisted = _unlisted(told.instance, told.search, told.groups, indexes.open)
         joint = JointConflict(problem, failed, indexes)
         searches.callback(joint.close)
-        return _OfAttempts(joint, KnownFailures(failed), problem, unlisted, searches.pop_all(), indexes=indexes)
+        known.add(failed)
+        return _OfAttempts(joint, known, problem, unlisted, searches.pop_all(), indexes=indexes)
 
 
 def _is_impossible_with_any_build(attempt: Attempt, indexes: Indexes, failed: list[Failure]) -> bool:
@@ -399,7 +409,7 @@ def _independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
         if not refutations[-1].requests or not (rest.request.spec.requires or rest.request.spec.packages):
             break
         with suppress(ProvisionError):
-            again = _another(rest, read, found.steps)
+            again = _another(rest, read, found)
             if again is not None:
                 refutations.append(again)
                 continue
@@ -407,13 +417,14 @@ def _independent(found: Refutation, read: SourceFor | None) -> list[Refutation]:
     return refutations[1:]
 
 
-def _another(rest: Problem, read: SourceFor | None, steps: StepBudget) -> Refutation | None:
-    """Return the refutation of what remains of a problem; None when there is none that can be told, or when that is unknown.
+def _another(rest: Problem, read: SourceFor | None, found: Refutation) -> Refutation | None:
+    """Return the refutation of what remains of a refuted problem; None when there is none to tell, or when that is unknown.
 
     The conflict is found here: where the steps end before that, it may not be minimal, and is not told.
     """
+    steps = found.steps
     with steps.share(PART_OF_OTHERS), ExitStack() as closing:
-        again = decided(rest, read, steps)
+        again = decided(rest, read, steps, known=found.known)
         if isinstance(again, Refutation):
             closing.callback(again.close)
             _ = again.conflict
@@ -472,18 +483,21 @@ def _fixes_together(every: Sequence[Refutation], read: SourceFor | None) -> list
 def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
     """Return the fixes of each refutation where the requests of the others are dropped; () when that is unknown.
 
-    If a single one has none, because nothing would be left of the spec, the first fixes of the others are applied instead. The
-    last refutation was found without the requests of all others.
+    If a single one has none, because nothing would be left of the spec, the first fixes of the others are applied instead.
+    Where a second one has none, no fixes work together, and those of the rest are not looked for. The last refutation was
+    found without the requests of all others.
     """
     problem, steps = every[0].problem, every[0].steps
     found: list[tuple[Fix, ...]] = []
     for number, one in enumerate(every):
+        if found.count(()) > 1:
+            return found
         requests = [request for other in every if other is not one for request in other.dropped]
         with steps.share(1 / (len(every) - number + 1)):
-            found.append(one.fixes(_never) if one is every[-1] else _fixes(_without(problem, requests), read, steps))
+            found.append(one.fixes(_never) if one is every[-1] else _fixes(_without(problem, requests), read, one))
     if found.count(()) == 1:
         with steps.share(1 / 2):
-            found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read, steps)
+            found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read, every[0])
     return found
 
 
@@ -494,21 +508,21 @@ def _fixes_in_turn(problem: Problem, every: Sequence[Refutation], read: SourceFo
     """
     found: list[tuple[Fix, ...]] = []
     for number, one in enumerate(every):
-        requests = [request for later in every[number + 1 :] for request in later.requests]
+        requests = [request for later in every[number + 1 :] for request in later.dropped]
         before = [some[0] for some in found]
         changed = {edit.component for fix in before for edit in fix.edits}
         with one.steps.share(1 / (len(every) - number + 1)):
-            fixes = _fixes(_without(_with_fixes(problem, before), requests), read, one.steps)
+            fixes = _fixes(_without(_with_fixes(problem, before), requests), read, one)
         found.append(tuple(fix for fix in fixes if changed.isdisjoint(edit.component for edit in fix.edits)))
         if not found[-1]:
             break
     return [*found, *[()] * (len(every) - len(found))]
 
 
-def _fixes(problem: Problem, read: SourceFor | None, steps: StepBudget) -> tuple[Fix, ...]:
-    """Return the fixes of a problem; () when it has an answer, or when that is unknown."""
+def _fixes(problem: Problem, read: SourceFor | None, like: Refutation) -> tuple[Fix, ...]:
+    """Return the fixes of a problem like one that is refuted; () when it has an answer, or when that is unknown."""
     with suppress(ProvisionError):
-        found = decided(problem, read, steps)
+        found = decided(problem, read, like.steps, known=like.known)
         if isinstance(found, Refutation):
             try:
                 return found.fixes(_never)
@@ -534,7 +548,7 @@ def _work(found: Refutation, fixes: Sequence[Fix], read: SourceFor | None) -> bo
     """
     indexes = Indexes(read, ReadBudget(found.steps)) if read is not None else None
     try:
-        return choose_or_none(_with_fixes(found.problem, fixes), indexes) is not None
+        return choose_or_none(_with_fixes(found.problem, fixes), indexes, found.known) is not None
     except OutOfStepsError:
         return False
     except ProvisionError:

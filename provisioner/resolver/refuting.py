@@ -120,6 +120,7 @@ def lacks_libraries(failure: Failure) -> bool:
 
 
 def is_about_libraries(group: Group) -> bool:
+    """Return whether a group is the requirement of a wheel on CUDA libraries, which another base image may have."""
     from provisioner.resolver.python.libraries import LIBRARIES  # not for a stack without packages
 
     return isinstance(group, Relation) and group.object == LIBRARIES

@@ -534,6 +534,8 @@ def _allowances(clause: Ground | Statement) -> Iterator[str]:
 
 def cut_short(conflict: Conflict) -> Iterator[str]:
     """Yield that not all fixes were looked for, or could be solved; nothing is yielded where they were."""
+    if conflict.is_interrupted:
+        yield "there may be a fix: the search for them was interrupted"
     if conflict.is_cut_short:
         yield f"more fixes were not looked for: {CUT_SHORT}" if conflict.fixes else f"there may be a fix: {CUT_SHORT}"
     if conflict.unreached:

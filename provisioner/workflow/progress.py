@@ -20,6 +20,8 @@ class Progress:
     def __init__(self) -> None:
         self._sources: list[PackageIndex] = []
         self._refusal = ""
+        self.conflicts: tuple[Conflict, ...] = ()
+        """The conflicts known so far, for which fixes are looked for; () as long as there may be an answer."""
 
     def add(self, source: PackageIndex) -> None:
         """Include the activity of an index client."""
@@ -27,6 +29,7 @@ class Progress:
 
     def refuse(self, conflicts: Sequence[Conflict]) -> None:
         """Note that there is no answer for the conflicts known so far, for which fixes are looked for from now on."""
+        self.conflicts = tuple(conflicts)
         self._refusal = f"{fixes_sought_words(conflicts)}; "
 
     def __str__(self) -> str:

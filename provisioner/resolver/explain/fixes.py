@@ -61,6 +61,8 @@ if TYPE_CHECKING:
     from provisioner.resolver.search.complete import CompleteSearch
 
     SolveAgain = Callable[[Request], "Outcome | None"]
+    Exclude = Callable[[tuple[Group, ...], str], None]
+    """Told a proof that no version of a distribution goes with some groups, so that this is not proved again."""
 
 
 class Outcome(NamedTuple):
@@ -195,6 +197,7 @@ def fixes(
     groups: tuple[Group, ...],
     *,
     solve_again: SolveAgain | None = None,
+    exclude: Exclude | None = None,
     unless: Callable[[], bool] = never,
 ) -> tuple[Fix, ...]:
     """Return the fixes of a conflict, at most `SHOWN`, ordered by `Working.rank`; () when none is found.
@@ -203,14 +206,14 @@ def fixes(
     conflicts remain whatever is changed here, nothing more is tried.
 
     `groups` are the conflict's groups. `solve_again` solves a changed request and returns its outcome, None when there is no
-    answer. If it is None, a system stack is solved again here, while with packages only fixes within the environment of
-    `instance` are found.
+    answer; `exclude` is told of what it need not solve. If `solve_again` is None, a system stack is solved again here, while
+    with packages only fixes within the environment of `instance` are found.
     """
     if solve_again is None and instance.finder is None:
         solve_again = partial(_solve_system_again, instance.problem)
     instance.budget.limit(MOST_READS, reads_sources="build" not in instance.problem.request.spec.policy.permitted)
     costs = Costs(groups)
-    among_members = _Search(instance, search, solve_again, costs)
+    among_members = _Search(instance, search, solve_again, costs, exclude)
     found = among_members.found(groups, unless)
     if not found and unless():
         return ()
@@ -400,11 +403,23 @@ class _Elsewhere(NamedTuple):
 class _Search:
     """A search for the cheapest sets of requests and facts to change so that the problem has an answer."""
 
-    def __init__(self, instance: ProblemInstance, search: CompleteSearch, solve_again: SolveAgain | None, costs: Costs) -> None:
+    def __init__(
+        self,
+        instance: ProblemInstance,
+        search: CompleteSearch,
+        solve_again: SolveAgain | None,
+        costs: Costs,
+        exclude: Exclude | None,
+    ) -> None:
         self._instance = instance
         self._search = search
         self._solve_again = solve_again
         self._costs = costs
+        self._exclude = exclude
+        self._answers: dict[
+            tuple[frozenset[Group], tuple[Candidate, ...], tuple[Key, ...]], Mapping[Key, Candidate] | None
+        ] = {}
+        """What resolvelib found without some groups, with some candidates and keys."""
         self._rounds = 0
         self._is_further = False
         """Whether a fix with packages that keeps all requests is known: others are looked for besides it with less reading."""
@@ -871,6 +886,9 @@ class _Search:
         ground = one.current.ground
         if self._solve_again is None or not self._is_open(some) or not isinstance(ground, RequiresDistribution):
             return None
+        core = self._search.refutation(without=_groups(some), present=(one.key,))
+        if core is not None and self._exclude is not None and not one.key.extras:
+            self._exclude(core, one.key.project)
         found = _outcome_of(self._solve_again, permitting(instance.problem.request, ground.distribution), ())
         if found is None:
             return None
@@ -962,11 +980,14 @@ class _Search:
         if self._instance.finder is None:
             return None
         present = tuple(dict.fromkeys((*present, *(candidate.key for candidate in given))))
-        relaxed = self._instance.relaxed(without=without, given=given, present=present)
-        reporter = SearchReporter(most_conflicts=MOST_CONFLICTS)
-        pins = engine_search(relaxed, reporter)
-        self._rounds += reporter.rounds
-        return pins if pins is not None and not violations(relaxed, pins) else None
+        asked = without, given, present
+        if asked not in self._answers:
+            relaxed = self._instance.relaxed(without=without, given=given, present=present)
+            reporter = SearchReporter(most_conflicts=MOST_CONFLICTS)
+            pins = engine_search(relaxed, reporter)
+            self._rounds += reporter.rounds
+            self._answers[asked] = pins if pins is not None and not violations(relaxed, pins) else None
+        return self._answers[asked]
 
 
 def _values(instance: ProblemInstance, one: Relaxable) -> Iterator[Candidate]:

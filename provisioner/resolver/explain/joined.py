@@ -119,17 +119,30 @@ class JointConflict:
         """The conflict, without fixes."""
         return _described(self._told, [*self._failed, *self._excluded], self._joint, self._of_pythons)
 
-    def fixes(self, solve_again: SolveAgain, unless: Callable[[], bool] = never) -> tuple[Fix, ...]:
-        """Return the fixes of the conflict, at most `SHOWN`, each of them verified by `solve_again`; `unless`: see `fixes`."""
+    def fixes(
+        self,
+        solve_again: SolveAgain,
+        unless: Callable[[], bool] = never,
+        *,
+        exclude: Callable[[Failure, tuple[Group, ...], str], None],
+    ) -> tuple[Fix, ...]:
+        """Return the fixes of the conflict, at most `SHOWN`, each of them verified by `solve_again`.
+
+        `unless` and `exclude`, which is told of which attempt a proof is, are those of `fixes`.
+        """
         told = self._told
-        found: list[Fix] = [*fixes(told.instance, told.search, self.groups, solve_again=solve_again, unless=unless)]
+
+        def of(one: Failure, groups: tuple[Group, ...]) -> tuple[Fix, ...]:
+            known = partial(exclude, one)
+            return fixes(one.instance, one.search, groups, solve_again=solve_again, exclude=known, unless=unless)
+
+        found = [*of(told, self.groups)]
         if not found and unless():
             return ()
         for other in self._failed:
             # A distribution may have files for another Python only. Then every fix for this Python drops a request.
             if other.groups != told.groups and all(fix.gives_up for fix in found):
-                more = fixes(other.instance, other.search, other.groups, solve_again=solve_again, unless=unless)
-                found.extend(more)
+                found.extend(of(other, other.groups))
         best: dict[frozenset[tuple[object, ...]], Fix] = {}
         for fix in sorted(found, key=lambda fix: fix.gives_up):
             best.setdefault(fix.identities, fix)

@@ -173,9 +173,9 @@ class PackageFinder:
         self.shared = SharedFiles(problem.matrix, problem.request)
         """The requirements that only one distribution writes a file which several contain."""
         applicable = [pair for pair in problem.packages if self.markers.hold(pair[0].marker)]
-        discoveries = discoveries if discoveries is not None else Discoveries()
-        self._direct_urls = DirectUrls(source, applicable, discoveries)
-        self._prereleases = PrereleaseVersions(source, discoveries)
+        self.discoveries = discoveries if discoveries is not None else Discoveries()
+        self._direct_urls = DirectUrls(source, applicable, self.discoveries)
+        self._prereleases = PrereleaseVersions(source, self.discoveries)
         self._candidates: dict[Key, tuple[Candidate, ...]] = {}
         self._asked: dict[int, _Asked] = {}
         """What requirements of metadata ask for, by the identity of each: many versions have the same, as one object.

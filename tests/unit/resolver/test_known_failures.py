@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from provisioner.grounds.requirement import SpecLine
 from provisioner.resolver.attempts import Indexes, attempts_of
-from provisioner.resolver.changed import KnownFailures, choose_or_none
+from provisioner.resolver.changed import ChangedRequests, KnownFailures, choose_or_none
 from provisioner.resolver.problem import join
 from provisioner.resolver.pythons import best_answer
 from provisioner.resolver.search.instance import ReadBudget
@@ -24,8 +25,11 @@ FILES = {
     "app": [wheel("app", "1", "py3-none-any"), wheel("app", "2", "py3-none-any")],
     "tool": [wheel("tool", "1", "py3-none-any"), wheel("tool", "2", "py3-none-any")],
     "more": [wheel("more", "1", "py3-none-any")],
+    "pin": [wheel("pin", "1", "py3-none-any"), wheel("pin", "2", "py3-none-any")],
 }
-METADATA = {"app 1": ("tool<2",), "app 2": (), "tool 1": (), "tool 2": (), "more 1": ()}
+METADATA = {"app 1": ("tool<2",), "app 2": (), "tool 1": (), "tool 2": (), "more 1": ()} | {
+    f"pin {version}": ("tool>=2",) for version in ("1", "2")
+}
 
 
 def problem(*packages: str) -> Problem:
@@ -64,3 +68,43 @@ def test_what_changes_one_of_them_is_solved(known: KnownFailures, packages: tupl
 def test_what_fails_for_another_reason_is_added(known: KnownFailures) -> None:
     assert choose_or_none(problem("app==1", "more>=2"), Indexes(shelf, ReadBudget()), known) is None
     assert choose_or_none(problem("app==2", "more>=2"), Indexes(nothing, ReadBudget()), known) is None
+
+
+def test_what_no_version_goes_with_with_one_python_is_tried_with_the_others_before_anything_is_solved() -> None:
+    failed: list[Failure] = []
+    asked = problem("app==1", "pin==1")
+    assert best_answer(asked, attempts_of(asked), Indexes(shelf, ReadBudget()), failed=failed) is None
+    first, *others = failed
+    known = KnownFailures()
+    line = SpecLine("packages", "pin")
+    known.exclude(first, tuple(group for group in first.core if group != line), "pin")
+    opened: list[str] = []
+
+    def open_index(environment: Environment) -> FileShelf:
+        opened.append(environment.python)
+        return shelf(environment)
+
+    assert choose_or_none(problem("app==1", "pin"), Indexes(open_index, ReadBudget()), known) is None
+    assert opened == ["3.11"]  # 3.12 is known, and with 3.11 the same is proved
+    assert choose_or_none(problem("app==1", "pin"), Indexes(nothing, ReadBudget()), known) is None
+    assert choose_or_none(problem("app==1"), Indexes(shelf, ReadBudget()), known) is not None
+    for one in failed:
+        one.search.close()
+    assert [one.attempt.python for one in others] == ["3.11"]
+
+
+@pytest.mark.parametrize("packages", [("app==1", "tool"), ("app==1", "tool>=2")])
+def test_a_changed_request_is_solved_once(packages: tuple[str, ...]) -> None:
+    opened: list[str] = []
+
+    def open_index(environment: Environment) -> FileShelf:
+        opened.append(environment.python)
+        return shelf(environment)
+
+    asked = problem("app==1", "tool>=2", "more")
+    changed = ChangedRequests(asked, Indexes(open_index, ReadBudget()), KnownFailures())
+    first = changed.outcome(problem(*packages).request)
+    before = len(opened)
+    assert before
+    assert changed.outcome(problem(*packages).request) == first
+    assert len(opened) == before

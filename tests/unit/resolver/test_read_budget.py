@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from packaging.utils import canonicalize_name
 
+from provisioner.cli.solve import telling_proof
 from provisioner.errors import UnavailableError
 from provisioner.index.model import Environment, PackageRelease
 from provisioner.resolver import refutation
@@ -17,6 +18,7 @@ from provisioner.resolver.python.finder import PackageFinder
 from provisioner.resolver.requirement import NO_VERSION, PACKAGE, FileCandidate, Key
 from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, ReadBudget, StepBudget
 from provisioner.words.conflict import fix_words, fixes_sought_words, refusal_hints
+from provisioner.workflow.progress import Progress
 from tests import small
 from tests.file_shelf import LINUX, FileShelf, listed, wheel
 
@@ -178,6 +180,24 @@ def test_the_conflicts_are_told_before_anything_is_read_for_a_fix() -> None:
         choose(problem("tool>=2", "base<2"), lambda _: shelf, when_refuted=tell)
     assert told == [("no answer: base<2 and tool>=2 exclude each other; looking for fixes", set())]
     assert any(one.startswith("link") for one in shelf.read)
+
+
+def test_who_interrupts_the_search_for_fixes_is_told_the_proof() -> None:
+    progress = Progress()
+
+    def interrupt(conflicts: Sequence[Conflict]) -> None:
+        progress.refuse(conflicts)
+        raise KeyboardInterrupt
+
+    with pytest.raises(NoStackError) as caught, telling_proof(progress):
+        choose(problem("tool>=2", "base<2"), lambda _: Counted(), when_refuted=interrupt)
+    assert caught.value.message == "base<2 and tool>=2 exclude each other"
+    assert refusal_hints(caught.value.conflicts) == ("there may be a fix: the search for them was interrupted",)
+
+
+def test_an_interrupt_before_anything_is_proved_is_one() -> None:
+    with pytest.raises(KeyboardInterrupt), telling_proof(Progress()):
+        raise KeyboardInterrupt
 
 
 def test_a_fix_that_needs_too_much_for_one_python_is_looked_for_with_all(monkeypatch: pytest.MonkeyPatch) -> None:
