@@ -504,7 +504,8 @@ def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[
 def _fixes_in_turn(problem: Problem, every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
     """Return the fixes of each refutation of a problem after the first of those before it, without the requests of the later.
 
-    None of them changes what a first fix before it has changed. Once one has none, those after it have none either.
+    Each changes something of its conflict, and nothing that a first fix before it has changed. Once one has none, those after
+    it have none either.
     """
     found: list[tuple[Fix, ...]] = []
     for number, one in enumerate(every):
@@ -513,7 +514,9 @@ def _fixes_in_turn(problem: Problem, every: Sequence[Refutation], read: SourceFo
         changed = {edit.component for fix in before for edit in fix.edits}
         with one.steps.share(1 / (len(every) - number + 1)):
             fixes = _fixes(_without(_with_fixes(problem, before), requests), read, one)
-        found.append(tuple(fix for fix in fixes if changed.isdisjoint(edit.component for edit in fix.edits)))
+        own = {member.component for member in one.conflict.members}
+        names = [(fix, {edit.component for edit in fix.edits}) for fix in fixes]
+        found.append(tuple(fix for fix, some in names if changed.isdisjoint(some) and not own.isdisjoint(some)))
         if not found[-1]:
             break
     return [*found, *[()] * (len(every) - len(found))]

@@ -805,10 +805,10 @@ class _Search:
         return None
 
     def _nearest_with_packages(self, some: tuple[Relaxable, ...], chosen: Sequence[Candidate | None]) -> _Elsewhere | None:
-        """Return a version of a requested distribution, beyond the chosen one, with which the packages have an answer.
+        """Return a version of a requested distribution, newer than the chosen one, with which the packages have an answer.
 
-        Where the components alone were solved, they chose the nearest version without knowing what it needs. Of the versions
-        on the same side of the request the nearest is found by halving. None where none of them works.
+        Where the components alone were solved, they chose the nearest version without knowing what it needs. Of the newer ones
+        the nearest is found by halving. None where none of them works.
         """
         one, nearest_one = some[0], chosen[0]
         is_blind = self._instance.finder is None and self._solve_again is not None
