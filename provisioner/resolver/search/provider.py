@@ -506,9 +506,14 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
         renewed = cache(self._adapter.without_dead)
         for state in found:
             state.criteria.update((key, renewed(one)) for key, one in state.criteria.items() if self._adapter.has_dead(key))
-        while found and any(not one.candidates for key, one in found[-1].criteria.items() if self._adapter.has_dead(key)):
+        while found and self._leaves_nothing(found[-1]):
             found.pop()
         return found
+
+    def _leaves_nothing(self, state: State[Requirement, Candidate, Key]) -> bool:
+        """Return whether all versions that some key of a state may have are dead."""
+        left = (one for key, one in state.criteria.items() if key not in state.mapping and self._adapter.has_dead(key))
+        return any(not one.candidates for one in left)
 
     def _note_clashes(self, keys: Iterable[Key]) -> None:
         """Let the adapter look at what requires the keys of which no version could be pinned, directly or with an extra."""
