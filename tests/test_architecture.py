@@ -102,6 +102,7 @@ READING_ORDER: dict[str, tuple[str, ...]] = {
             "series",
             "unobtainable",
             "published",
+            "known_failures",
         ),
         *("refutation", "for_gpus", "joint", "why"),
     ),

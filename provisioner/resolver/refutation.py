@@ -9,43 +9,45 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from functools import cache, cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
-from packaging.utils import canonicalize_name
 
 from provisioner.components import FRAMEWORKS
 from provisioner.errors import ProvisionError, UnavailableError
 from provisioner.grounds.edit import SetTwin
-from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, HostFact, Relation, Row, SpecLine
+from provisioner.grounds.requirement import EXPECTATION, WHEEL, Ground, HostFact, Relation, Row
 from provisioner.index.model import Environment
 from provisioner.resolver.attempts import (
     PYTHON,
     Failure,
     Indexes,
     attempts_of,
-    environment_of,
     system_half,
 )
+from provisioner.resolver.known_failures import (
+    KnownFailures,
+    choose_or_none,
+    groups_about_builds,
+    outcome_or_none,
+    unreached_index,
+)
 from provisioner.resolver.outcome.held_back import left_out_with_pytorch
-from provisioner.resolver.python.distributions import of_variant_indexes
 from provisioner.resolver.pythons import best_answer
 from provisioner.resolver.refuting import refuted, refuted_without
-from provisioner.resolver.requirement import PYTORCH, TORCH, build_of
+from provisioner.resolver.requirement import PYTORCH
 from provisioner.resolver.search.complete import CompleteSearch
 from provisioner.resolver.search.instance import OutOfStepsError, ProblemInstance, ReadBudget, StepBudget
-from provisioner.resolver.search.resolve import decide, pins_or_proof
+from provisioner.resolver.search.resolve import pins_or_proof
 from provisioner.words.choice import held_back_words
 from provisioner.words.conflict import conflict_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict, Fix, Newest, Published, Unlisted
     from provisioner.grounds.requirement import Group
-    from provisioner.request import Request
     from provisioner.resolver.attempts import Attempt, Chosen, SourceFor
-    from provisioner.resolver.explain.fixes import Outcome
     from provisioner.resolver.explain.joined import JointConflict
     from provisioner.resolver.problem import Problem
     from provisioner.resolver.requirement import Candidate, Key
@@ -168,7 +170,7 @@ class _OfComponents(Refutation):
         if self._read is None or not self.problem.packages:
             return found()
         indexes = Indexes(self._read, self._instance.budget)
-        whole = found(solve_again=partial(_outcome_or_none, self.problem, indexes, KnownFailures(())))
+        whole = found(solve_again=partial(outcome_or_none, self.problem, indexes, known=KnownFailures(())))
         if whole or unless():
             return whole
         # What the packages would say to them is not known, or they say no: then there is more to change.
@@ -213,7 +215,7 @@ class _OfAttempts(Refutation):
     ) -> None:
         super().__init__(problem, unlisted, indexes.budget.steps)
         self._joint, self._known, self._searches = joint, known, searches
-        self._solve_again = partial(_outcome_or_none, problem, indexes, known)
+        self._solve_again = partial(outcome_or_none, problem, indexes, known=known)
 
     @cached_property
     def conflict(self) -> Conflict:
@@ -256,7 +258,7 @@ def _of_pages(problem: Problem, attempts: Sequence[Attempt], indexes: Indexes) -
     from provisioner.resolver.unobtainable import is_beyond_help, requests_of, unobtainable
 
     found = unobtainable(attempts, indexes) if not problem.extra else []
-    if any(_unreached(failed) is not None for failed in found):
+    if any(unreached_index(failed) is not None for failed in found):
         _close([one for failed in found for one in failed])
         return None
     if not found:
@@ -310,7 +312,7 @@ def _of_attempts(problem: Problem, attempts: list[Attempt], indexes: Indexes) ->
             return decided(problem.lenient(), indexes.open, indexes.budget.steps)
         from provisioner.resolver.explain.joined import JointConflict, most_telling  # loaded only when there is no answer
 
-        unreached = _unreached(whole)
+        unreached = unreached_index(whole)
         if unreached is not None:
             # The index out of reach might have the answer, unless the same environments are impossible whatever it has.
             failed = []
@@ -337,7 +339,7 @@ def _is_impossible_with_any_build(attempt: Attempt, indexes: Indexes, failed: li
             return True
     without: set[Group] = {Relation(PYTORCH.name, WHEEL)}
     while (found := refuted_without(attempt, without, indexes)) is not None:
-        resting = _groups_about_builds(found)
+        resting = groups_about_builds(found)
         if not resting:
             failed.append(found)
             return True
@@ -534,137 +536,6 @@ def _unlisted(
     platform, python = problem.request.platform, problem.domains[PYTHON][0].label
     environment = instance.finder.environment if instance.finder else Environment(platform=platform, python=python)
     return found | {one.name: one for one in unlisted_releases(problem.matrix, source_for(environment), unmet)}
-
-
-class UndecidedError(UnavailableError):
-    """Raised when there might be an answer with an index of framework builds, the one that is named, that cannot be reached."""
-
-
-class Unreached(NamedTuple):
-    """An index of framework builds that cannot be reached, and the error of it."""
-
-    name: str
-    error: UnavailableError
-
-
-def _unreached(failed: Sequence[Failure]) -> Unreached | None:
-    """Return the first index without which an attempt in `failed` failed; None if none.
-
-    An index that was asked in vain, but of which the proof uses nothing, would not help.
-    """
-    for one in failed:
-        errors = one.instance.finder.variant_indexes.unreached if one.instance.finder else {}
-        if errors and _rests_on_builds(one):
-            return Unreached(*next(iter(errors.items())))
-    return None
-
-
-def _rests_on_builds(failure: Failure) -> bool:
-    """Return whether a proof uses that a build has no wheel, or which versions there are of what indexes of builds have."""
-    return bool(_groups_about_builds(failure))
-
-
-def _groups_about_builds(failure: Failure) -> set[Group]:
-    """Return the groups of a proof that say that a build has no wheel, or require what indexes of builds have.
-
-    PyTorch itself is not meant, whose releases are those of the matrix.
-    """
-    names, lacking = of_variant_indexes(failure.instance.problem.matrix), Relation(PYTORCH.name, WHEEL)
-
-    def is_about_builds(group: Group) -> bool:
-        needed = (one.key for _, one in failure.search.members(group))
-        return group == lacking or any(key.is_package and key != TORCH and key.project in names for key in needed)
-
-    return set(filter(is_about_builds, failure.groups))
-
-
-class KnownFailures:
-    """What attempts failed by: a changed request that leaves all of it as it was fails again, and is not solved for it.
-
-    `unreached` is the first index out of reach that might have an answer to one of them, "" when there is none.
-    """
-
-    def __init__(self, failed: Sequence[Failure]) -> None:
-        self.unreached = ""
-        self._failures: list[tuple[object, frozenset[object], Unreached | None]] = []
-        self.add(failed)
-
-    def add(self, failed: Sequence[Failure]) -> None:
-        """Add failures, apart from those that only hold beside what an earlier answer lacked or bundles."""
-        for one in failed:
-            if one.lacking is None and not one.pairs:
-                unreached = _unreached([one])
-                self._failures.append((_frame(one.attempt), frozenset(_lines(one.attempt, one.core)), unreached))
-                self.unreached = self.unreached or (unreached.name if unreached is not None else "")
-
-    def failures(self, attempt: Attempt) -> list[Unreached | None]:
-        """Return the ways in which an attempt is known to fail, each with the index without which it does; [] for none."""
-        frame = _frame(attempt)
-        lines = frozenset(_lines(attempt))
-        return [unreached for known, needed, unreached in self._failures if frame == known and needed <= lines]
-
-
-def _lines(attempt: Attempt, groups: Collection[Group] | None = None) -> Iterator[object]:
-    """Yield what is required of components, and each package as it is required; with `groups`, what belongs to these."""
-    problem = attempt.problem
-    yield from (root for root in problem.roots if groups is None or root.ground.group in groups)
-    for line, _ in problem.packages:
-        if groups is None or SpecLine("packages", canonicalize_name(line.name)) in groups:
-            yield line
-
-
-def _frame(attempt: Attempt) -> object:
-    """Return all of an attempt that candidates and their requirements depend on, which is all but its root requirements."""
-    request = attempt.problem.request
-    build = build_of(attempt.system.get(PYTORCH))
-    return (
-        environment_of(attempt),
-        build.index if build is not None else "",
-        replace(request, spec=replace(request.spec, packages=(), requires={})),
-    )
-
-
-def choose_or_none(problem: Problem, indexes: Indexes | None, known: KnownFailures | None = None) -> Chosen | None:
-    """Return what `choose` returns, or None when there is no answer; no conflict is explained.
-
-    Attempts that are known to fail are not solved, and those that fail are added to `known`, unless they might have an answer
-    with an index that cannot be reached. Raises `UnavailableError` then, and when the budget of metadata reads is exhausted.
-    """
-    if indexes is None:
-        instance = ProblemInstance(system_half(problem))
-        pins = decide(instance)
-        return None if pins is None else (instance, pins)
-    failed: list[Failure] = []
-    attempts = attempts_of(problem)
-    known_failures = [known.failures(one) if known is not None else [] for one in attempts]
-    untried = [one for one, failures in zip(attempts, known_failures, strict=True) if not failures]
-    try:
-        chosen = best_answer(problem, untried, indexes, failed=failed)
-        if known is not None:
-            known.add(failed)
-        without = (failures[0] for failures in known_failures if failures and None not in failures)
-        unreached = next(without, None) or _unreached(failed)
-        if chosen is None and unreached is not None:
-            raise UndecidedError(unreached.name) from unreached.error
-        return chosen
-    finally:
-        _close(failed)
-
-
-def _outcome_or_none(problem: Problem, indexes: Indexes, known: KnownFailures, request: Request) -> Outcome | None:
-    """Return the outcome of a changed request, with the extra requirements of `problem`; None when there is no answer.
-
-    Where only an index out of reach can tell, the outcome is that of the rest.
-    """
-    from provisioner.resolver.explain.fixes import outcome, rejoined
-
-    changed = rejoined(problem, request)
-    try:
-        found = choose_or_none(changed, indexes, known)
-    except UndecidedError:
-        rest = choose_or_none(changed.without(of_variant_indexes(problem.matrix)), indexes, known)
-        return None if rest is None else outcome(*rest)._replace(is_whole=False)
-    return None if found is None else outcome(*found)
 
 
 def _require_framework(instance: ProblemInstance, pins: Mapping[Key, Candidate]) -> None:

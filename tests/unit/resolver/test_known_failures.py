@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from provisioner.resolver.attempts import Indexes, attempts_of
+from provisioner.resolver.known_failures import KnownFailures, choose_or_none
 from provisioner.resolver.problem import join
 from provisioner.resolver.pythons import best_answer
-from provisioner.resolver.refutation import KnownFailures, choose_or_none
 from provisioner.resolver.search.instance import ReadBudget
 from tests import small
 from tests.file_shelf import FileShelf, wheel
