@@ -247,9 +247,8 @@ class Provider(AbstractProvider[Requirement, Candidate, Key]):
         """Return whether versions of a key are known to be dead."""
         return key in self._dead_keys
 
-    def without_dead(self, criterion: Criterion[Requirement, Candidate]) -> Criterion[Requirement, Candidate]:
-        """Return a criterion with its candidates found again, as the engine keeps those that were found before one was dead."""
-        key = next(criterion.iter_requirement()).key
+    def without_dead(self, key: Key, criterion: Criterion[Requirement, Candidate]) -> Criterion[Requirement, Candidate]:
+        """Return the criterion of a key with its candidates found again: the engine keeps those found before one was dead."""
         matches = self.find_matches(key, {key: criterion.iter_requirement()}, {key: iter(criterion.incompatibilities)})
         return Criterion(build_iter_view(matches), criterion.information, criterion.incompatibilities)
 
@@ -510,10 +509,17 @@ class _Resolution(Resolution[Requirement, Candidate, Key]):
         del found[first:]
         renewed = cache(self._adapter.without_dead)
         for state in found:
-            state.criteria.update((key, renewed(one)) for key, one in state.criteria.items() if self._adapter.has_dead(key))
-        while found and any(not one.candidates for key, one in found[-1].criteria.items() if self._adapter.has_dead(key)):
+            state.criteria.update(
+                (key, renewed(key, one)) for key, one in state.criteria.items() if self._adapter.has_dead(key)
+            )
+        while found and self._leaves_nothing(found[-1]):
             found.pop()
         return found
+
+    def _leaves_nothing(self, state: State[Requirement, Candidate, Key]) -> bool:
+        """Return whether all versions that some key of a state may have are dead."""
+        left = (one for key, one in state.criteria.items() if key not in state.mapping and self._adapter.has_dead(key))
+        return any(not one.candidates for one in left)
 
     def _note_clashes(self, keys: Iterable[Key]) -> None:
         """Let the adapter look at what requires the keys of which no version could be pinned, directly or with an extra."""
