@@ -272,10 +272,11 @@ class IsOfCuda(Struct, frozen=True):
 class BundlesCompiler(Struct, frozen=True):
     """The compiler of the CUDA release `cuda`, which the candidate contains and runs to compile code for the host's GPU.
 
-    `newest` is the newest compute capability for which the compiler can compile.
+    `oldest` and `newest` are the first and the last compute capability for which the compiler can compile.
     """
 
     cuda: str
+    oldest: str
     newest: str
 
 

@@ -93,9 +93,9 @@ def _words(predicate: Predicate, *, plural: bool) -> str:
             return _libraries(predicate, need)
         case of.TakesFromSystem(name=name, because=because, is_inferred=is_inferred):
             return f"{need} {name}{', as measured next to it' if is_inferred else ''}{_because(because)}"
-        case of.BundlesCompiler(cuda=cuda, newest=newest):
+        case of.BundlesCompiler(cuda=cuda, oldest=oldest, newest=newest):
             verb = "compile" if plural else "compiles"
-            return f"{verb} for the GPU with the compiler of CUDA {cuda}, which knows none above {newest}"
+            return f"{verb} for the GPU with the compiler of CUDA {cuda}, which knows GPUs from {oldest} to {newest}"
         case of.Bundles(component=component, version=version, needs=needs):
             verb = "carry" if plural else "carries"
             return f"{verb} {value_words(component, version)}{f', which{predicate_words(needs)}' if needs is not None else ''}"

@@ -79,9 +79,9 @@ class Container:
             "pip requirements": f"/env/bin/python /tools/{self._pip.name}/pip install --no-cache-dir"
             " --require-hashes --no-deps -r requirements.txt",
             "uv wheelhouse": "/tools/uv pip install --no-config --no-cache --python /env/bin/python"
-            " --require-hashes --offline --find-links wheelhouse -r requirements.txt",
+            " --require-hashes --no-index --find-links wheelhouse -r wheelhouse/*.requirements.txt",
             "pip wheelhouse": f"/env/bin/python /tools/{self._pip.name}/pip install --no-cache-dir --retries=0"
-            " --require-hashes --no-index --find-links wheelhouse -r requirements.txt",
+            " --require-hashes --no-index --find-links wheelhouse -r wheelhouse/*.requirements.txt",
             "uv": f"/tools/uv pip install --no-config --no-cache --python /env/bin/python -r /project/{LOCK}",
             "pip": f"/env/bin/python /tools/{self._pip.name}/pip install --no-cache-dir -r /project/{LOCK}",
         }

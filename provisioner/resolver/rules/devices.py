@@ -197,8 +197,9 @@ class Devices:
         elif wheel.compiler and build.accelerator == "cuda":
             known = self._known_to_compiler(wheel.compiler)
             if known is not None:
-                newest = max(known, key=capability, default="")
-                ground = candidate.entails(BundlesCompiler(wheel.compiler, newest), Relation(name, "gpu", "compiler"), place)
+                oldest, newest = (end(known, key=capability, default="") for end in (min, max))
+                bundled = BundlesCompiler(wheel.compiler, oldest, newest)
+                ground = candidate.entails(bundled, Relation(name, "gpu", "compiler"), place)
                 yield from (Requirement(key, Labelled(known), ground) for key in self.gpus)
 
     def of_unmeasured(self, candidate: Candidate, uploaded: str) -> Iterator[Requirement]:
