@@ -461,23 +461,34 @@ def _fixes_together(every: Sequence[Refutation], read: SourceFor | None) -> list
     """Return the fixes of each refutation, of which the first of all work together; [] when there are no such fixes.
 
     Those that each needs alone come first. If they do not go with each other, as where one needs a newer Python than the other
-    asks for, each is looked for after those before it, in one order and, if that gives up a request, in the other.
+    asks for, or give up a request because they keep a Python that another conflict is about, each is looked for after those
+    before it, in one order and, if that gives up a request, in the other.
     """
 
     def work(fixes: Sequence[tuple[Fix, ...]]) -> bool:
         return all(fixes) and _work(every[0], [some[0] for some in fixes], read)
 
+    def gives_up(fixes: Sequence[tuple[Fix, ...]]) -> bool:
+        return any(some[0].gives_up for some in fixes)
+
     alone = _fixes_of_each(every, read)
     if not all(alone):
         return []
-    if work(alone):
+    keeps_python = any(one.dropped != one.requests for one in every)
+    working = [alone] if work(alone) else []
+    if working and not (keeps_python and gives_up(alone)):
         return alone
-    problem = every[0].problem
-    in_turn = _fixes_in_turn(problem, every, read)
-    if work(in_turn) and not any(some[0].gives_up for some in in_turn):
-        return in_turn
-    other_way = _fixes_in_turn(problem, every[::-1], read)[::-1]
-    return next(filter(work, (other_way, in_turn)), [])
+    in_turn = _fixes_in_turn(every[0].problem, every, read)
+    if work(in_turn):
+        working.append(in_turn)
+        if not gives_up(in_turn):
+            return in_turn
+    other_way = _fixes_in_turn(every[0].problem, every[::-1], read)[::-1]
+    if work(other_way):
+        working.append(other_way)
+        if not gives_up(other_way):
+            return other_way
+    return working[0] if working else []
 
 
 def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
@@ -509,7 +520,7 @@ def _fixes_in_turn(problem: Problem, every: Sequence[Refutation], read: SourceFo
     """
     found: list[tuple[Fix, ...]] = []
     for number, one in enumerate(every):
-        requests = [request for later in every[number + 1 :] for request in later.dropped]
+        requests = [request for later in every[number + 1 :] for request in later.requests]
         before = [some[0] for some in found]
         changed = {edit.component for fix in before for edit in fix.edits}
         with one.steps.share(1 / (len(every) - number + 1)):

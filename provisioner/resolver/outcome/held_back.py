@@ -214,11 +214,22 @@ def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
     if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
         return
     with suppress(UnavailableError):
-        unmet = [one for one in instance.requirements(newest) if one.key in pins and not instance.accepts(one, pins[one.key])]
+        unmet = [one for one in _needs(instance, newest) if one.key in pins and not instance.accepts(one, pins[one.key])]
         unmet.sort(key=lambda one: one.key == _PYTHON)
         by = next((one for one in unmet if newest.has_no_file or not _moves_along(instance, pins, one, user=key)), None)
         if by is not None and (_is_allowed(instance, by) or (newest.has_no_file and by.key != _PYTHON)):
             yield _held(chosen, newest, by=by.ground)
+
+
+def _needs(instance: ProblemInstance, version: FileCandidate) -> Iterator[Requirement]:
+    """Yield what a version of a package requires; with extras, what the same version requires without them, too."""
+    for one in instance.requirements(version):
+        if one.key.project != version.key.project:
+            yield one
+            continue
+        for plain in instance.candidates(one.key):
+            if instance.accepts(one, plain):
+                yield from instance.requirements(plain)
 
 
 def _moves_along(instance: ProblemInstance, pins: Mapping[Key, Candidate], need: Requirement, *, user: Key) -> bool:

@@ -140,6 +140,8 @@ def test_a_package_of_the_spec_is_held_back_by_what_was_chosen_before_it() -> No
     (one,) = found(Shelf(wheels), ["first", "second"])
     assert held_back_words(one) == "second 1 rather than 2: second 2 needs shared<2"
     assert found(Shelf(wheels), ["first", "second", "shared>=2"]) == [], "the spec excludes what it needs"
+    (one,) = found(Shelf(wheels), ["first", "second[more]"])
+    assert held_back_words(one) == "second[more] 1 rather than 2: second 2 needs shared<2"
 
 
 def test_a_package_of_the_spec_whose_newest_version_has_no_file_is_told() -> None:
