@@ -24,7 +24,6 @@ _PART_OF_COMMIT = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{7,39}")
 """Seven digits or more of an id, as git shows it; a name such as `facade` has no numeral."""
 
 
-
 class Repository(Struct, frozen=True, kw_only=True):
     """A repository as a requirement addresses it.
 
