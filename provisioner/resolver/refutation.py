@@ -482,29 +482,22 @@ def _fixes_together(every: Sequence[Refutation], read: SourceFor | None) -> list
     """Return the fixes of each refutation, of which the first of all work together; [] when there are no such fixes.
 
     Those that each needs alone come first. If they do not go with each other, as where one needs a newer Python than the other
-    asks for, or if one gives up a request that another Python may keep, each is looked for after those before it, in one order
-    and, if that gives up a request, in the other.
+    asks for, each is looked for after those before it, in one order and, if that gives up a request, in the other.
     """
 
     def work(fixes: Sequence[tuple[Fix, ...]]) -> bool:
         return all(fixes) and _work(every[0], [some[0] for some in fixes], read)
 
-    def give_up(fixes: Sequence[tuple[Fix, ...]]) -> bool:
-        return any(some[0].gives_up for some in fixes)
-
     alone = _fixes_of_each(every, read)
     if not all(alone):
         return []
-    is_of_python = any(edit.component == PYTHON.name for some in alone for edit in some[0].edits)
-    if (is_working := work(alone)) and not (give_up(alone) and is_of_python):
+    if work(alone):
         return alone
     problem = every[0].problem
     in_turn = _fixes_in_turn(problem, every, read)
-    if work(in_turn) and not give_up(in_turn):
+    if work(in_turn) and not any(some[0].gives_up for some in in_turn):
         return in_turn
     other_way = _fixes_in_turn(problem, every[::-1], read)[::-1]
-    if is_working:
-        return other_way if work(other_way) and not give_up(other_way) else alone
     return next(filter(work, (other_way, in_turn)), [])
 
 
@@ -538,7 +531,7 @@ def _fixes_in_turn(problem: Problem, every: Sequence[Refutation], read: SourceFo
     """
     found: list[tuple[Fix, ...]] = []
     for number, one in enumerate(every):
-        requests = [request for later in every[number + 1 :] for request in later.requests if request not in one.requests]
+        requests = [request for later in every[number + 1 :] for request in later.dropped]
         before = [some[0] for some in found]
         changed = {edit.component for fix in before for edit in fix.edits}
         with one.steps.share(1 / (len(every) - number + 1)):
