@@ -20,6 +20,8 @@ IS_NO_FILE = "a repository is not a file that can be locked"
 
 _SCHEME = re.compile(r"(?:git|hg|svn|bzr)\+", re.IGNORECASE)
 _COMMIT = re.compile(r"[0-9a-f]{40}")
+_PART_OF_COMMIT = re.compile(r"(?=[a-f]*[0-9])[0-9a-f]{7,39}")
+"""Seven digits or more of an id, as git shows it; a name such as `facade` has no numeral."""
 
 
 class Repository(Struct, frozen=True, kw_only=True):
@@ -87,5 +89,9 @@ def archive_advice(found: Repository, name: str) -> str:
         return ""
     if found.is_commit:
         return f"its archive is one: write `{name} @ {found.archive()}`"
+    written = f"write `{name} @ {found.archive('COMMIT')}`"
+    if _PART_OF_COMMIT.fullmatch(found.revision):
+        rest = f"with all 40 digits, which `git rev-parse {found.revision}` tells in a clone"
+        return f"`{found.revision}` looks like part of a commit id: {written} {rest}"
     which = f"`{found.revision}` may move" if found.revision else "its default branch moves"
-    return f"{which}: write `{name} @ {found.archive('COMMIT')}` with the commit that `git ls-remote` tells"
+    return f"{which}: {written} with the commit that `git ls-remote` tells"

@@ -123,6 +123,14 @@ class ProjectNotLocked(Struct, frozen=True):
     place: Place
 
 
+class OptionOfPip(Struct, frozen=True, kw_only=True):
+    """An option in a requirement file, by its `name`, that says how pip works and not what it installs."""
+
+    name: str
+    value: str
+    place: Place
+
+
 class SettingOfTool(Struct, frozen=True, kw_only=True):
     """A setting of uv or PDM in a project that is not read: its `key`, its `kind`, and what it asks for (`texts`).
 
@@ -149,6 +157,7 @@ Notice = (
     | Remark
     | IndexSkipped
     | IndexOfFile
+    | OptionOfPip
     | ProjectNotLocked
     | SettingOfTool
     | SourceNotice

@@ -192,12 +192,14 @@ class CompiledAgainst(Struct, frozen=True):
 
     `or_with_cuda`: a wheel that is compiled for a CPU build also fits one with CUDA. `accelerator` is what all builds of that
     index compute with on the target's platform, where it is not `wanted`, that of the environment; both are "" elsewhere.
+    `has_no_gpu`: every host states that it has none, which is why.
     """
 
     index: str
     or_with_cuda: bool = False
     accelerator: str = ""
     wanted: str = ""
+    has_no_gpu: bool = False
 
 
 class CompiledForLocal(Struct, frozen=True):

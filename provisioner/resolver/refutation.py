@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack, suppress
 from functools import cache, cached_property, partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -45,7 +46,7 @@ from provisioner.words.choice import held_back_words
 from provisioner.words.conflict import conflict_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
     from provisioner.grounds.conflict import Conflict, Fix, Newest, Published, Unlisted
     from provisioner.grounds.requirement import Group
@@ -437,8 +438,9 @@ def _another(rest: Problem, read: SourceFor | None, found: Refutation) -> Refuta
 def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | None) -> list[Conflict]:
     """Return the conflict of each refutation with the fixes that it needs where the requests of the others are dropped.
 
-    The first fixes of all conflicts work together, and so does each further one with the first of the others. If there are no
-    such fixes, the first conflict has those of the whole problem instead, and the others have none.
+    The first fixes of all conflicts work together, and so does each further one with the first of the others. A change of what
+    all conflicts share, which mends them all at once, comes before them. If there are no fixes that work together, the first
+    conflict has those of the whole problem instead, and the others have none.
     """
     if found.is_beyond_help:
         return [found.untried(), *(other.conflict for other in others)]
@@ -447,14 +449,33 @@ def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | No
     if not fixes:
         return [found.explained(), *(other.conflict for other in others)]
     first = [some[0] for some in fixes]
+    at_once = _mending_all(every, chain.from_iterable(fixes), read)
+    of_all = () if at_once is None else (at_once,)
     conflicts = []
     for number, (one, some) in enumerate(zip(every, fixes, strict=True)):
         beside = [*first[:number], *first[number + 1 :]]
         further = [fix for fix in some[1:MOST_FIXES_OF_ONE] if _work(found, [fix, *beside], read)]
+        kept = [fix for fix in (some[0], *further) if at_once is None or fix.identities != at_once.identities]
         # They were found where requests are dropped, and are applied where none is.
-        whole = (replace(fix, patch=patch_of(found.problem.request, fix.edits)) for fix in (some[0], *further))
+        whole = [replace(fix, patch=patch_of(found.problem.request, fix.edits)) for fix in (*of_all, *kept)]
         conflicts.append(replace(one.conflict, fixes=tuple(whole)))
     return conflicts
+
+
+def _mending_all(every: Sequence[Refutation], fixes: Iterable[Fix], read: SourceFor | None) -> Fix | None:
+    """Return the first fix that changes nothing but requests which all refutations have, such as Python, and mends them all."""
+    from provisioner.resolver.explain.fixes import fix_of, outcome
+
+    problem = every[0].problem
+    shared = [one for one in every[0].requests if all(one in other.requests for other in every)]
+    tried = {fix.identities: fix for fix in fixes if not fix.gives_up and _is_among(fix, shared)}
+    for fix in tried.values():
+        with suppress(ProvisionError, OutOfStepsError):
+            chosen = _answer_after(every[0], [fix], read)
+            if chosen is not None:
+                given = outcome(*chosen)
+                return replace(fix_of(fix.edits, given.told, problem.request), is_unverified=bool(given.doubts))
+    return None
 
 
 def _fixes_together(every: Sequence[Refutation], read: SourceFor | None) -> list[tuple[Fix, ...]]:
@@ -496,7 +517,7 @@ def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[
 
     If a single one has none, because nothing would be left of the spec, the first fixes of the others are applied instead.
     Where a second one has none, no fixes work together, and those of the rest are not looked for. The last refutation was
-    found without the requests of all others.
+    found without the requests of all others, unless it is of the same problem as the first.
     """
     problem, steps = every[0].problem, every[0].steps
     found: list[tuple[Fix, ...]] = []
@@ -505,7 +526,8 @@ def _fixes_of_each(every: Sequence[Refutation], read: SourceFor | None) -> list[
             return found
         requests = [request for other in every if other is not one for request in other.dropped]
         with steps.share(1 / (len(every) - number + 1)):
-            found.append(one.fixes(_never) if one is every[-1] else _fixes(_without(problem, requests), read, one))
+            is_of_rest = one is every[-1] and one.problem is not problem
+            found.append(one.fixes(_never) if is_of_rest else _fixes(_without(problem, requests), read, one))
     if found.count(()) == 1:
         with steps.share(1 / 2):
             found[found.index(())] = _fixes(_with_fixes(problem, [some[0] for some in found if some]), read, every[0])
@@ -560,13 +582,21 @@ def _work(found: Refutation, fixes: Sequence[Fix], read: SourceFor | None) -> bo
 
     False when no steps are left to find out.
     """
-    indexes = Indexes(read, ReadBudget(found.steps)) if read is not None else None
     try:
-        return choose_or_none(_with_fixes(found.problem, fixes), indexes, found.known) is not None
+        return _answer_after(found, fixes, read) is not None
     except OutOfStepsError:
         return False
     except ProvisionError:
         return True
+
+
+def _answer_after(found: Refutation, fixes: Sequence[Fix], read: SourceFor | None) -> Chosen | None:
+    """Return the answer of the refuted problem after the edits of all fixes; None when there is none.
+
+    Raises `OutOfStepsError`, and `ProvisionError` when an index cannot tell.
+    """
+    indexes = Indexes(read, ReadBudget(found.steps)) if read is not None else None
+    return choose_or_none(_with_fixes(found.problem, fixes), indexes, found.known)
 
 
 def _with_fixes(problem: Problem, fixes: Sequence[Fix]) -> Problem:

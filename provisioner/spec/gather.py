@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from provisioner.document import Document, KeyPath
     from provisioner.spec.pyproject import OtherSource, ProjectRequirements
-    from provisioner.spec.requirement_file import IndexLine, ProjectLine, Reading
+    from provisioner.spec.requirement_file import IndexLine, OptionLine, ProjectLine, Reading
     from provisioner.spec.tool_settings import ToolSetting
 
 LISTS = ("packages", "constraints", "overrides")
@@ -62,6 +62,7 @@ class Gathered(Struct, frozen=True):
     settings: tuple[ToolSetting, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
     projects: tuple[ProjectLine, ...] = ()
+    passed_over: tuple[OptionLine, ...] = ()
     mistakes: tuple[Mistake, ...] = ()
 
 
@@ -102,6 +103,7 @@ class _Gatherer:
         self._settings: list[ToolSetting] = []
         self._indexes: list[IndexLine] = []
         self._projects: list[ProjectLine] = []
+        self._passed_over: list[OptionLine] = []
 
     def gather(self, project: Document | None, more: Sequence[tuple[str, Position]]) -> Gathered:
         """Return the lines of the spec itself, then those of the project around it, then file after file, then `more`."""
@@ -132,6 +134,7 @@ class _Gatherer:
             settings=tuple(self._settings),
             indexes=tuple(self._indexes),
             projects=tuple(self._projects),
+            passed_over=tuple(self._passed_over),
             mistakes=tuple(dict.fromkeys(self._mistakes)),
         )
 
@@ -184,6 +187,7 @@ class _Gatherer:
         self._mistakes.extend(read.mistakes)
         self._files.extend(file for file, _ in sorted(read.done))
         self._indexes.extend(read.indexes)
+        self._passed_over.extend(read.passed_over)
         for project in read.projects:
             self._read_folder(project)
         for line in read.lines:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from provisioner.document import KeyPath
     from provisioner.spec.pyproject import OtherSource
-    from provisioner.spec.requirement_file import IndexLine, ProjectLine
+    from provisioner.spec.requirement_file import IndexLine, OptionLine, ProjectLine
     from provisioner.spec.tool_settings import ToolSetting
 
 AUTO = "auto"
@@ -59,7 +59,8 @@ class LoadedSpec(Struct, frozen=True, kw_only=True):
 
     `files` are the files that the spec names and whose lines joined it, with links resolved; `other_sources` are the sources
     that tables of uv, PDM and Poetry in these files name for required distributions, `settings` what else they say.
-    `indexes` and `projects` are the lines of requirement files that name indexes, and projects in folders.
+    `indexes` and `projects` are the lines of requirement files that name indexes, and projects in folders; `passed_over` are
+    the options that are for pip alone.
     """
 
     spec: Spec
@@ -69,6 +70,7 @@ class LoadedSpec(Struct, frozen=True, kw_only=True):
     settings: tuple[ToolSetting, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
     projects: tuple[ProjectLine, ...] = ()
+    passed_over: tuple[OptionLine, ...] = ()
 
 
 def load_spec(asked: Path | Asked, *, check: Callable[[Document], Iterable[Mistake]] | None = None) -> LoadedSpec:
@@ -92,6 +94,7 @@ def load_spec(asked: Path | Asked, *, check: Callable[[Document], Iterable[Mista
         settings=gathered.settings,
         indexes=gathered.indexes,
         projects=gathered.projects,
+        passed_over=gathered.passed_over,
     )
 
 

@@ -47,13 +47,14 @@ _LOGIN_ADVICE = "and this file is shared; write it as ${VARIABLE}, or put it int
 _IGNORED = {"--prefer-binary": (), "--only-binary": (":all:",)}
 """Options that ask for the default behaviour of provision and are ignored, with the values they may have."""
 
+_PASSED_OVER = frozenset({"--trusted-host", "--use-feature"})
+"""Options that decide nothing about what is installed, and are told and passed over."""
+
 _REFUSED = {
     "--no-index": "name the only index in the spec, under `indexes:`",
     "--pre": "say so in the spec: `policy: {allow: [prerelease]}`",
     "--no-binary": "source distributions are taken where the spec says `policy: {allow: [sdist]}` and there is no wheel",
     "--only-binary": "wheels are taken wherever there are any, of everything; leave it out",
-    "--trusted-host": "hosts are trusted through certificates; leave it out",
-    "--use-feature": "it is a switch of pip's; leave it out",
     "--global-option": "nothing is built with options; build a wheel",
     "--config-settings": "nothing is built with options; build a wheel",
 }
@@ -81,6 +82,14 @@ class IndexLine(Struct, frozen=True, kw_only=True):
     position: Position
 
 
+class OptionLine(Struct, frozen=True, kw_only=True):
+    """One option with its value that is read by pip alone."""
+
+    name: str
+    value: str
+    position: Position
+
+
 class ProjectLine(Struct, frozen=True, kw_only=True):
     """One line that names the folder of a project, with the extras wanted of it; `text` is the line as written."""
 
@@ -100,6 +109,7 @@ class Reading(Struct):
     lines: list[RequirementLine] = field(default_factory=list)
     indexes: list[IndexLine] = field(default_factory=list)
     projects: list[ProjectLine] = field(default_factory=list)
+    passed_over: list[OptionLine] = field(default_factory=list)
     mistakes: list[Mistake] = field(default_factory=list)
     done: set[tuple[Path, bool]] = field(default_factory=set)
     reads_environment: bool = True
@@ -252,24 +262,32 @@ def _read_option(line: str, position: Position, reading: Reading, *, inside: tup
     for name, value in _options(line):
         if name == "--require-hashes" or (name in _IGNORED and (not value or value in _IGNORED[name])):
             continue
-        if name in _INDEX_OPTIONS and value and "\0" not in value:
-            reading.indexes.append(IndexLine(option=_INDEX_OPTIONS[name], url=_address(value, position), position=position))
-        elif name == "--editable" and _VCS.search(value):
-            _read_repository(value, position, reading)
-        elif name == "--editable" and value and "\0" not in value:
-            _read_project_line(line, value, position, reading)
-        elif name in _INDEX_OPTIONS or name == "--editable":
-            reading.mistakes.append(_mistake(position, f"`{name}` names nothing"))
-        elif name not in _FILE_OPTIONS:
+        if name in _FILE_OPTIONS:
+            _read_named_file(name, value, position, reading, inside=inside)
+        elif name not in {*_INDEX_OPTIONS, *_PASSED_OVER, "--editable"}:
             reading.mistakes.append(_mistake(position, _refusal(name, value)))
         elif not value or "\0" in value:
-            reading.mistakes.append(_mistake(position, f"`{name}` names no file"))
-        elif "://" in value:
-            reading.mistakes.append(_mistake(position, f"`{value}` is not read over the network; save it beside this file"))
+            reading.mistakes.append(_mistake(position, f"`{name}` names nothing"))
+        elif name in _INDEX_OPTIONS:
+            reading.indexes.append(IndexLine(option=_INDEX_OPTIONS[name], url=_address(value, position), position=position))
+        elif name in _PASSED_OVER:
+            reading.passed_over.append(OptionLine(name=name, value=value, position=position))
+        elif _VCS.search(value):
+            _read_repository(value, position, reading)
         else:
-            # As in pip: `-r` inside a constraints file adds requirements, `-c` inside any file adds constraints.
-            path = Path(position.file).parent / value
-            _read(path, position, reading, is_constraint=name == "--constraint", inside=inside)
+            _read_project_line(line, value, position, reading)
+
+
+def _read_named_file(name: str, value: str, position: Position, reading: Reading, *, inside: tuple[Path, ...]) -> None:
+    """Read the file that `-r` or `-c` names."""
+    if not value or "\0" in value:
+        reading.mistakes.append(_mistake(position, f"`{name}` names no file"))
+    elif "://" in value:
+        reading.mistakes.append(_mistake(position, f"`{value}` is not read over the network; save it beside this file"))
+    else:
+        # As in pip: `-r` inside a constraints file adds requirements, `-c` inside any file adds constraints.
+        path = Path(position.file).parent / value
+        _read(path, position, reading, is_constraint=name == "--constraint", inside=inside)
 
 
 def _read_repository(value: str, position: Position, reading: Reading) -> None:

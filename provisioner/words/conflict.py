@@ -20,7 +20,7 @@ from provisioner.grounds.conflict import (
     Unlisted,
     Withdrawn,
 )
-from provisioner.grounds.predicate import InstalledAs, NoFile, Requires
+from provisioner.grounds.predicate import CompiledAgainst, InstalledAs, NoFile, Requires
 from provisioner.grounds.requirement import (
     AsksAccelerator,
     AsksImage,
@@ -470,6 +470,14 @@ def without_gpu(conflict: Conflict) -> Iterator[str]:
             yield f"leave `{name}` out, or take another GPU: on this one a wheel from elsewhere would stop, too"
 
 
+def with_gpu(conflict: Conflict) -> Iterator[str]:
+    """Yield that a host with a GPU was not tried where hosts state that they have none and a package is for GPUs."""
+    clauses = (clause for member in conflict.members for clause in member.clauses if isinstance(clause, Statement))
+    names = [one.name for one in clauses if isinstance(one.predicate, CompiledAgainst) and one.predicate.has_no_gpu]
+    for name in dict.fromkeys(names):
+        yield f"not tried: a target with a GPU, which {name} of this index is for"
+
+
 def _is_about_gpu(conflict: Conflict) -> bool:
     return any(member.kind == "fact" and member.component == "gpu" for member in conflict.members)
 
@@ -618,7 +626,8 @@ def failure_hints(conflict: Conflict) -> tuple[str, ...]:
     """Return all hints on a conflict.
 
     They are known wheels from elsewhere, advice, fixes, whether more were not looked for, what is left where a GPU refuses a
-    distribution, what `policy.allow` permits, fixes by another GPU, other wheels from elsewhere, and an assumed glibc.
+    distribution or there is none, what `policy.allow` permits, fixes by another GPU, other wheels from elsewhere, and an
+    assumed glibc.
     """
     return (
         *map(published_words, conflict.published),
@@ -626,6 +635,7 @@ def failure_hints(conflict: Conflict) -> tuple[str, ...]:
         *(fix_line(fix) for fix in conflict.fixes if not fix.is_hardware),
         *cut_short(conflict),
         *without_gpu(conflict),
+        *with_gpu(conflict),
         *untried(conflict),
         *(fix_line(fix) for fix in conflict.fixes if fix.is_hardware),
         *from_elsewhere(conflict),

@@ -18,6 +18,13 @@ if TYPE_CHECKING:
 MOST_PACKAGES = 8
 """The number of packages that a notice names."""
 
+_INSTEAD_OF_OPTION = {
+    "--trusted-host": (
+        "; to ask this host without a certificate is this machine's to say: `pip config set global.trusted-host {value}`"
+    )
+}
+"""What to do instead of an option of pip that is passed over, by its name."""
+
 _DETAILS = {"size": "size", "attestations": "attestation identities"}
 
 
@@ -41,6 +48,9 @@ def notice_words(notice: Notice) -> str:
             return f"{problem}; `{package}` is taken from find-links alone"
         case of.IndexOfFile():
             return _index_line_words(notice)
+        case of.OptionOfPip(name=name, value=value, place=place):
+            line = f"`{name} {value}` ({place}) is for pip alone, and is not read"
+            return f"{line}{_INSTEAD_OF_OPTION.get(name, '').format(value=value)}"
         case of.SettingOfTool():
             return _setting_words(notice)
         case of.ProjectNotLocked(line=line, place=place):

@@ -174,7 +174,8 @@ def _compiled_against(predicate: of.CompiledAgainst, *, be: str) -> str:
     also = ", or for one with CUDA where that is a CPU build" if predicate.or_with_cuda else ""
     if predicate.accelerator:
         meant, wanted = ACCELERATORS[predicate.accelerator].label, ACCELERATORS[predicate.wanted].label
-        also = f", which is for {meant} and not for {wanted}"
+        why = ": the hosts state that they have no GPU" if predicate.has_no_gpu else ""
+        also = f", which is for {meant} and not for {wanted}{why}"
     return f"from the {index} index {be} compiled for the PyTorch build of the {index} index{also}"
 
 

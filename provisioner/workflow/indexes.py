@@ -18,6 +18,7 @@ from provisioner.grounds.notice import (
     BuildWheels,
     IndexOfFile,
     NameFile,
+    OptionOfPip,
     ProjectNotLocked,
     SettingOfTool,
     TakenElsewhere,
@@ -71,8 +72,8 @@ def index_settings(inputs: Inputs, *, is_offline: bool) -> IndexSettings:
     )
 
 
-def line_notices(inputs: Inputs) -> Iterator[IndexOfFile | ProjectNotLocked | SettingOfTool]:
-    """Yield a notice for each line of a requirement file that names an index, or the folder of a project.
+def line_notices(inputs: Inputs) -> Iterator[IndexOfFile | OptionOfPip | ProjectNotLocked | SettingOfTool]:
+    """Yield a notice for each line of a requirement file that names an index or the folder of a project, or is for pip alone.
 
     Settings of uv and PDM that decide what these install are told, too, if the spec does not say the same.
     """
@@ -90,6 +91,8 @@ def line_notices(inputs: Inputs) -> Iterator[IndexOfFile | ProjectNotLocked | Se
         )
     for project in inputs.projects:
         yield ProjectNotLocked(line=project.text, place=_place_of(project.position, inputs))
+    for option in inputs.passed_over:
+        yield OptionOfPip(name=option.name, value=without_logins(option.value), place=_place_of(option.position, inputs))
 
 
 def _settings_of_tools(inputs: Inputs) -> Iterator[SettingOfTool]:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from provisioner.platforms import PlatformName
     from provisioner.spec.model import Spec
     from provisioner.spec.pyproject import OtherSource
-    from provisioner.spec.requirement_file import IndexLine, ProjectLine
+    from provisioner.spec.requirement_file import IndexLine, OptionLine, ProjectLine
     from provisioner.spec.tool_settings import ToolSetting
 
 _KEY_LINE = re.compile(r"^(?:requires|packages|packages-from)[ \t]*:", re.MULTILINE)
@@ -60,7 +60,8 @@ class Inputs(Struct, frozen=True, kw_only=True):
     `stated` is the spec of all.
     `files` are the files that the spec refers to and that were read with it. `other_sources` are the package sources that
     tables of other tools name for required distributions, `settings` what else these tables say;
-    `indexes` and `projects` are lines of requirement files that name indexes, and projects in folders. `with_packages` are
+    `indexes` and `projects` are lines of requirement files that name indexes, and projects in folders, `passed_over` the
+    options that are for pip alone. `with_packages` are
     the lines of the command line that joined the packages; if
     `is_without_spec`, they are all that is asked for, and `path` names no file. `remarks` are those of an inspection of this
     machine. `is_strict` is whether the command was given `--strict`.
@@ -80,6 +81,7 @@ class Inputs(Struct, frozen=True, kw_only=True):
     settings: tuple[ToolSetting, ...] = ()
     indexes: tuple[IndexLine, ...] = ()
     projects: tuple[ProjectLine, ...] = ()
+    passed_over: tuple[OptionLine, ...] = ()
     with_packages: tuple[str, ...] = ()
     is_without_spec: bool = False
     remarks: tuple[Remark, ...] = ()
@@ -382,6 +384,7 @@ def _read(
         settings=loaded.settings,
         indexes=loaded.indexes,
         projects=loaded.projects,
+        passed_over=loaded.passed_over,
         with_packages=asked.packages,
         is_without_spec=asked.path is None,
     )

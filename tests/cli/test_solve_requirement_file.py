@@ -61,6 +61,17 @@ def test_other_indexes_of_the_file_are_asked_and_told(project: Project, monkeypa
     )
 
 
+def test_an_option_that_is_for_pip_alone_is_told_and_passed_over(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_INDEX_URL", project.index.url)
+    outcome = solved(project, "--trusted-host pypi.test\n--use-feature fast-deps\nbeta\n")
+    assert (outcome.code, outcome.json["packages"]) == (0, {"beta": "2.0"})
+    assert (
+        "warning: `--trusted-host pypi.test` (requirements.txt:1) is for pip alone, and is not read; to ask this host without "
+        "a certificate is this machine's to say: `pip config set global.trusted-host pypi.test`\n" in outcome.err
+    )
+    assert "warning: `--use-feature fast-deps` (requirements.txt:2) is for pip alone, and is not read\n" in outcome.err
+
+
 def test_a_spec_that_lists_its_indexes_asks_no_others(project: Project) -> None:
     project.write("--extra-index-url INDEX/other\nbeta\n", name="more.txt")
     project.spec("[alpha]", "packages-from: [more.txt]")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from itertools import takewhile
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -245,8 +246,9 @@ def _nearest_to_request(instance: ProblemInstance, one: Relaxable, *, other_pyth
     """Return the values that a request excludes, nearest first.
 
     Values with unmeasured GPU code come last. Of the others, values of a requested release come first, then those of the
-    releases with the fewest releases in between, a newer one before an older one. Of one release the builds for the nearest
-    CUDA or ROCm come first, of the same major before others. Equal ones, and names without an order, stay in the order of
+    releases with the fewest releases in between, a newer one before an older one; where the request names a version that does
+    not exist, one of its series before either. Of one release the builds for the nearest CUDA or ROCm come first, of the same
+    major before others. Equal ones, and names without an order, stay in the order of
     preference.
     """
     candidates = [
@@ -275,14 +277,28 @@ def nearest_to_named(requirement: Requirement, candidates: Sequence[Candidate]) 
 
 def _releases_apart(
     requirement: Requirement, asked: frozenset[Candidate], candidates: Sequence[Candidate]
-) -> Callable[[Candidate], tuple[int, bool]]:
+) -> Callable[[Candidate], tuple[int, int, bool]]:
     """Return a function for how many releases a candidate is from the nearest requested one, and whether it is older than that.
 
-    `asked` are those of `candidates` that `requirement` allows.
+    Between the two stands how many leading numbers it lacks of a version that is named and does not exist, 0 where some do:
+    2.5.1 is nearer to 2.5.99 than 2.6.0 is. `asked` are those of `candidates` that `requirement` allows.
     """
     releases = sorted({_numbers(other) for other in candidates})
     places = sorted(_places_asked(requirement, asked, releases))
-    return lambda other: _apart(2 * bisect_left(releases, _numbers(other)), places)
+    missing = () if any(place % 2 == 0 for place in places) else tuple(_named(requirement))
+
+    def apart(other: Candidate) -> tuple[int, int, bool]:
+        numbers = _numbers(other)
+        distance, is_older = _apart(2 * bisect_left(releases, numbers), places)
+        lacking = min((len(named) - _shared(named, numbers) for named in missing), default=0)
+        return distance, lacking, is_older
+
+    return apart
+
+
+def _shared(some: Numbers, others: Numbers) -> int:
+    """Return how many leading numbers two releases have in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(some, others, strict=False)))
 
 
 def _numbers(candidate: Candidate) -> Numbers:

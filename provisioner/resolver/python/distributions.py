@@ -241,7 +241,9 @@ class DistributionFacts:
         labels = self._of_cuda if is_of_cuda else self._builds_of(wanted)
         predicate: Predicate = CompiledAgainst(wanted, or_with_cuda=is_of_cuda)
         if not labels and (accelerator := self._other_accelerator(wanted)):
-            predicate = CompiledAgainst(wanted, accelerator=accelerator, wanted=self._problem.request.accelerator)
+            request = self._problem.request
+            has_no_gpu = request.has_no_gpu and request.accelerator == "cpu"
+            predicate = CompiledAgainst(wanted, accelerator=accelerator, wanted=request.accelerator, has_no_gpu=has_no_gpu)
         local = release.version.local
         if local and release.file is not None and release.file.index in {DIRECT_PATH, DIRECT_URL}:
             # The local version of a file by URL or path names its build, as in PyTorch's own wheels.
@@ -253,7 +255,8 @@ class DistributionFacts:
 
     def _builds_of(self, index: str) -> frozenset[str]:
         if index not in self._of_index:
-            self._of_index[index] = self._builds(lambda build: build.index == index)
+            platform = self._problem.request.platform
+            self._of_index[index] = self._builds(lambda build: build.index == index and platform in build.platforms)
         return self._of_index[index]
 
     def _other_accelerator(self, index: str) -> str:

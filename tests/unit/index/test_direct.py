@@ -132,8 +132,9 @@ def test_a_commit_of_a_repository_is_its_archive(url: str, archive: str) -> None
         (
             f"git+https://github.com/ada/demo@{COMMIT[:7]}",
             (
-                f"`{COMMIT[:7]}` may move: write `demo @ https://github.com/ada/demo/archive/COMMIT.tar.gz` "
-                "with the commit that `git ls-remote` tells"
+                f"`{COMMIT[:7]}` looks like part of a commit id: write `demo @ "
+                "https://github.com/ada/demo/archive/COMMIT.tar.gz` with all 40 digits, "
+                f"which `git rev-parse {COMMIT[:7]}` tells in a clone"
             ),
         ),
         (

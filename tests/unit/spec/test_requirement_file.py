@@ -182,6 +182,18 @@ def test_options_that_change_nothing_are_passed_over(tmp_path: Path) -> None:
     assert read(tmp_path, "--only-binary :all:\n--prefer-binary\nsix\n") == (["r.txt:3:1 six"], [])
 
 
+def test_options_that_say_how_pip_works_are_passed_over_and_kept_to_be_told(tmp_path: Path) -> None:
+    (tmp_path / "r.txt").write_text(
+        "--trusted-host pypi.test\n--use-feature=fast-deps\nsix\n--trusted-host\n", encoding="utf-8"
+    )
+    reading = read_requirement_file(tmp_path / "r.txt", named_at=NAMED)
+    assert [(one.name, one.value, one.position.line) for one in reading.passed_over] == [
+        ("--trusted-host", "pypi.test", 1),
+        ("--use-feature", "fast-deps", 2),
+    ]
+    assert [(one.line, one.text) for one in reading.mistakes] == [(4, "`--trusted-host` names nothing")]
+
+
 def test_a_file_that_requires_hashes_has_them(tmp_path: Path) -> None:
     text = f"--require-hashes\nsix==1 --hash=sha256:{ONE}\nidna==3\n"
     mistake = "r.txt:3:1: `idna==3` has no `--hash`, though the file says --require-hashes"
