@@ -127,6 +127,7 @@ class DistributionFacts:
         left = [one for one in problem.domains.get(PYTORCH, ()) if all(root.allows(one) for root in roots)] if roots else []
         self._silent: dict[str, bool] = {}
         self._of_index: dict[str, frozenset[str]] = {}
+        self._outside_of: dict[Key, Labelled] = {}
         self._certain = [limit for limit in self._limits if left and all(limit.row.when.allows(one.version) for one in left)]
 
     def is_only_on_variant_index(self, name: str) -> bool:
@@ -230,8 +231,14 @@ class DistributionFacts:
         """
         if not self._is_framework_required:
             return _takes(limit, candidate)
-        others = [one.label for one in self._problem.domains[PYTORCH] if not limit.row.when.allows(one.version)]
-        return Requirement(PYTORCH, Labelled(frozenset(others)), _limited(limit, candidate))
+        return Requirement(PYTORCH, self._outside(limit), _limited(limit, candidate))
+
+    def _outside(self, limit: _Limit) -> Labelled:
+        """Return the test that a build of PyTorch is none that a limit is about: the same for all versions that it excludes."""
+        if limit.key not in self._outside_of:
+            others = (one.label for one in self._problem.domains[PYTORCH] if not limit.row.when.allows(one.version))
+            self._outside_of[limit.key] = Labelled(frozenset(others))
+        return self._outside_of[limit.key]
 
     def _its_build(self, candidate: Candidate, release: PackageRelease, known: Distribution) -> Requirement:
         """Return the requirement on the PyTorch build that a wheel is compiled for, derived from its index or local version."""

@@ -132,6 +132,7 @@ class Libraries:
         self._opening = _opening(problem.matrix)
         self._optional = _optional(problem.matrix)
         self._files = {one.name: one for one in problem.matrix.toolkit_files}
+        self._owners = frozenset().union(*self._providers.values(), *(one.wheels for one in self._files.values()))
         self._provided_by: dict[Candidate, frozenset[str]] = {}
 
     def lacking(self, pins: Mapping[Key, Candidate]) -> list[tuple[Candidate, tuple[Group, ...]]]:
@@ -331,8 +332,7 @@ class Libraries:
 
     def is_provider(self, key: Key) -> bool:
         """Return whether some measured wheel of a distribution contains libraries, or files of a toolkit, for other wheels."""
-        owners = (*self._providers.values(), *(one.wheels for one in self._files.values()))
-        return any(key.project in some for some in owners)
+        return key.project in self._owners
 
     def provided_by(self, candidate: Candidate) -> frozenset[str]:
         """Return the libraries, and the files of a toolkit, that a version's wheel contains for others.
@@ -473,7 +473,8 @@ class LibraryRequirements:
         self._libraries = libraries
         self._listed = listed
         self._of_framework = tuple(_of_framework(pins))
-        self._distributions = sorted({key for key in pins if key.is_package and not key.is_mutex and "[" not in key.name})
+        plain = {key for key in pins if key.is_package and not key.is_mutex and "[" not in key.name}
+        self._owners = sorted(filter(libraries.is_provider, plain))
         self._ways: dict[Group, tuple[_Way, ...]] = {}
         self._found: dict[Candidate, tuple[Requirement, ...]] = {}
         self._providers: dict[Key, tuple[Candidate, ...]] = {}
@@ -556,10 +557,9 @@ class LibraryRequirements:
         images = [one for one in self._problem.domains.get(IMAGE, ()) if isinstance(one, ImageCandidate)]
         having = [one for one in images if set(group).intersection(self._libraries.of_image(one.image))]
         yield _Way(IMAGE, frozenset(one.label for one in having), having[0].label if having else "")
-        for key in self._distributions:
-            if self._libraries.is_provider(key):
-                found = (one for one in self._listed(key) if set(group).intersection(self._libraries.provided_by(one)))
-                yield _Way(key, frozenset(one.label for one in found), key.name)
+        for key in self._owners:
+            found = (one for one in self._listed(key) if not self._libraries.provided_by(one).isdisjoint(group))
+            yield _Way(key, frozenset(one.label for one in found), key.name)
 
 
 @once_per_matrix
