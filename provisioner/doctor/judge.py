@@ -11,7 +11,7 @@ from provisioner.components import COMPONENTS
 from provisioner.grounds.finding import StaleStack
 from provisioner.host.facts import following, stated, with_change, with_fact
 from provisioner.lock.check.stack import stack_findings
-from provisioner.resolver.explain.fixes import applied
+from provisioner.resolver.explain.outcomes import applied
 from provisioner.resolver.joint import NoStackError, UnlistedReleaseError, solve_system
 from provisioner.resolver.problem import join
 from provisioner.spec.model import Spec

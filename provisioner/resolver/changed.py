@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Group
     from provisioner.request import Request
     from provisioner.resolver.attempts import Attempt, Chosen, Failure, Indexes
-    from provisioner.resolver.explain.fixes import Outcome
+    from provisioner.resolver.explain.outcomes import Outcome
     from provisioner.resolver.problem import Problem
 
 
@@ -235,7 +235,7 @@ class ChangedRequests:
         return found
 
     def _outcome(self, request: Request) -> Outcome | None:
-        from provisioner.resolver.explain.fixes import outcome, rejoined
+        from provisioner.resolver.explain.outcomes import outcome, rejoined
 
         changed = rejoined(self._problem, request)
         try:

@@ -41,7 +41,7 @@ def told_of_gpus(stack: Stack, problem: Problem, source_for: SourceFor) -> Stack
     on_cpu = [one.component for one in stack.relaxations if isinstance(one, FrameworkOnCpu) and one.install]
     if not any(is_taken_as_named(problem.matrix.components[name], request) for name in on_cpu):
         return stack
-    from provisioner.resolver.explain.fixes import rejoined  # loaded only where something is left to explain
+    from provisioner.resolver.explain.outcomes import rejoined  # loaded only where something is left to explain
 
     asked = replace(request, spec=replace(request.spec, accelerator=request.accelerator))
     again = rejoined(problem, asked)

@@ -195,7 +195,7 @@ class _OfComponents(Refutation):
         If there is none of the kind, those that the packages are not known to refuse are returned as unverified: one is known
         whose next step takes it back.
         """
-        from provisioner.resolver.explain.fixes import fix_of
+        from provisioner.resolver.explain.outcomes import fix_of
 
         whole, left = [], []
         for index, one in enumerate(alone):
@@ -601,7 +601,7 @@ def _answer_after(found: Refutation, fixes: Sequence[Fix], read: SourceFor | Non
 
 def _with_fixes(problem: Problem, fixes: Sequence[Fix]) -> Problem:
     """Return the problem after the edits of all fixes."""
-    from provisioner.resolver.explain.fixes import applied, rejoined
+    from provisioner.resolver.explain.outcomes import applied, rejoined
 
     return rejoined(problem, applied(problem.request, [edit for fix in fixes for edit in fix.edits]))
 

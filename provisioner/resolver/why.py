@@ -27,7 +27,7 @@ from provisioner.grounds.edit import LEFT_OUT, DropBound, SetComponent, SetDistr
 from provisioner.grounds.requirement import PYTHON_ATTEMPT, Constrains, RequiresComponent, RequiresDistribution
 from provisioner.grounds.series import Instead
 from provisioner.names import COMPONENT_OF_DISTRIBUTION, nearest
-from provisioner.resolver.explain.fixes import fix_of, gives, rejoined
+from provisioner.resolver.explain.outcomes import fix_of, gives, rejoined
 from provisioner.resolver.joint import NoStackError, choose
 from provisioner.resolver.refutation import Refutation, decided
 from provisioner.resolver.requirement import PACKAGE, PYTORCH, SHARED_FILE, TORCH, FileCandidate, Key, Labelled, Requirement

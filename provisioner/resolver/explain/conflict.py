@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground, Group
     from provisioner.grounds.source import Source
     from provisioner.matrix.model import Matrix
-    from provisioner.resolver.explain.fixes import SolveAgain
+    from provisioner.resolver.explain.outcomes import SolveAgain
     from provisioner.resolver.requirement import Candidate, Key, Requirement
     from provisioner.resolver.search.instance import ProblemInstance
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from provisioner.grounds.requirement import Ground, Group
     from provisioner.resolver.attempts import Indexes
     from provisioner.resolver.explain.conflict import Groups
-    from provisioner.resolver.explain.fixes import SolveAgain
+    from provisioner.resolver.explain.outcomes import SolveAgain
     from provisioner.resolver.problem import Problem
 
 

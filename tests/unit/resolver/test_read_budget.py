@@ -11,7 +11,7 @@ from provisioner.cli.solve import telling_proof
 from provisioner.errors import UnavailableError
 from provisioner.index.model import Environment, PackageRelease
 from provisioner.resolver import refutation
-from provisioner.resolver.explain import fixes
+from provisioner.resolver.explain import fixes, values
 from provisioner.resolver.joint import NoStackError, choose, solve_joint
 from provisioner.resolver.problem import join
 from provisioner.resolver.python.finder import PackageFinder
@@ -66,7 +66,7 @@ def test_another_way_out_that_needs_more_than_may_be_read_is_not_offered(monkeyp
     free, bounded = Counted(), Counted()
     with_all = conflict(free)
     monkeypatch.setattr(fixes, "MOST_READS_OF_FURTHER", LINKS // 2)
-    monkeypatch.setattr(fixes, "MOST_READS_TO_DECIDE", 5)
+    monkeypatch.setattr(values, "MOST_READS_TO_DECIDE", 5)
     with_some = conflict(bounded)
     other = "base 2.0 instead of `base<2` would do"
     assert with_some.members == with_all.members
