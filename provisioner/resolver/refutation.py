@@ -464,7 +464,7 @@ def _alone(found: Refutation, others: Sequence[Refutation], read: SourceFor | No
 
 def _mending_all(every: Sequence[Refutation], fixes: Iterable[Fix], read: SourceFor | None) -> Fix | None:
     """Return the first fix that changes nothing but requests which all refutations have, such as Python, and mends them all."""
-    from provisioner.resolver.explain.fixes import fix_of, outcome
+    from provisioner.resolver.explain.outcomes import fix_of, outcome
 
     problem = every[0].problem
     shared = [one for one in every[0].requests if all(one in other.requests for other in every)]
