@@ -33,7 +33,10 @@ counts them.
 
 PyTorch's own indexes (download.pytorch.org) and Docker Hub could not be reached where this was measured, only PyPI. A problem
 whose answer is on an index out of reach is told as such, and is in no figure; requests to that index are counted nowhere.
-Its name is looked up in each run that would ask it, which is in the wall time."""
+Its name is looked up in each run that would ask it.
+
+An interpreter that imports the libraries of a solve and does nothing else takes 0.10 s of processor time
+([speed.md](speed.md#a-warm-solve)): more than uv's whole run of most of these problems."""
 
 _NOTHING = "none"
 
