@@ -206,10 +206,11 @@ def _by_indexes(
 def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
     """Yield a package of the spec if its newest version has no file that can be used, or requires another choice than was made.
 
-    What the spec or the hosts exclude is no such choice.
+    What the spec or the hosts exclude is no such choice, nor what was uploaded after the last day of the policy.
     """
     chosen = pins.get(key)
-    admitted = [one for one in _admitted(instance, key) if not one.is_withheld and not one.pep440.is_prerelease]
+    offered = (one for one in _admitted(instance, key) if not one.is_withheld and not one.pep440.is_prerelease)
+    admitted = [one for one in offered if not _is_too_new(one)]
     newest = max(admitted, key=lambda one: one.pep440, default=None)
     if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
         return
@@ -219,6 +220,12 @@ def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
         by = next((one for one in unmet if newest.has_no_file or not _moves_along(instance, pins, one, user=key)), None)
         if by is not None and (_is_allowed(instance, by) or (newest.has_no_file and by.key != _PYTHON)):
             yield _held(chosen, newest, by=by.ground)
+
+
+def _is_too_new(version: FileCandidate) -> bool:
+    """Return whether only the day of the policy excludes the files: nothing of the target does, and no `allow` would admit them."""
+    release = version.release
+    return version.has_no_file and not release.blocked_by and not release.allowance
 
 
 def _needs(instance: ProblemInstance, version: FileCandidate) -> Iterator[Requirement]:

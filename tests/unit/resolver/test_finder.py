@@ -58,14 +58,15 @@ class Shelf:
         for version, content in table.items():
             filename = f"{name}-{version}-py3-none-any.whl"
             file = IndexFile(filename=filename, url=f"https://files.test/{filename}", index=index or "pypi", sha256="0" * 64)
-            blocked = isinstance(content, str)
+            blocked, is_only_sdist = isinstance(content, str), content == "only a source distribution"
             found.append(
                 PackageRelease.of(
                     name=name,
                     version_text=version,
                     file=None if blocked else file,
                     why_not=content if isinstance(content, str) else "",
-                    blocked_by="" if not blocked or content == "only a source distribution" else "python",
+                    blocked_by="python" if blocked and not is_only_sdist else "",
+                    allowance="sdist" if is_only_sdist else "",
                 )
             )
         return tuple(sorted(found, key=lambda release: release.version, reverse=True))
