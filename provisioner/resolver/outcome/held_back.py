@@ -223,7 +223,7 @@ def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
 
 
 def _is_too_new(version: FileCandidate) -> bool:
-    """Return whether only the day of the policy excludes the files: nothing of the target does, and no `allow` would admit them."""
+    """Return whether the day of the policy excludes the files: nothing of the target does, and no `allow` would admit them."""
     release = version.release
     return version.has_no_file and not release.blocked_by and not release.allowance
 
