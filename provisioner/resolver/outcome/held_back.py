@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from provisioner.versions import Version
 
 _PYTHON = Key("python")
+_FRAMEWORKS = frozenset(map(Key, FRAMEWORKS))
 DEPTH = 3
 """How many requirements away from a package of the spec the distribution may be of which no file can be used."""
 
@@ -206,7 +207,8 @@ def _by_indexes(
 def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key) -> Iterator[HeldBack]:
     """Yield a package of the spec if its newest version has no file that can be used, or requires another choice than was made.
 
-    What the spec or the hosts exclude is no such choice, nor what was uploaded after the last day of the policy.
+    What the spec or the hosts exclude is no such choice, nor what was uploaded after the last day of the policy. Where it
+    requires nothing of what was chosen otherwise, it is held back if it requires a framework that was not chosen at all.
     """
     chosen = pins.get(key)
     offered = (one for one in _admitted(instance, key) if not one.is_withheld and not one.pep440.is_prerelease)
@@ -215,11 +217,14 @@ def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
     if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
         return
     with suppress(UnavailableError):
-        unmet = [one for one in _needs(instance, newest) if one.key in pins and not instance.accepts(one, pins[one.key])]
+        needs = [*_needs(instance, newest)]
+        unmet = [one for one in needs if one.key in pins and not instance.accepts(one, pins[one.key])]
         unmet.sort(key=lambda one: one.key == _PYTHON)
         by = next((one for one in unmet if newest.has_no_file or not _moves_along(instance, pins, one, user=key)), None)
         if by is not None and (_is_allowed(instance, by) or (newest.has_no_file and by.key != _PYTHON)):
             yield _held(chosen, newest, by=by.ground)
+        elif not unmet and (lost := [one for one in needs if one.key in _FRAMEWORKS and one.key not in pins]):
+            yield _held(chosen, newest, by=lost[0].ground)
 
 
 def _is_too_new(version: FileCandidate) -> bool:

@@ -158,3 +158,15 @@ def test_a_framework_is_held_back_by_what_its_own_wheel_needs() -> None:
     (one,) = found(Shelf(wheels), ["data", "torch"])
     words = "pytorch 2.1.0 rather than 2.4.0: pytorch 2.4.0+cu124 needs link==1; data 2 needs link>=2"
     assert held_back_words(one) == words
+
+
+def test_a_package_of_the_spec_that_falls_back_to_a_version_without_a_framework_is_told() -> None:
+    wheels: dict[str, dict[str, list[str] | str]] = {
+        "tuning": {"3": ["left", "right", "torch>=2.1"], "2": ["left", "right", "torch"], "1": []},
+        "left": {"1": ["shared<2"]},
+        "right": {"1": ["shared>=2"]},
+        "shared": {"2": [], "1": []},
+        "torch": {"2.4.0": [], "2.1.0": []},
+    }
+    (one,) = found(Shelf(wheels), ["tuning"])
+    assert held_back_words(one) == "tuning 1 rather than 3: tuning 3 needs torch>=2.1"
