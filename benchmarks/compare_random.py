@@ -39,6 +39,11 @@ from ruamel.yaml import YAML
 from second_opinion import UNDISPUTED, opinion
 from usage import measured
 
+ROOT = Path(__file__).parent.parent
+sys.path.insert(0, str(ROOT))
+
+from tests.scenarios.applied import merged  # noqa: E402 - the tests are no package that is installed
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -48,7 +53,6 @@ if TYPE_CHECKING:
     Note = Callable[[str, str], None]
     """Keeps what was found of a law."""
 
-ROOT = Path(__file__).parent.parent
 LIMIT = 150.0
 """Seconds after which a run is ended."""
 
@@ -334,19 +338,6 @@ def public(version: str) -> Version:
 def conflicts_of(told: dict[str, Any]) -> list[dict[str, Any]]:
     """Return all conflicts of a refusal; [] for anything else."""
     return told.get("conflicts") or [told[key] for key in ("conflict",) if key in told]
-
-
-def merged(document: Any, patch: Any) -> Any:  # noqa: ANN401 - JSON
-    """Return a document after a merge patch, as RFC 7396 has it."""
-    if not isinstance(patch, dict):
-        return patch
-    found = dict(document) if isinstance(document, dict) else {}
-    for key, value in patch.items():
-        if value is None:
-            found.pop(key, None)
-        else:
-            found[key] = merged(found.get(key), value)
-    return found
 
 
 def judged(bench: Bench, seed: int) -> dict[str, Any]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec import Struct
+
 from provisioner.grounds.edit import permitting
 from provisioner.grounds.requirement import FILES, Relation, RequiresDistribution
 from provisioner.resolver.explain.edits import edit_of, permits_several_pythons
@@ -51,22 +53,14 @@ class Elsewhere(NamedTuple):
     outcome: Outcome
 
 
-class ElsewhereSearch:
+class ElsewhereSearch(Struct, frozen=True):
     """Looks for versions of requested distributions with which the whole problem has an answer, with any Python."""
 
-    def __init__(
-        self,
-        instance: ProblemInstance,
-        search: CompleteSearch,
-        solve_again: SolveAgain | None,
-        costs: Costs,
-        exclude: Exclude | None,
-    ) -> None:
-        self._instance = instance
-        self._search = search
-        self._solve_again = solve_again
-        self._costs = costs
-        self._exclude = exclude
+    instance: ProblemInstance
+    search: CompleteSearch
+    solve_again: SolveAgain | None
+    costs: Costs
+    exclude: Exclude | None
 
     def nearest(
         self,
@@ -84,9 +78,9 @@ class ElsewhereSearch:
         halving. None where none of them works.
         """
         one = some[0]
-        if self._solve_again is None or not self._is_open(some):
+        if self.solve_again is None or not self._is_open(some):
             return None
-        nearer = chain.from_iterable(nearest(self._instance, one, other_pythons=True))
+        nearer = chain.from_iterable(nearest(self.instance, one, other_pythons=True))
         taken = chosen[0] if chosen is not None else None
         others = [other for other in takewhile(lambda other: other is not taken, nearer) if other not in passed]
         lacks_files = any(other.has_no_file for other in others)
@@ -97,11 +91,11 @@ class ElsewhereSearch:
         def may(other: Candidate) -> bool:
             if is_known:
                 return other.has_no_file
-            return not self._search.refutes(without=groups_of(some), given=(other,), present=(one.key,))
+            return not self.search.refutes(without=groups_of(some), given=(other,), present=(one.key,))
 
         for other in islice(filter(may, others), MOST_ELSEWHERE):
-            edit, _ = edit_of(self._instance, one, other, costs=self._costs)
-            given = outcome_of(self._solve_again, self._instance.problem.request, [edit])
+            edit, _ = edit_of(self.instance, one, other, costs=self.costs)
+            given = outcome_of(self.solve_again, self.instance.problem.request, [edit])
             if given is not None:
                 return Elsewhere(other, given)
         return None
@@ -113,10 +107,10 @@ class ElsewhereSearch:
         the nearest is found by halving. None where none of them works.
         """
         one, nearest_one = some[0], chosen[0]
-        is_blind = self._instance.finder is None and self._solve_again is not None
+        is_blind = self.instance.finder is None and self.solve_again is not None
         if not is_blind or len(some) > 1 or nearest_one is None or not isinstance(one.current.ground, RequiresDistribution):
             return None
-        values = list(values_of(self._instance, one))
+        values = list(values_of(self.instance, one))
         beyond = values[values.index(nearest_one) + 1 :]
         newer = sorted({other for other in beyond if other.pep440 > nearest_one.pep440}, key=lambda other: other.pep440)
         return self._halved(one, newer, is_only=True) if newer else None
@@ -126,10 +120,10 @@ class ElsewhereSearch:
 
         They are not where the proof from what was read is about neither files nor Python.
         """
-        core = self._search.refutation(without=without, present=(one.key,), among=(others,))
+        core = self.search.refutation(without=without, present=(one.key,), among=(others,))
         if core is None:
             return True
-        keys = (need.key for group in core for _, need in self._search.members(group))
+        keys = (need.key for group in core for _, need in self.search.members(group))
         is_about_files = any(isinstance(group, Relation) and group.object == FILES for group in core)
         return is_about_files or any(key == Key("python") for key in keys)
 
@@ -146,7 +140,7 @@ class ElsewhereSearch:
         An answer with a Python past its end of life does not count: the version of `others` is then not the nearest change.
         It does where no other version is known, as `is_only` says, and more steps are spent.
         """
-        assert self._solve_again is not None
+        assert self.solve_again is not None
         ground = one.current.ground
         assert isinstance(ground, RequiresDistribution)
         most_steps = MOST_STEPS_WITH_PACKAGES if is_only else MOST_STEPS_OF_HALVED
@@ -156,10 +150,10 @@ class ElsewhereSearch:
         for _ in range(MOST_HALVED):
             middle = last if found is None else (first + last) // 2
             low, high = sorted((others[0].pep440, others[middle].pep440))
-            self._instance.budget.allot(MOST_READS_OF_ONE)
-            asked = permitting(self._instance.problem.request, ground.distribution, f">={low.public},<={high.public}")
-            with self._instance.budget.steps.at_most(most_steps):
-                given = outcome_of(self._solve_again, asked, ())
+            self.instance.budget.allot(MOST_READS_OF_ONE)
+            asked = permitting(self.instance.problem.request, ground.distribution, f">={low.public},<={high.public}")
+            with self.instance.budget.steps.at_most(most_steps):
+                given = outcome_of(self.solve_again, asked, ())
             is_of_today = given is not None and (is_only or not self._has_ended(given.gives.get("python", "")))
             number = place.get(given.gives.get(one.key.name, "")) if given is not None and is_of_today else None
             if number is None and found is None:
@@ -174,7 +168,7 @@ class ElsewhereSearch:
 
     def _has_ended(self, python: str) -> bool:
         """Return whether a Python is past its end of life."""
-        problem = self._instance.problem
+        problem = self.instance.problem
         listed = problem.domains.get(Key("python"), ())
         return any(one.label == python and problem.needs.policy.support_status.ended(one) is not None for one in listed)
 
@@ -184,14 +178,14 @@ class ElsewhereSearch:
         The spec permits several Pythons, and only some of the versions have files for the one of this environment. None where
         another Python changes nothing, where there is no such answer, and where its version is in `passed`.
         """
-        one, instance = some[0], self._instance
+        one, instance = some[0], self.instance
         ground = one.current.ground
-        if self._solve_again is None or not self._is_open(some) or not isinstance(ground, RequiresDistribution):
+        if self.solve_again is None or not self._is_open(some) or not isinstance(ground, RequiresDistribution):
             return None
-        core = self._search.refutation(without=groups_of(some), present=(one.key,))
-        if core is not None and self._exclude is not None and not one.key.extras:
-            self._exclude(core, one.key.project)
-        found = outcome_of(self._solve_again, permitting(instance.problem.request, ground.distribution), ())
+        core = self.search.refutation(without=groups_of(some), present=(one.key,))
+        if core is not None and self.exclude is not None and not one.key.extras:
+            self.exclude(core, one.key.project)
+        found = outcome_of(self.solve_again, permitting(instance.problem.request, ground.distribution), ())
         if found is None:
             return None
         version = found.gives.get(one.key.name)
@@ -202,4 +196,4 @@ class ElsewhereSearch:
         """Return whether `some` is one range for a distribution that another Python which the spec permits may meet."""
         ground, test = some[0].current.ground, some[0].current.test
         is_range = isinstance(ground, RequiresDistribution) and isinstance(test, Matching) and bool(test.specifier)
-        return len(some) == 1 and is_range and permits_several_pythons(self._instance)
+        return len(some) == 1 and is_range and permits_several_pythons(self.instance)

@@ -113,8 +113,14 @@ def _chosen_and_newest(
     instance: ProblemInstance, pins: Mapping[Key, Candidate], key: Key
 ) -> tuple[FileCandidate | None, FileCandidate | None]:
     """Return the chosen version of a package of the spec and the newest that the spec allows; None twice if they are one."""
-    admitted = (one for one in _admitted(instance, key) if one.release.is_usable)
-    newest, chosen = max(admitted, key=lambda one: one.pep440, default=None), pins.get(key)
+    return _with_newest(pins.get(key), (one for one in _admitted(instance, key) if one.release.is_usable))
+
+
+def _with_newest(
+    chosen: Candidate | None, offered: Iterable[FileCandidate]
+) -> tuple[FileCandidate | None, FileCandidate | None]:
+    """Return the chosen version of a package and the newest of those offered; None twice where none of these is newer."""
+    newest = max(offered, key=lambda one: one.pep440, default=None)
     if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
         return None, None
     return chosen, newest
@@ -210,11 +216,9 @@ def _by_choices(instance: ProblemInstance, pins: Mapping[Key, Candidate], key: K
     What the spec or the hosts exclude is no such choice, nor what was uploaded after the last day of the policy. Where it
     requires nothing of what was chosen otherwise, it is held back if it requires a framework that was not chosen at all.
     """
-    chosen = pins.get(key)
     offered = (one for one in _admitted(instance, key) if not one.is_withheld and not one.pep440.is_prerelease)
-    admitted = [one for one in offered if not _is_too_new(one)]
-    newest = max(admitted, key=lambda one: one.pep440, default=None)
-    if newest is None or not isinstance(chosen, FileCandidate) or chosen.pep440 >= newest.pep440:
+    chosen, newest = _with_newest(pins.get(key), (one for one in offered if not _is_too_new(one)))
+    if chosen is None or newest is None:
         return
     with suppress(UnavailableError):
         needs = [*_needs(instance, newest)]
